@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+# The short way to everything; `make help` lists it. CMake does the building (CMakePresets.json), tools/ the rest.
+# Targets run one after the other and stop at the first failure; each step is itself parallel.
+.NOTPARALLEL:
+.PHONY: help setup build demo test test-full test-release lint test-asan test-tsan test-python \
+        test-fuzz tidy test-pip test-install format manifest clean
+.DEFAULT_GOAL := help
+
+JOBS := $(shell nproc)
+VENV := .venv/bin
+# Expanded when a recipe runs, thus after setup, which may have installed the compiler.
+CONFIGURE = CXX="$$(tools/setup --print-compiler)" cmake > /dev/null --preset
+BUILD = cmake --build -j$(JOBS) --preset
+CTEST = ctest -j$(JOBS) --progress --preset
+# Thread sanitizer of g++ 12 does not start where addresses are randomised widely; not every container may turn it off.
+NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
+CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples) -name '*.[ch]' -o -name '*.[ch]pp')
+SHELL_FILES = .ci/run tools/setup tools/demo
+PHASE = @printf '\n=== %s ===\n'
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
+
+setup: ## install what is missing to build and test (Debian, Ubuntu; root or sudo)
+	@tools/setup
+
+build: setup ## build build/bin/tilewise and build/lib/libtilewise.so
+	@$(CONFIGURE) release
+	@$(BUILD) release --target tilewise tilewise_cli
+
+demo: build ## show what tilewise does
+	@tools/demo
+
+test: setup test-release lint test-asan test-tsan test-python ## build and run the tests (minutes)
+	$(PHASE) 'all tests passed'
+
+test-full: test test-fuzz tidy test-pip test-install ## the tests and the long checks
+	$(PHASE) 'all long checks passed'
+
+test-release:
+	$(PHASE) 'release: build and test'
+	@$(CONFIGURE) release
+	@$(BUILD) release
+	@$(CTEST) release
+
+lint: ## quick checks of the sources: include order, layout, shell scripts
+	$(PHASE) 'lint'
+	@tools/check_includes
+	@$(VENV)/clang-format --dry-run -Werror $(CXX_FILES)
+	@if command -v shellcheck >/dev/null; then shellcheck $(SHELL_FILES); else echo 'shellcheck: not here, skipped'; fi
+
+test-asan:
+	$(PHASE) 'address and undefined-behaviour sanitizers: build and test'
+	@$(CONFIGURE) asan
+	@$(BUILD) asan
+	@$(CTEST) asan
+
+test-tsan:
+	$(PHASE) 'thread sanitizer: build and test'
+	@$(CONFIGURE) tsan
+	@$(BUILD) tsan
+	@$(NO_RANDOM) $(CTEST) tsan
+
+test-python:
+	$(PHASE) 'command line, Python package, documentation'
+	@$(VENV)/python -m pytest -q tests/cli tests/python tests/docs
+
+test-fuzz:
+	$(PHASE) 'fuzzing'
+	@$(CONFIGURE) asan
+	@$(BUILD) asan
+	@$(CTEST) fuzz
+
+tidy:
+	$(PHASE) 'clang-tidy'
+	@$(CONFIGURE) release
+	@$(BUILD) release
+	@run-clang-tidy -quiet -j $(JOBS) -p build "$(CURDIR)/src/" > build/tidy.log 2>&1 || { cat build/tidy.log; exit 1; }
+
+test-pip:
+	$(PHASE) 'pip install into a fresh environment'
+	@rm -rf build/pip-check
+	@python3 -m venv build/pip-check
+	@CXX="$$(tools/setup --print-compiler)" build/pip-check/bin/pip install -q --disable-pip-version-check .
+	@cd build/pip-check && bin/python -I ../../tests/install/import_check.py
+
+test-install:
+	$(PHASE) 'install, then find_package'
+	@$(CONFIGURE) release
+	@$(BUILD) release
+	@rm -rf build/install-check
+	@cmake --install build --prefix build/install-check/prefix >/dev/null
+	@cmake -G Ninja -S tests/install -B build/install-check/consumer \
+	    -DCMAKE_PREFIX_PATH="$(CURDIR)/build/install-check/prefix" > /dev/null
+	@cmake --build build/install-check/consumer
+	@build/install-check/consumer/consumer
+	@build/install-check/prefix/bin/tilewise --version
+
+format: ## lay out all C++ files
+	@$(VENV)/clang-format -i $(CXX_FILES)
+
+manifest: build ## write down what the rule sets expand to, after a wanted change of it
+	@build/bin/tilewise kernels --manifest > build/rule_sets.txt
+	@mkdir -p tests/golden
+	@mv build/rule_sets.txt tests/golden/rule_sets.txt
+
+clean: ## remove what was built (not .venv)
+	@rm -rf build

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace tilewise {
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    while (true) {
+        const auto at = text.find(separator);
+        parts.push_back(text.substr(0, at));
+        if (at == std::string_view::npos) return parts;
+        text.remove_prefix(at + 1);
+    }
+}
+
+std::string_view trim(std::string_view text) {
+    constexpr std::string_view kSpace = " \t\r\n";
+    const auto first = text.find_first_not_of(kSpace);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::optional<std::vector<std::int64_t>> parse_extents(std::string_view text) {
+    std::vector<std::int64_t> extents;
+    for (const std::string_view part : split(text, 'x')) {
+        const auto value = parse_integer(part);
+        if (!value) return std::nullopt;
+        extents.push_back(*value);
+    }
+    return extents;
+}
+
+std::string print_extents(std::span<const std::int64_t> extents) { return fmt::format("{}", fmt::join(extents, "x")); }
+
+namespace {
+struct Unit {
+    char suffix;
+    int shift;
+};
+constexpr Unit kUnits[] = {{'G', 30}, {'M', 20}, {'K', 10}};
+}  // namespace
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+    int shift = 0;
+    for (const Unit& unit : kUnits) {
+        if (!text.empty() && text.back() == unit.suffix) {
+            shift = unit.shift;
+            text.remove_suffix(1);
+            break;
+        }
+    }
+    const auto value = parse_integer(text);
+    if (!value || *value < 0 || *value > std::numeric_limits<std::int64_t>::max() >> shift) return std::nullopt;
+    return *value << shift;
+}
+
+std::string print_bytes(std::int64_t bytes) {
+    for (const Unit& unit : kUnits) {
+        if (bytes != 0 && bytes % (std::int64_t{1} << unit.shift) == 0) {
+            return fmt::format("{}{}", bytes >> unit.shift, unit.suffix);
+        }
+    }
+    return fmt::format("{}", bytes);
+}
+
+std::string join(std::span<const std::string_view> words, std::string_view separator) {
+    return fmt::format("{}", fmt::join(words, separator));
+}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t above = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+            diagonal = above;
+        }
+    }
+    return row[b.size()];
+}
+
+constexpr std::size_t kLongestGuessed = 64;  // nobody mistypes a longer word, and the distance is quadratic
+
+}  // namespace
+
+std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> known) {
+    if (word.empty() || word.size() > kLongestGuessed) return std::nullopt;
+    std::optional<std::string_view> best;
+    std::size_t best_distance = word.size() / 3 + 2;  // beyond a third of the word it is another word
+    for (const std::string_view candidate : known) {
+        const std::size_t distance = edit_distance(word, candidate);
+        if (distance < best_distance && distance < candidate.size()) {
+            best = candidate;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+std::string unknown_word(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
+    const std::string shown(word.substr(0, kLongestGuessed));
+    if (const auto guess = nearest(word, known)) {
+        return fmt::format("unknown {} '{}'; did you mean '{}'?", kind, shown, *guess);
+    }
+    return fmt::format("unknown {} '{}'; one of: {}", kind, shown, join(known, ", "));
+}
+
+}  // namespace tilewise

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What a subcommand is: its words, and the function that runs it. The parser, the help and the shell completions
+// all read these tables, so a flag is declared once.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "cli/arguments.hpp"
+#include "config/arch_catalog.hpp"
+
+namespace tilewise::cli {
+
+struct Option {
+    std::string_view name;   // without the dashes
+    std::string_view value;  // what stands for its value in the help; empty for a flag
+    std::string_view help;
+    std::vector<std::string> (*choices)() = nullptr;  // for completions
+};
+
+// What every command gets.
+struct Context {
+    const Arguments& arguments;
+    ArchCatalog archs;
+    bool json = false;
+};
+
+struct Command {
+    std::string_view name;
+    std::string_view operands;  // "PROBLEM", "[NAME]" or empty
+    int min_operands;
+    int max_operands;
+    std::string_view summary;
+    std::string_view details;  // a few lines more for its own help; may be empty
+    std::span<const Option> options;
+    Result<int> (*run)(Context&);  // the exit code
+};
+
+std::span<const Command> commands();
+std::span<const Option> global_options();
+const Command* find_command(std::string_view name);
+
+// The arch of --arch, or that of the host's CPU.
+Result<const ArchSpec*> chosen_arch(const Context& context);
+
+// Choices for completions.
+std::vector<std::string> op_choices();
+std::vector<std::string> dtype_choices();
+std::vector<std::string> rule_set_choices();
+std::vector<std::string> arch_choices();
+
+Result<int> run_kernels(Context& context);
+Result<int> run_check(Context& context);
+Result<int> run_arch(Context& context);
+Result<int> run_select(Context& context);
+Result<int> run_doctor(Context& context);
+Result<int> run_completion(Context& context);
+
+std::string help_text();
+std::string help_text(const Command& command);
+
+}  // namespace tilewise::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The table of subcommands and what they share.
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "config/rule_set.hpp"
+#include "device/cpu/host_cpu.hpp"
+
+namespace tilewise::cli {
+namespace {
+
+std::vector<std::string> colour_choices() { return {"auto", "always", "never"}; }
+
+constexpr Option kGlobal[] = {
+    {"json", "", "print JSON"},
+    {"arch-file", "FILE", "add an arch from a file (may be repeated)"},
+    {"color", "WHEN", "auto, always or never", colour_choices},
+    {"help", "", "show help"},
+    {"version", "", "show the version"},
+};
+
+constexpr Option kArch = {"arch", "ARCH", "target; the host's CPU unless given", arch_choices};
+constexpr Option kRuleSet = {"rule-set", "SET", "default, profiler, tests, full, full-tests or tiny", rule_set_choices};
+
+constexpr Option kKernelsOptions[] = {
+    {"op", "OP", "gemm, conv_fwd, conv_bwd_data or conv_bwd_weight", op_choices},
+    kArch,
+    kRuleSet,
+    {"dtype", "DTYPE", "fp32, fp16, bf16, fp8, bf8, int8, or a pair such as fp8_bf8", dtype_choices},
+    {"count", "", "print only how many there are"},
+    {"export", "FILE", "write the registry with statistics to a JSON file"},
+    {"fields", "", "explain the fields of a kernel config instead"},
+    {"schema", "", "print the JSON schema of a kernel config instead"},
+    {"manifest", "", "print count and digest of every rule set of every arch instead"},
+};
+constexpr Option kCheckOptions[] = {{"fix", "", "show each correction and its rule, and the corrected config"},
+                                    {"rules", "", "list the rules and their reasons instead"}};
+constexpr Option kSelectOptions[] = {
+    kArch,
+    kRuleSet,
+    {"top", "N", "show so many candidates (10)"},
+    {"explain", "", "say for each kernel that may not run why not"},
+};
+
+const Command kCommands[] = {
+    {"kernels", "", 0, 0, "list the kernels of a rule set", "", kKernelsOptions, run_kernels},
+    {"check", "CONFIG.json|NAME", 0, 1, "check a kernel config; --fix corrects it",
+     "CONFIG is a kernel name, a JSON file, - for JSON on standard input, or the JSON itself.\n"
+     "Exit code 0: valid (with --fix: valid once corrected); 1: not.",
+     kCheckOptions, run_check},
+    {"arch", "[NAME]", 0, 1, "list the targets, or show one", "", {}, run_arch},
+    {"select", "PROBLEM", 1, 1, "show which kernels may run a problem, and which is chosen",
+     "PROBLEM is a line such as gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr", kSelectOptions, run_select},
+    {"doctor", "", 0, 0, "report on this machine and this build", "", {}, run_doctor},
+    {"completion",
+     "SHELL",
+     1,
+     1,
+     "print completions for bash, zsh or fish",
+     "bash: source <(tilewise completion bash)\nzsh:  source <(tilewise completion zsh)\n"
+     "fish: tilewise completion fish | source",
+     {},
+     run_completion},
+};
+
+template <class E>
+std::vector<std::string> names_of() {
+    return {EnumNames<E>::names.begin(), EnumNames<E>::names.end()};
+}
+
+std::string option_line(const Option& option) {
+    const std::string left = fmt::format("--{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
+    return fmt::format("  {:<22}{}\n", left, option.help);
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+std::span<const Option> global_options() { return kGlobal; }
+
+const Command* find_command(std::string_view name) {
+    for (const Command& command : kCommands) {
+        if (command.name == name) return &command;
+    }
+    return nullptr;
+}
+
+Result<const ArchSpec*> chosen_arch(const Context& context) {
+    if (const auto name = context.arguments.value("arch")) return context.archs.find(*name);
+    return host_cpu_arch(context.archs);
+}
+
+std::vector<std::string> op_choices() { return names_of<Op>(); }
+std::vector<std::string> dtype_choices() { return names_of<DType>(); }
+std::vector<std::string> rule_set_choices() { return names_of<RuleSet>(); }
+std::vector<std::string> arch_choices() {
+    std::vector<std::string> names;
+    const auto catalog = ArchCatalog::embedded();
+    if (!catalog) return names;
+    for (const ArchSpec& arch : catalog->archs()) names.push_back(arch.name);
+    return names;
+}
+
+std::string help_text() {
+    std::string text =
+        "tilewise: selects, builds and runs the fastest tile kernel for a GEMM or grouped convolution\n\n"
+        "usage: tilewise COMMAND [operands] [options]\n\ncommands:\n";
+    for (const Command& command : kCommands) text += fmt::format("  {:<12}{}\n", command.name, command.summary);
+    text += "\noptions of every command:\n";
+    for (const Option& option : kGlobal) text += option_line(option);
+    return text +
+           "\ntilewise COMMAND --help says more. Exit codes: 0 ok, 1 check failed, 2 usage, 3 unsupported problem,\n"
+           "4 toolchain, 5 device.";
+}
+
+std::string help_text(const Command& command) {
+    std::string text =
+        fmt::format("tilewise {}: {}\n\nusage: tilewise {} {}{}[options]\n", command.name, command.summary,
+                    command.name, command.operands, command.operands.empty() ? "" : " ");
+    if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
+    if (!command.options.empty()) text += "\noptions:\n";
+    for (const Option& option : command.options) text += option_line(option);
+    text += "\noptions of every command:\n";
+    for (const Option& option : kGlobal) text += option_line(option);
+    text.pop_back();
+    return text;
+}
+
+}  // namespace tilewise::cli

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// tilewise doctor: what this machine has, and whether this build is whole: every embedded arch and rule set is
+// expanded and checked.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/version.hpp"
+#include "cli/command.hpp"
+#include "cli/terminal.hpp"
+#include "config/rule_set.hpp"
+#include "config/rules.hpp"
+#include "device/cpu/host_cpu.hpp"
+
+namespace tilewise::cli {
+namespace {
+
+struct Variable {
+    std::string_view name, help;
+};
+constexpr Variable kVariables[] = {
+    {"TILEWISE_ARCH_FILE", "an arch file to add, as --arch-file does"},
+    {"TILEWISE_LIBRARY", "the library the Python package loads"},
+};
+
+struct Finding {
+    std::string what, found;
+    bool ok = true;
+};
+
+Finding check_arch(const ArchSpec& arch) {
+    Finding finding{arch.name, "", true};
+    std::size_t count = 0;
+    for (const Op op : kAllOps) {
+        auto configs = expand(arch, op, RuleSet::full);
+        if (!configs) return {arch.name, configs.error().message, false};
+        if (configs->empty()) return {arch.name, fmt::format("no kernel for {}", name_of(op)), false};
+        count += configs->size();
+        for (const KernelConfig& config : *configs) finding.ok = finding.ok && is_valid(config, arch);
+    }
+    finding.found = fmt::format("{} configs in full, {}", count, finding.ok ? "all valid" : "some not valid");
+    return finding;
+}
+
+}  // namespace
+
+Result<int> run_doctor(Context& context) {
+    std::vector<Finding> findings = {{"version", std::string(version()), true}};
+    auto host = host_cpu_arch(context.archs);
+    findings.push_back({"host CPU", host ? (*host)->name : host.error().message, host.ok()});
+    std::string features;
+    for (const std::string& feature : host_cpu_features()) features += (features.empty() ? "" : " ") + feature;
+    findings.push_back({"CPU features", features, true});
+    for (const ArchSpec& arch : context.archs.archs()) findings.push_back(check_arch(arch));
+    for (const Variable& variable : kVariables) {
+        const char* value = std::getenv(std::string(variable.name).c_str());
+        findings.push_back(
+            {std::string(variable.name), fmt::format("{} ({})", value ? value : "not set", variable.help), true});
+    }
+
+    bool ok = true;
+    Json::Array items;
+    Table table({"", "check", "found"});
+    for (const Finding& finding : findings) {
+        ok = ok && finding.ok;
+        items.push_back(Json::object({{"check", finding.what}, {"found", finding.found}, {"ok", finding.ok}}));
+        table.add({finding.ok ? "ok" : "NO", finding.what, finding.found});
+    }
+    print(context.json ? Json::object({{"ok", ok}, {"checks", Json(std::move(items))}}).dump() : table.text());
+    return ok ? 0 : static_cast<int>(ErrorCode::check_failed);
+}
+
+}  // namespace tilewise::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What the CLI prints: aligned tables, coloured on a terminal and plain when piped.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewise::cli {
+
+enum class Colour { plain, bold, green, yellow, red, dim };
+
+void use_colour(std::string_view when);  // "auto", "always" or "never"; auto honours NO_COLOR
+std::string paint(std::string_view text, Colour colour);
+
+void print(std::string_view text);  // to stdout, with a line break
+void print_error(std::string_view text);
+
+class Table {
+public:
+    explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+
+    void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    std::string text() const;  // columns two spaces apart; numbers to the right
+
+private:
+    std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace tilewise::cli

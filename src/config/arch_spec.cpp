@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "config/arch_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tilewise {
+
+std::string print_pair(const DTypePair& pair) {
+    std::string text(name_of(pair.a));
+    if (pair.b != pair.a) text += fmt::format("_{}", name_of(pair.b));
+    return text;
+}
+
+Result<DTypePair> parse_pair(std::string_view text) {
+    const auto words = split(text, '_');
+    const auto a = parse_enum<DType>(words.front());
+    if (!a) return a.error();
+    const auto b = parse_enum<DType>(words.back());
+    if (!b || words.size() > 2) {
+        return usage_error(fmt::format("'{}' is not a dtype or a pair such as fp8_bf8", text.substr(0, 64)));
+    }
+    return DTypePair{*a, *b};
+}
+
+Operator operator_of(const KernelConfig& c) {
+    if (c.specialization == Specialization::depthwise) return Operator::depthwise;
+    if (c.pipeline == Pipeline::preshuffle) return Operator::preshuffle;
+    switch (c.op) {
+        case Op::gemm: return Operator::gemm;
+        case Op::conv_fwd: return Operator::conv_fwd;
+        case Op::conv_bwd_data: return Operator::conv_bwd_data;
+        case Op::conv_bwd_weight: return Operator::conv_bwd_weight;
+    }
+    return Operator::gemm;
+}
+
+const WarpTiles* ArchSpec::find_warp_tiles(const DTypePair& dtypes) const {
+    for (const WarpTiles& entry : warp_tiles) {
+        if (entry.dtypes == dtypes) return &entry;
+    }
+    return nullptr;
+}
+
+bool ArchSpec::has_option(std::string_view field, Op op) const {
+    const ConfigField* found = find_field(field);
+    return found && options[static_cast<std::size_t>(found - config_fields().data())][static_cast<std::size_t>(op)];
+}
+
+bool ArchSpec::is_known_bad(std::string_view rule) const {
+    return std::find(known_bad.begin(), known_bad.end(), rule) != known_bad.end();
+}
+
+}  // namespace tilewise

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "config/fit.hpp"
+
+#include <algorithm>
+
+#include "config/geometry.hpp"
+#include "config/rule_groups.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr char kOperandName[] = {'a', 'b', 'c'};
+
+bool other_op(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.op != v.problem.op &&
+           refuse(out, TILEWISE_TEXT("a kernel for {}", name_of(c.op)), TILEWISE_TEXT("{}", name_of(v.problem.op)));
+}
+
+bool other_dtype(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const Problem& p = v.problem;
+    const bool same = c.dtype == p.dtype_a && c.dtype_b == p.dtype_b && c.dtype_out == p.dtype_out;
+    return !same &&
+           refuse(out, TILEWISE_TEXT("{} x {} -> {}", name_of(c.dtype), name_of(c.dtype_b), name_of(c.dtype_out)),
+                  TILEWISE_TEXT("{} x {} -> {}", name_of(p.dtype_a), name_of(p.dtype_b), name_of(p.dtype_out)));
+}
+
+bool other_dimensions(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return is_conv(c.op) && c.ndim != v.problem.conv.in.rank &&
+           refuse(out, TILEWISE_TEXT("{}-D", c.ndim), TILEWISE_TEXT("{}-D", v.problem.conv.in.rank));
+}
+
+bool other_layout(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.layout != Layout::any && c.layout != v.problem.layout &&
+           refuse(out, TILEWISE_TEXT("{}", name_of(c.layout)), TILEWISE_TEXT("{} or any", name_of(v.problem.layout)));
+}
+
+// A stricter kernel may serve a looser problem, never the other way round.
+bool looser_math(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const Math have = c.math, asked = v.problem.math;
+    const bool serves = have == Math::strict || have == asked || (have == Math::tf32x3 && asked == Math::tf32);
+    return !serves &&
+           refuse(out, TILEWISE_TEXT("math {}", name_of(have)), TILEWISE_TEXT("{} or stricter", name_of(asked)));
+}
+
+bool varies(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return v.problem.deterministic && !c.deterministic &&
+           refuse(out, TILEWISE_TEXT("sums by atomics"), TILEWISE_TEXT("a deterministic kernel"));
+}
+
+bool not_specialised(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    if (c.specialization == Specialization::none) return false;
+    const ConvShape& s = v.problem.conv;
+    const auto all = [](const Extents& extents, std::int64_t value) {
+        return std::all_of(extents.size.begin(), extents.size.begin() + extents.rank,
+                           [&](std::int64_t extent) { return extent == value; });
+    };
+    const bool unpadded = all(s.pad_before, 0) && all(s.pad_after, 0);
+    bool fits = true;
+    switch (c.specialization) {
+        case Specialization::none: break;
+        case Specialization::filter_1x1: fits = all(s.filter, 1) && unpadded; break;
+        case Specialization::filter_1x1_stride1: fits = all(s.filter, 1) && all(s.stride, 1) && unpadded; break;
+        case Specialization::filter_3x3: fits = all(s.filter, 3); break;
+        case Specialization::depthwise: fits = is_depthwise(v.problem); break;
+    }
+    return !fits &&
+           refuse(out, TILEWISE_TEXT("specialization {}", name_of(c.specialization)),
+                  TILEWISE_TEXT("none, or one that fits g={}, c={} and this filter, stride and pad", s.g, s.c));
+}
+
+bool other_filter(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    if (!is_conv(c.op)) return false;
+    const ConvShape& s = v.problem.conv;
+    const auto agrees = [](const Extents& compiled, const Extents& asked) {
+        return compiled.rank == 0 || compiled == asked;
+    };
+    const bool fits =
+        agrees(c.ct_filter, s.filter) && agrees(c.ct_stride, s.stride) && agrees(c.ct_dilation, s.dilation);
+    return !fits && refuse(out, TILEWISE_TEXT("another compile-time filter, stride or dilation"),
+                           TILEWISE_TEXT("the problem's, or none"));
+}
+
+bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return is_conv(c.op) && v.problem.conv.g % c.num_groups_to_merge != 0 &&
+           refuse(out, TILEWISE_TEXT("num_groups_to_merge {}", c.num_groups_to_merge),
+                  TILEWISE_TEXT("a divisor of g={}", v.problem.conv.g));
+}
+
+// Merged groups form one product with more columns and a deeper reduction.
+GemmView merged_view(const ProblemView& v, const KernelConfig& c) {
+    GemmView view = v.gemm;
+    const std::int64_t groups = is_conv(c.op) ? c.num_groups_to_merge : 1;
+    view.n *= groups;
+    (c.op == Op::conv_bwd_weight ? view.m : view.k) *= groups;
+    return view;
+}
+
+bool partial_tile(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const GemmView view = merged_view(v, c);
+    struct Dimension {
+        char name;
+        bool padded;
+        std::int64_t size;
+        int tile;
+    };
+    for (const Dimension& d : {Dimension{'m', c.pad.m, view.m, c.tile.m}, Dimension{'n', c.pad.n, view.n, c.tile.n},
+                               Dimension{'k', c.pad.k, view.k, c.tile.k}}) {
+        if (!d.padded && d.size % d.tile != 0) {
+            return refuse(out, TILEWISE_TEXT("{}={} without padding", d.name, d.size),
+                          TILEWISE_TEXT("a multiple of the tile's {}", d.tile));
+        }
+    }
+    return false;
+}
+
+// What every row start of an operand is a multiple of, in elements.
+bool starts_aligned(const ProblemView& v, int operand, int width) {
+    const Problem& p = v.problem;
+    if (p.op != Op::gemm) return true;  // packed: rows follow each other, and their length is checked
+    const bool rows = leading_stride(p, operand) % width == 0;
+    return rows && (p.gemm.batch == 1 || batch_stride(p, operand) % width == 0);
+}
+
+bool misaligned(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const Problem& p = v.problem;
+    for (int i = 0; i < 3; ++i) {
+        const int width = vector_width(c, i);
+        if (width == 1) continue;
+        const std::int64_t merged = is_conv(p.op) ? c.num_groups_to_merge : 1;
+        const std::int64_t length = contiguous_length(p, i) * merged;
+        const std::int64_t access = width * bytes_of(operand_dtype(c, i));
+        if (length % width != 0) {
+            return refuse(out, TILEWISE_TEXT("vector_{} {} along {} elements", kOperandName[i], width, length),
+                          TILEWISE_TEXT("a divisor of {}", length));
+        }
+        if (p.align_bytes % access != 0 || !starts_aligned(v, i, width)) {
+            return refuse(out, TILEWISE_TEXT("vector_{} of {} bytes", kOperandName[i], access),
+                          TILEWISE_TEXT("pointers (align={}) and strides that are multiples of it", p.align_bytes));
+        }
+    }
+    return false;
+}
+
+bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    constexpr std::int64_t kIndexLimit = std::int64_t{1} << 31;
+    const std::int64_t largest = std::max({v.elements[0], v.elements[1], v.elements[2]});
+    return is_conv(c.op) && !c.split_image && largest >= kIndexLimit &&
+           refuse(out, TILEWISE_TEXT("a tensor of {} elements", largest),
+                  TILEWISE_TEXT("fewer than 2^31, or split_image"));
+}
+
+bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const std::int64_t depth = merged_view(v, c).k;
+    const std::int64_t steps = (depth + c.tile.k - 1) / c.tile.k;
+    return c.split_k > 1 && steps < c.split_k &&
+           refuse(out, TILEWISE_TEXT("split_k {} of {} steps of k", c.split_k, steps),
+                  TILEWISE_TEXT("at most {}", steps));
+}
+
+bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (v.problem.d_ops.empty() || c.op != Op::gemm) return false;
+    const TileLimits& limits = arch.limits[static_cast<std::size_t>(Operator::multi_d)];
+    const bool below = c.tile.m < limits.min.m || c.tile.n < limits.min.n || c.tile.k < limits.min.k;
+    const bool off = c.tile.m % limits.align.m != 0 || c.tile.n % limits.align.n != 0 || c.tile.k % limits.align.k != 0;
+    return (below || off) &&
+           refuse(out, TILEWISE_TEXT("tile {} with D tensors", print_shape(c.tile)),
+                  TILEWISE_TEXT("at least {} in multiples of {}", print_shape(limits.min), print_shape(limits.align)));
+}
+
+bool too_little_workspace(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const std::int64_t limit = v.problem.workspace_bytes;
+    return limit != kNoWorkspaceLimit && workspace_bytes(v, c, arch) > limit &&
+           refuse(out, TILEWISE_TEXT("{} bytes of workspace", workspace_bytes(v, c, arch)),
+                  TILEWISE_TEXT("at most {}", limit));
+}
+
+constexpr FitRule kRules[] = {
+    {"fit_op", "the kernel computes this operation", other_op},
+    {"fit_dtype", "the kernel has these element types", other_dtype},
+    {"fit_dimensions", "the kernel has as many spatial dimensions", other_dimensions},
+    {"fit_layout", "the kernel reads and writes this layout", other_layout},
+    {"fit_math", "the kernel is at least as exact as asked", looser_math},
+    {"fit_deterministic", "the same bits were asked for every time", varies},
+    {"fit_specialization", "what the kernel assumes of the filter holds", not_specialised},
+    {"fit_compile_time", "extents compiled in are the problem's", other_filter},
+    {"fit_groups", "groups are merged evenly", cannot_merge},
+    {"fit_padding", "a dimension without padding is whole tiles", partial_tile},
+    {"fit_vector", "vector accesses stay aligned and inside a row", misaligned},
+    {"fit_index_range", "32-bit offsets reach every element", out_of_range},
+    {"fit_split_k", "every part of a split reduction has work", too_shallow},
+    {"fit_multi_d", "D tensors have limits of their own on the tile", beyond_multi_d},
+    {"fit_workspace", "scratch memory stays within the problem's limit", too_little_workspace},
+};
+
+}  // namespace
+
+std::span<const FitRule> fit_rules() { return kRules; }
+
+const FitRule* first_misfit(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    for (const FitRule& rule : kRules) {
+        if (!rule.broken(v, c, arch, out)) continue;
+        if (out) out->rule = rule.name;
+        return &rule;
+    }
+    return nullptr;
+}
+
+std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
+    const std::int64_t output = v.elements[2] * kPartialBytes;
+    std::int64_t bytes = 0;
+    if (c.split_k > 1 && c.deterministic)
+        bytes += output * c.split_k;
+    else if (c.two_stage || c.split_k > 1)
+        bytes += output;
+    if (c.stream_k == StreamK::linear || c.stream_k == StreamK::tree) {
+        bytes += std::int64_t{arch.units} * c.blocks_per_unit * c.tile.m * c.tile.n * kPartialBytes;
+    }
+    if (c.explicit_gemm) {
+        // The im2col matrix: every reduction element of every row (backward weight: of every column).
+        const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
+        bytes += v.gemm.batch * rows * v.gemm.k * bytes_of(c.dtype);
+    }
+    return bytes;
+}
+
+}  // namespace tilewise

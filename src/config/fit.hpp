@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Whether a kernel may run a problem: the rules between the two, as config/rules.hpp has those of a config alone.
+// The plain answer allocates nothing and stops at the first broken rule; the numbers are built when asked for.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/rejected.hpp"
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+#include "problem/facts.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+// A problem with the facts that every rule would otherwise compute again.
+struct ProblemView {
+    explicit ProblemView(const Problem& p) : problem(p), gemm(gemm_view(p)), elements(operand_elements(p)) {}
+
+    const Problem& problem;
+    GemmView gemm;
+    std::array<std::int64_t, 3> elements;
+};
+
+struct FitRule {
+    std::string_view name;
+    std::string_view reason;
+    bool (*broken)(const ProblemView&, const KernelConfig&, const ArchSpec&, Rejected* out);
+};
+std::span<const FitRule> fit_rules();  // in the order they are checked, cheapest first
+
+// The first broken rule, or null; `out`, unless null, gets rule, have and need.
+const FitRule* first_misfit(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch,
+                            Rejected* out = nullptr);
+
+// Scratch memory the kernel needs for the problem.
+std::int64_t workspace_bytes(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise

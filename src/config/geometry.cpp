@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "config/geometry.hpp"
+
+#include <algorithm>
+
+namespace tilewise {
+namespace {
+
+std::int64_t threads_per_wave(const KernelConfig& c, const ArchSpec& arch) {
+    return has_wide_waves(c, arch) ? arch.wide_wave_size : arch.wave_size;
+}
+
+bool is_multiple(int value, std::int64_t of) { return of > 0 && value % of == 0; }
+
+// Configs are checked before they are known to be sane, so products of their fields must not overflow.
+constexpr std::int64_t kMostWaves = 1 << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+}  // namespace
+
+bool has_wide_waves(const KernelConfig& c, const ArchSpec& arch) {
+    return arch.wide_wave_rows > 0 && c.warp_tile.m >= arch.wide_wave_rows &&
+           c.specialization != Specialization::depthwise;
+}
+
+std::int64_t wave_count(const KernelConfig& c) {
+    return std::min(std::int64_t{c.wave.m} * c.wave.n * c.wave.k, kMostWaves);
+}
+
+std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
+    return (wave_count(c) + c.producer_waves) * threads_per_wave(c, arch);
+}
+
+std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch) {
+    // Waves that split k each hold the whole m x n tile of their part.
+    const std::int64_t threads = std::int64_t{c.wave.m} * c.wave.n * threads_per_wave(c, arch);
+    return (std::int64_t{c.tile.m} * c.tile.n + threads - 1) / std::max<std::int64_t>(threads, 1);
+}
+
+int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
+
+std::int64_t shared_bytes(const KernelConfig& c) {
+    const std::int64_t a = std::int64_t{c.tile.m} * c.tile.k * bytes_of(c.dtype);
+    const std::int64_t b = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
+    std::int64_t bytes = 0;
+    const bool overflow = __builtin_mul_overflow(a + b, std::int64_t{buffer_count(c)} * c.blocks_per_unit, &bytes);
+    return overflow ? kMostBytes : std::min(bytes, kMostBytes);
+}
+
+Axis contiguous_axis(const KernelConfig& c, int operand) {
+    if (c.layout == Layout::any) return Axis::open;
+    if (c.op == Op::gemm) {
+        const bool row = is_row(c.layout, operand);
+        if (operand == 0) return row ? Axis::k : Axis::m;
+        if (operand == 1) return row ? Axis::n : Axis::k;
+        return row ? Axis::n : Axis::m;
+    }
+    // Depthwise kernels move channels, which are the columns of their tile.
+    if (operand == 2 || c.specialization == Specialization::depthwise) return Axis::n;
+    // Channels-last activations and GKYXC weights run along channels: the reduction for both inputs of forward,
+    // the reduction (dy) and the columns (w) of backward data, the rows (dy) and columns (x) of backward weight.
+    if (c.op == Op::conv_fwd) return Axis::k;
+    if (c.op == Op::conv_bwd_data) return operand == 0 ? Axis::k : Axis::n;
+    return operand == 0 ? Axis::m : Axis::n;
+}
+
+int contiguous_tile_extent(const KernelConfig& c, int operand) {
+    switch (contiguous_axis(c, operand)) {
+        case Axis::m: return c.tile.m;
+        case Axis::n: return c.tile.n;
+        case Axis::k: return c.tile.k;
+        case Axis::open: return 0;
+    }
+    return 0;
+}
+
+int vector_width(const KernelConfig& c, int operand) {
+    return operand == 0 ? c.vector_a : operand == 1 ? c.vector_b : c.vector_c;
+}
+
+void set_vector_width(KernelConfig& c, int operand, int width) {
+    (operand == 0 ? c.vector_a : operand == 1 ? c.vector_b : c.vector_c) = width;
+}
+
+DType operand_dtype(const KernelConfig& c, int operand) {
+    return operand == 0 ? c.dtype : operand == 1 ? c.dtype_b : c.dtype_out;
+}
+
+bool tile_is_multiple(const KernelConfig& c) {
+    return is_multiple(c.tile.m, std::int64_t{c.wave.m} * c.warp_tile.m) &&
+           is_multiple(c.tile.n, std::int64_t{c.wave.n} * c.warp_tile.n) &&
+           is_multiple(c.tile.k, std::int64_t{c.wave.k} * c.warp_tile.k);
+}
+
+}  // namespace tilewise

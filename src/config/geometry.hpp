@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What follows from a config on an arch: threads, shared memory, repeats, which extents vectors run along.
+#pragma once
+
+#include <cstdint>
+
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+
+namespace tilewise {
+
+std::int64_t wave_count(const KernelConfig& config);  // waves that compute
+bool has_wide_waves(const KernelConfig& config, const ArchSpec& arch);
+// Threads of a block, producers included. On a CPU a wave is one thread's work, so this is the number of waves.
+std::int64_t threads_per_block(const KernelConfig& config, const ArchSpec& arch);
+std::int64_t accumulators_per_thread(const KernelConfig& config, const ArchSpec& arch);
+
+int buffer_count(const KernelConfig& config);  // operand tiles resident at once
+std::int64_t shared_bytes(const KernelConfig& config);
+
+// The axis of the tile along which an operand is contiguous in memory; a layout of `any` leaves it open.
+enum class Axis { m, n, k, open };
+Axis contiguous_axis(const KernelConfig& config, int operand);
+// The tile extent along which operand 0 (A), 1 (B) or 2 (C) is contiguous in memory; 0 where a layout of `any`
+// leaves it open.
+int contiguous_tile_extent(const KernelConfig& config, int operand);
+
+int vector_width(const KernelConfig& config, int operand);
+void set_vector_width(KernelConfig& config, int operand, int width);
+DType operand_dtype(const KernelConfig& config, int operand);
+
+bool tile_is_multiple(const KernelConfig& config);  // tile = wave x warp tile x whole repeats, in m, n and k
+
+}  // namespace tilewise

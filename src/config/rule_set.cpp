@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+#include "config/rule_set.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_set>
+
+#include "config/config_name.hpp"
+#include "config/geometry.hpp"
+#include "config/rules.hpp"
+
+namespace tilewise {
+namespace {
+
+// Collects valid configs, each once.
+class Collector {
+public:
+    explicit Collector(const ArchSpec& arch) : arch_(arch) {}
+
+    void add(const KernelConfig& c) {
+        if (is_valid(c, arch_) && seen_.insert(kernel_name(c)).second) configs_.push_back(c);
+    }
+    std::vector<KernelConfig> take() { return std::move(configs_); }
+
+private:
+    const ArchSpec& arch_;
+    std::unordered_set<std::string> seen_;
+    std::vector<KernelConfig> configs_;
+};
+
+// Whether a list of a block names the value; an empty one means all.
+template <class T>
+bool has(const std::vector<T>& list, const T& value) {
+    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+class Expansion {
+public:
+    Expansion(const ArchSpec& arch, const RuleBook& book, Op op, DTypePair dtypes, DType dtype_out, Collector& out)
+        : arch_(arch), book_(book), op_(op), dtypes_(dtypes), dtype_out_(dtype_out), out_(out) {}
+
+    void run(const Block& block) {
+        if (!has(block.ops, op_) || !has(block.dtypes, dtypes_)) return;
+        for (const int ndim : is_conv(op_) ? block.dims : std::vector<int>{0}) {
+            for (const Layout layout : block.layouts) {
+                KernelConfig c;
+                c.op = op_;
+                c.dtype = dtypes_.a;
+                c.dtype_b = dtypes_.b;
+                c.dtype_out = dtype_out_;
+                c.dtype_acc = c.default_dtype_acc();
+                c.arch = arch_.name;
+                c.ndim = ndim;
+                c.layout = layout == Layout::any || !is_conv(op_) ? layout : in_dimensions(layout, ndim);
+                fields(block, 0, c);
+            }
+        }
+    }
+
+private:
+    // A block names its convolution layout once, in two dimensions.
+    static Layout in_dimensions(Layout layout, int ndim) {
+        const int first = static_cast<int>(is_channels_last(layout) ? Layout::nwgc : Layout::ngcw);
+        return static_cast<Layout>(first + ndim - 1);
+    }
+
+    // Goes through the values of each further field.
+    void fields(const Block& block, std::size_t at, const KernelConfig& c) {
+        if (at == block.set.size()) return shapes(block, c);
+        const auto& [field, values] = block.set[at];
+        for (const std::string& value : values) {
+            KernelConfig next = c;
+            if (field->parse(next, value)) fields(block, at + 1, next);
+        }
+    }
+
+    void shapes(const Block& block, const KernelConfig& c) {
+        for (const TileRecipe& tile : block.tiles) {
+            for (const Shape3& wave : waves_of(block, tile)) {
+                for (const Shape3& warp : warps_of(block, c)) {
+                    KernelConfig shaped = c;
+                    shaped.wave = wave;
+                    if (fit_shape(shaped, tile, warp)) pipelines(block, shaped);
+                }
+            }
+        }
+    }
+
+    const std::vector<Shape3>& waves_of(const Block& block, const TileRecipe& tile) const {
+        if (!block.waves.empty()) return block.waves;
+        for (const auto& [extents, waves] : book_.recipes(op_).waves) {
+            if (extents == std::pair{tile.shape.m, tile.shape.n}) return waves;
+        }
+        return book_.recipes(op_).other_waves;
+    }
+
+    const std::vector<Shape3>& listed_warps(const KernelConfig& c) const {
+        if (c.specialization == Specialization::depthwise) return arch_.depthwise_tiles;
+        return arch_.find_warp_tiles(dtypes_)->tiles;
+    }
+
+    std::vector<Shape3> warps_of(const Block& block, const KernelConfig& c) const {
+        return block.warps.empty() ? listed_warps(c) : block.warps;
+    }
+
+    // Sets tile and warp tile; false when the recipe has nothing for this type.
+    bool fit_shape(KernelConfig& c, const TileRecipe& tile, Shape3 warp) const {
+        const Shape3 given = warp;
+        c.tile = tile.shape;
+        if (tile.depth_in_bytes) c.tile.k = static_cast<int>(tile.shape.k / bytes_of(dtypes_.a));
+        for (const Shape3& listed : listed_warps(c)) {
+            const bool wanted = listed.m == warp.m && (warp.n == listed.n || given.n == 0) && given.k == 0;
+            const bool fits =
+                (given.n > 0 || c.tile.n % (c.wave.n * listed.n) == 0) && c.tile.k % (c.wave.k * listed.k) == 0;
+            const bool better = listed.n > warp.n || (listed.n == warp.n && listed.k > warp.k);
+            if (wanted && fits && better) warp = listed;
+        }
+        if (warp.k == 0) return false;
+        c.warp_tile = warp;
+        if (book_.round_tiles) {
+            const auto round = [](int target, int unit) { return std::max(1, target / unit) * unit; };
+            c.tile = {round(c.tile.m, c.wave.m * warp.m), round(c.tile.n, c.wave.n * warp.n),
+                      round(c.tile.k, c.wave.k * warp.k)};
+        }
+        return true;
+    }
+
+    void pipelines(const Block& block, const KernelConfig& c) {
+        std::vector<PipelineRecipe> recipes = block.pipelines;
+        if (recipes.empty()) {
+            for (std::size_t i = 0; i < kPipelineCount; ++i) recipes.push_back({static_cast<Pipeline>(i), {}});
+        }
+        for (const PipelineRecipe& recipe : recipes) {
+            const PipelineSpec& spec = arch_.pipeline(recipe.pipeline);
+            if (!spec.supported || !spec.ops[static_cast<std::size_t>(op_)]) continue;
+            for (std::size_t s = 0; s < kSchedulerCount; ++s) {
+                const auto scheduler = static_cast<Scheduler>(s);
+                if (!spec.schedulers[s] || (recipe.scheduler && *recipe.scheduler != scheduler)) continue;
+                KernelConfig piped = c;
+                piped.pipeline = recipe.pipeline;
+                piped.scheduler = scheduler;
+                piped.producer_waves = spec.producers ? std::max(1, c.producer_waves) : 0;
+                buffers(block, spec, piped);
+            }
+        }
+    }
+
+    void buffers(const Block& block, const PipelineSpec& spec, KernelConfig c) {
+        for (const bool twofold : {false, true}) {
+            const bool fixed = spec.buffering != Buffering::either;
+            if (fixed ? twofold != (spec.buffering == Buffering::twofold) : !has(block.buffers, twofold)) continue;
+            c.double_smem_buffer = twofold;
+            for (const int stages : block.stages) {
+                c.stages = stages == kStagesThatFit ? most_stages(spec, c) : stages;
+                endings(block, c);
+            }
+        }
+    }
+
+    int most_stages(const PipelineSpec& spec, KernelConfig c) const {
+        for (c.stages = spec.max_stages; c.stages > spec.min_stages; --c.stages) {
+            if (shared_bytes(c) <= arch_.shared_bytes) break;
+        }
+        return c.stages;
+    }
+
+    void endings(const Block& block, KernelConfig c) {
+        for (std::size_t i = 0; i < arch_.epilogues.size(); ++i) {
+            c.epilogue = static_cast<Epilogue>(i);
+            if (!arch_.epilogues[i] || !has(block.epilogues, c.epilogue)) continue;
+            for (const VecStrategy strategy : block.vectors) {
+                apply_vectors(c, arch_, strategy, block.channels);
+                out_.add(c);
+            }
+        }
+    }
+
+    const ArchSpec& arch_;
+    const RuleBook& book_;
+    Op op_;
+    DTypePair dtypes_;
+    DType dtype_out_;
+    Collector& out_;
+};
+
+Result<std::vector<KernelConfig>> expand_blocks(const ArchSpec& arch, Op op, const DTypePair& dtypes, RuleSet set,
+                                                DType out) {
+    Collector collector(arch);
+    for (std::string name = arch.rules; !name.empty();) {
+        auto book = find_rule_book(name);
+        if (!book) return book.error();
+        Expansion expansion(arch, **book, op, dtypes, out, collector);
+        for (const Block& block : (*book)->recipes(op).blocks[static_cast<std::size_t>(set)]) expansion.run(block);
+        // One level is enough, and cannot go in circles.
+        name = name == arch.rules ? (*book)->also : std::string();
+    }
+    return collector.take();
+}
+
+// Every n-th of each category and dimension, and the first of each pipeline x scheduler pair per dimension.
+std::vector<KernelConfig> sample(const std::vector<KernelConfig>& full, int every) {
+    std::set<std::tuple<Pipeline, Scheduler, int>> pairs;
+    std::set<std::tuple<std::string_view, int>> categories;
+    std::vector<KernelConfig> sampled;
+    std::vector<std::pair<std::string_view, int>> counts;
+    for (const KernelConfig& c : full) {
+        const std::string_view name = category(c);
+        auto count = std::find_if(counts.begin(), counts.end(), [&](const auto& entry) { return entry.first == name; });
+        if (count == counts.end()) count = counts.insert(counts.end(), {name, 0});
+        const bool nth = count->second++ % every == 0;
+        const bool new_category = categories.insert({name, c.ndim}).second;
+        const bool new_pair = pairs.insert({c.pipeline, c.scheduler, c.ndim}).second;
+        if (nth || new_category || new_pair) sampled.push_back(c);
+    }
+    return sampled;
+}
+
+std::vector<KernelConfig> smallest(const std::vector<KernelConfig>& tests, int least) {
+    std::set<std::tuple<std::string_view, int>> categories;
+    std::vector<bool> chosen(tests.size());
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+        chosen[i] = categories.insert({category(tests[i]), tests[i].ndim}).second;
+        count += chosen[i] ? 1 : 0;
+    }
+    // Fill up evenly spread, so that the few kernels differ.
+    const std::size_t want = std::min(tests.size(), static_cast<std::size_t>(least));
+    for (std::size_t step = tests.size() / (want + 1) + 1; count < want; step = std::max<std::size_t>(1, step / 2)) {
+        for (std::size_t i = 0; i < tests.size() && count < want; i += step) {
+            count += chosen[i] ? 0 : 1;
+            chosen[i] = true;
+        }
+    }
+    std::vector<KernelConfig> result;
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+        if (chosen[i]) result.push_back(tests[i]);
+    }
+    return result;
+}
+
+}  // namespace
+
+std::vector<DTypePair> pairs_of(const ArchSpec& arch) {
+    std::vector<DTypePair> pairs;
+    for (const WarpTiles& entry : arch.warp_tiles) pairs.push_back(entry.dtypes);
+    return pairs;
+}
+
+std::string_view category(const KernelConfig& c) {
+    if (c.specialization == Specialization::depthwise) return "depthwise";
+    if (c.stream_k != StreamK::off) return "stream_k";
+    if (c.split_image) return "split_image";
+    if (c.num_groups_to_merge > 1) return "merged_groups";
+    if (c.two_stage) return "two_stage";
+    if (c.explicit_gemm) return "explicit_gemm";
+    if (c.pipeline == Pipeline::preshuffle) return "preshuffle";
+    if (c.split_k > 1) return "split_k";
+    return "regular";
+}
+
+Result<std::vector<KernelConfig>> expand(const ArchSpec& arch, Op op, const DTypePair& dtypes, RuleSet set,
+                                         std::optional<DType> out) {
+    auto book = find_rule_book(arch.rules);
+    if (!book) return book.error();
+    if (!arch.find_warp_tiles(dtypes)) return std::vector<KernelConfig>{};
+    const Recipes& recipes = (*book)->recipes(op);
+    const bool derived = set == RuleSet::full_tests || set == RuleSet::tiny;
+    auto configs =
+        expand_blocks(arch, op, dtypes, derived ? RuleSet::full : set, out.value_or(default_output(dtypes.a)));
+    if (!configs) return configs;
+    if (derived) *configs = sample(*configs, recipes.full_tests_every);
+    if (set == RuleSet::tiny) *configs = smallest(*configs, recipes.tiny_least);
+    return configs;
+}
+
+Result<std::vector<KernelConfig>> expand(const ArchSpec& arch, Op op, RuleSet set) {
+    std::vector<KernelConfig> all;
+    for (const DTypePair& pair : pairs_of(arch)) {
+        auto configs = expand(arch, op, pair, set);
+        if (!configs) return configs.error();
+        all.insert(all.end(), configs->begin(), configs->end());
+    }
+    return all;
+}
+
+}  // namespace tilewise

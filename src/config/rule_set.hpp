@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Expands a named rule set to configs for one arch, operation and pair of input types. Every config it returns is
+// valid on the arch; the order is that of the rule book, so expansion is deterministic.
+//
+//   full        everything the recipes derive
+//   default     the pool that selection uses and models are trained on
+//   profiler, tests    curated instances, both within full
+//   full-tests  every n-th of full per category, and every pipeline x scheduler pair
+//   tiny        one of full-tests per category and dimension, filled up to a least number
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "config/arch_spec.hpp"
+#include "config/rule_book.hpp"
+
+namespace tilewise {
+
+std::vector<DTypePair> pairs_of(const ArchSpec& arch);
+
+// What a config is an example of, for sampling: one feature, or "regular".
+std::string_view category(const KernelConfig& config);
+
+// `out` is the element type of the output, the usual one unless given.
+Result<std::vector<KernelConfig>> expand(const ArchSpec& arch, Op op, const DTypePair& dtypes, RuleSet set,
+                                         std::optional<DType> out = std::nullopt);
+// All pairs of input types, one after the other.
+Result<std::vector<KernelConfig>> expand(const ArchSpec& arch, Op op, RuleSet set);
+
+}  // namespace tilewise

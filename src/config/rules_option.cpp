@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Rules about options: which the arch has for the operation, and which exclude each other.
+#include <bit>
+
+#include "config/rule_groups.hpp"
+
+namespace tilewise {
+namespace {
+
+const ConfigField* first_missing_option(const KernelConfig& c, const ArchSpec& arch) {
+    const auto fields = config_fields();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        if (fields[i].role == Role::option && !arch.options[i][static_cast<std::size_t>(c.op)] &&
+            !fields[i].is_default(c)) {
+            return &fields[i];
+        }
+    }
+    return nullptr;
+}
+
+bool no_option(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const ConfigField* field = first_missing_option(c, arch);
+    return field && refuse(
+                        out,
+                        [&] {
+                            std::string text(field->name);
+                            text += '=';
+                            field->print(c, text);
+                            return text;
+                        },
+                        TILEWISE_TEXT("its default: {} has no {} for {}", arch.name, field->name, name_of(c.op)));
+}
+
+void correct_option(KernelConfig& c, const ArchSpec& arch) {
+    if (const ConfigField* field = first_missing_option(c, arch)) field->reset(c);
+}
+
+bool stream_and_split(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.stream_k != StreamK::off && c.split_k > 1 &&
+           refuse(out, TILEWISE_TEXT("stream_k={} and split_k={}", name_of(c.stream_k), c.split_k),
+                  TILEWISE_TEXT("one of the two"));
+}
+
+void correct_split(KernelConfig& c, const ArchSpec&) { c.split_k = 1; }
+
+bool wrong_determinism(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    // Atomics are the only source of a varying order; split-K may use them or a workspace.
+    const bool atomic = c.stream_k == StreamK::atomic;
+    const bool has_choice = c.split_k > 1;
+    const bool right = atomic ? !c.deterministic : c.deterministic || has_choice;
+    return !right && refuse(out,
+                            TILEWISE_TEXT("deterministic={} with stream_k={}, split_k={}", c.deterministic,
+                                          name_of(c.stream_k), c.split_k),
+                            TILEWISE_TEXT("deterministic={}", !atomic));
+}
+
+void correct_determinism(KernelConfig& c, const ArchSpec&) { c.deterministic = c.stream_k != StreamK::atomic; }
+
+bool wrong_cluster(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
+    const std::int64_t blocks = std::int64_t{c.cluster.m} * c.cluster.n;
+    const bool right = power(c.cluster.m) && power(c.cluster.n) && blocks <= arch.max_cluster;
+    return !right && refuse(out, TILEWISE_TEXT("cluster {}x{}", c.cluster.m, c.cluster.n),
+                            TILEWISE_TEXT("powers of two, at most {} blocks", arch.max_cluster));
+}
+
+void correct_cluster(KernelConfig& c, const ArchSpec&) { c.cluster = {1, 1}; }
+
+bool wrong_merge(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    constexpr int kMostGroups = 32;  // beyond that 31/32 of a block-diagonal product is zeros
+    const int groups = c.num_groups_to_merge;
+    const bool right = groups >= 1 && groups <= kMostGroups && std::has_single_bit(static_cast<unsigned>(groups));
+    return !right && refuse(out, TILEWISE_TEXT("num_groups_to_merge {}", groups),
+                            TILEWISE_TEXT("a power of two from 1 to {}", kMostGroups));
+}
+
+void correct_merge(KernelConfig& c, const ArchSpec&) { c.num_groups_to_merge = 1; }
+
+bool wrong_rank(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    for (const Extents* extents : {&c.ct_filter, &c.ct_stride, &c.ct_dilation}) {
+        if (extents->rank != 0 && extents->rank != c.ndim) {
+            return refuse(out, TILEWISE_TEXT("compile-time extents of {} dimensions", extents->rank),
+                          TILEWISE_TEXT("{}, or none", c.ndim));
+        }
+    }
+    return false;
+}
+
+void correct_rank(KernelConfig& c, const ArchSpec&) {
+    for (Extents* extents : {&c.ct_filter, &c.ct_stride, &c.ct_dilation}) {
+        if (extents->rank != c.ndim) *extents = Extents{};
+    }
+}
+
+bool all_are(const Extents& extents, std::int64_t value) {
+    for (int i = 0; i < extents.rank; ++i) {
+        if (extents[i] != value) return false;
+    }
+    return true;  // also when not given
+}
+
+bool filter_contradicts(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const bool is_1x1 =
+        c.specialization == Specialization::filter_1x1 || c.specialization == Specialization::filter_1x1_stride1;
+    const bool right = (!is_1x1 || all_are(c.ct_filter, 1)) &&
+                       (c.specialization != Specialization::filter_1x1_stride1 || all_are(c.ct_stride, 1)) &&
+                       (c.specialization != Specialization::filter_3x3 || all_are(c.ct_filter, 3));
+    return !right && refuse(out,
+                            TILEWISE_TEXT("specialization {} with another compile-time filter or stride",
+                                          name_of(c.specialization)),
+                            TILEWISE_TEXT("extents that agree, or none"));
+}
+
+void correct_filter(KernelConfig& c, const ArchSpec&) { c.ct_filter = c.ct_stride = Extents{}; }
+
+bool conflicting(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const bool depthwise = c.specialization == Specialization::depthwise;
+    std::string_view first, second;
+    if (c.explicit_gemm && c.num_groups_to_merge > 1) first = "explicit_gemm", second = "num_groups_to_merge";
+    if (c.explicit_gemm && c.split_image) first = "explicit_gemm", second = "split_image";
+    if (depthwise && c.num_groups_to_merge > 1) first = "specialization=depthwise", second = "num_groups_to_merge";
+    if (depthwise && c.explicit_gemm) first = "specialization=depthwise", second = "explicit_gemm";
+    if (depthwise && c.stream_k != StreamK::off) first = "specialization=depthwise", second = "stream_k";
+    if (c.pipeline == Pipeline::preshuffle && c.swap_ab) first = "pipeline=preshuffle", second = "swap_ab";
+    return !first.empty() && refuse(out, TILEWISE_TEXT("{} and {}", first, second), TILEWISE_TEXT("one of the two"));
+}
+
+constexpr ConfigRule kRules[] = {
+    {"option", "the arch file lists the options it has for each operation", no_option, correct_option},
+    {"stream_or_split", "stream-K already divides the reduction", stream_and_split, correct_split},
+    {"deterministic", "atomic sums vary from run to run, all others do not", wrong_determinism, correct_determinism},
+    {"cluster", "a cluster is a power of two of blocks within the arch's limit", wrong_cluster, correct_cluster},
+    {"groups_to_merge", "groups are merged in powers of two, up to where zeros dominate", wrong_merge, correct_merge},
+    {"compile_time_rank", "extents known when compiled have the kernel's dimensions", wrong_rank, correct_rank},
+    {"specialization_filter", "a specialization and the compile-time filter say the same", filter_contradicts,
+     correct_filter},
+    {"option_conflict", "some options replace what others refine", conflicting},
+};
+
+}  // namespace
+
+std::span<const ConfigRule> option_rules() { return kRules; }
+
+}  // namespace tilewise

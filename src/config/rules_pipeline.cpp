@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// Rules about pipelines: which the arch has for the operation, with which scheduler, buffers and stages.
+#include <algorithm>
+
+#include "config/rule_groups.hpp"
+
+namespace tilewise {
+namespace {
+
+bool has_pipeline(const ArchSpec& arch, Pipeline pipeline, Op op) {
+    const PipelineSpec& spec = arch.pipeline(pipeline);
+    return spec.supported && spec.ops[static_cast<std::size_t>(op)];
+}
+
+std::string pipelines_of(const ArchSpec& arch, Op op) {
+    std::string text;
+    for (std::size_t i = 0; i < kPipelineCount; ++i) {
+        const auto pipeline = static_cast<Pipeline>(i);
+        if (has_pipeline(arch, pipeline, op)) text += (text.empty() ? "" : ", ") + std::string(name_of(pipeline));
+    }
+    return text;
+}
+
+bool no_pipeline(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    return !has_pipeline(arch, c.pipeline, c.op) &&
+           refuse(out, TILEWISE_TEXT("{} for {}", name_of(c.pipeline), name_of(c.op)),
+                  TILEWISE_TEXT("one of {}", pipelines_of(arch, c.op)));
+}
+
+void correct_pipeline(KernelConfig& c, const ArchSpec& arch) {
+    // compv3 is the plain compute pipeline that almost every arch has; failing that, the first there is.
+    if (has_pipeline(arch, Pipeline::compv3, c.op)) {
+        c.pipeline = Pipeline::compv3;
+        return;
+    }
+    for (std::size_t i = 0; i < kPipelineCount; ++i) {
+        if (has_pipeline(arch, static_cast<Pipeline>(i), c.op)) {
+            c.pipeline = static_cast<Pipeline>(i);
+            return;
+        }
+    }
+}
+
+bool no_scheduler(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const PipelineSpec& spec = arch.pipeline(c.pipeline);
+    if (!spec.supported) return false;  // rule pipeline says so
+    return !spec.schedulers[static_cast<std::size_t>(c.scheduler)] &&
+           refuse(out, TILEWISE_TEXT("{} with {}", name_of(c.scheduler), name_of(c.pipeline)), [&] {
+               std::string text = "one of ";
+               for (std::size_t i = 0; i < kSchedulerCount; ++i) {
+                   if (spec.schedulers[i]) text += std::string(name_of(static_cast<Scheduler>(i))) + " ";
+               }
+               text.pop_back();
+               return text;
+           });
+}
+
+void correct_scheduler(KernelConfig& c, const ArchSpec& arch) {
+    for (std::size_t i = 0; i < kSchedulerCount; ++i) {
+        if (arch.pipeline(c.pipeline).schedulers[i]) {
+            c.scheduler = static_cast<Scheduler>(i);
+            return;
+        }
+    }
+}
+
+bool wrong_buffers(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const Buffering buffering = arch.pipeline(c.pipeline).buffering;
+    if (buffering == Buffering::either) return false;
+    const bool need = buffering == Buffering::twofold;
+    return c.double_smem_buffer != need &&
+           refuse(out, TILEWISE_TEXT("{} with double_smem_buffer={}", name_of(c.pipeline), c.double_smem_buffer),
+                  TILEWISE_TEXT("double_smem_buffer={}", need));
+}
+
+void correct_buffers(KernelConfig& c, const ArchSpec& arch) {
+    c.double_smem_buffer = arch.pipeline(c.pipeline).buffering == Buffering::twofold;
+}
+
+bool wrong_stages(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const PipelineSpec& spec = arch.pipeline(c.pipeline);
+    if (!spec.supported) return false;
+    return (c.stages < spec.min_stages || c.stages > spec.max_stages) &&
+           refuse(out, TILEWISE_TEXT("{} stages of {}", c.stages, name_of(c.pipeline)),
+                  TILEWISE_TEXT("{} to {}", spec.min_stages, spec.max_stages));
+}
+
+void correct_stages(KernelConfig& c, const ArchSpec& arch) {
+    const PipelineSpec& spec = arch.pipeline(c.pipeline);
+    c.stages = std::clamp(c.stages, spec.min_stages, spec.max_stages);
+}
+
+bool wrong_producers(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    constexpr int kMostProducers = 4;  // one copy-issuing wave saturates the copy engine; plain loads may want more
+    const bool need = arch.pipeline(c.pipeline).producers;
+    const bool right = need ? c.producer_waves >= 1 && c.producer_waves <= kMostProducers : c.producer_waves == 0;
+    return !right && refuse(out, TILEWISE_TEXT("{} producer waves in {}", c.producer_waves, name_of(c.pipeline)),
+                            TILEWISE_TEXT("{}", need ? fmt::format("1 to {}", kMostProducers) : "0"));
+}
+
+void correct_producers(KernelConfig& c, const ArchSpec& arch) {
+    c.producer_waves = arch.pipeline(c.pipeline).producers ? 1 : 0;
+}
+
+bool preshuffle_layout(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.pipeline == Pipeline::preshuffle && c.layout != Layout::rcr && c.layout != Layout::any &&
+           refuse(out, TILEWISE_TEXT("layout {}", name_of(c.layout)), TILEWISE_TEXT("rcr or any"));
+}
+
+bool no_epilogue(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    return !arch.epilogues[static_cast<std::size_t>(c.epilogue)] &&
+           refuse(out, TILEWISE_TEXT("epilogue {}", name_of(c.epilogue)), TILEWISE_TEXT("one that {} has", arch.name));
+}
+
+void correct_epilogue(KernelConfig& c, const ArchSpec& arch) {
+    c.epilogue = arch.epilogues[0] ? Epilogue::direct : Epilogue::cshuffle;
+}
+
+constexpr ConfigRule kRules[] = {
+    {"pipeline", "the arch file lists the pipelines it has for each operation", no_pipeline, correct_pipeline},
+    {"scheduler", "a pipeline works with the schedulers the arch file gives it", no_scheduler, correct_scheduler},
+    {"double_buffer", "some pipelines fill one buffer while they read the other, some have only one", wrong_buffers,
+     correct_buffers},
+    {"stages", "only a ring of asynchronous copies has stages, within its bounds", wrong_stages, correct_stages},
+    {"producers", "warp-specialised pipelines have waves that only load; the others have none", wrong_producers,
+     correct_producers},
+    {"preshuffle_layout", "B is shuffled from its K-contiguous form", preshuffle_layout},
+    {"epilogue", "the arch file lists the epilogues it has", no_epilogue, correct_epilogue},
+};
+
+}  // namespace
+
+std::span<const ConfigRule> pipeline_rules() { return kRules; }
+
+}  // namespace tilewise

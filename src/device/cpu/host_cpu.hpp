@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// What the CPU in front of us can do, in the words of the arch files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/arch_catalog.hpp"
+
+namespace tilewise {
+
+std::vector<std::string> host_cpu_features();  // usable ones only: the operating system saves their registers
+
+// The CPU arch whose required features the host has, the most demanding one if there are several.
+Result<const ArchSpec*> host_cpu_arch(const ArchCatalog& catalog);
+
+}  // namespace tilewise

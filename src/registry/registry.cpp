@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "registry/registry.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "config/config_name.hpp"
+#include "config/fit.hpp"
+
+namespace tilewise {
+namespace {
+
+bool comes_before(const KernelPtr& a, const KernelPtr& b) {
+    if (a->priority != b->priority) return a->priority > b->priority;
+    return a->name < b->name;
+}
+
+}  // namespace
+
+Kernel make_kernel(KernelConfig config, Priority priority, bool available) {
+    Kernel kernel;
+    kernel.name = kernel_name(config);
+    kernel.id = kernel_id(kernel.name);
+    kernel.config = std::move(config);
+    kernel.priority = priority;
+    kernel.available = available;
+    return kernel;
+}
+
+Registry::Registry(std::string name) : name_(std::move(name)), kernels_(std::make_shared<const KernelList>()) {}
+
+std::shared_ptr<const KernelList> Registry::kernels() const {
+    const std::lock_guard lock(mutex_);
+    return kernels_;
+}
+
+std::size_t Registry::add(Kernel kernel) {
+    std::vector<Kernel> one;
+    one.push_back(std::move(kernel));
+    return add(std::move(one));
+}
+
+std::size_t Registry::add(std::vector<Kernel> kernels) {
+    const std::lock_guard lock(mutex_);
+    auto list = std::make_shared<KernelList>(*kernels_);
+    std::unordered_map<std::string_view, std::size_t> by_name;
+    by_name.reserve(list->size() + kernels.size());
+    for (std::size_t i = 0; i < list->size(); ++i) by_name.emplace((*list)[i]->name, i);
+    std::size_t taken = 0;
+    for (Kernel& kernel : kernels) {
+        auto added = std::make_shared<const Kernel>(std::move(kernel));
+        const auto [at, is_new] = by_name.emplace(added->name, list->size());
+        if (is_new) {
+            list->push_back(std::move(added));
+        } else if ((*list)[at->second]->priority < added->priority) {
+            // The map's key points into the kernel that goes; it is not looked up through that text again because
+            // the replacement has the same name, so re-key before dropping the old one.
+            const std::size_t index = at->second;
+            by_name.erase(at);
+            by_name.emplace(added->name, index);
+            (*list)[index] = std::move(added);
+        } else {
+            continue;
+        }
+        ++taken;
+    }
+    std::sort(list->begin(), list->end(), comes_before);
+    kernels_ = std::move(list);
+    return taken;
+}
+
+std::size_t Registry::merge(const Registry& other) {
+    std::vector<Kernel> copies;
+    for (const KernelPtr& kernel : *other.kernels()) copies.push_back(*kernel);
+    return add(std::move(copies));
+}
+
+void Registry::clear() {
+    const std::lock_guard lock(mutex_);
+    kernels_ = std::make_shared<const KernelList>();
+}
+
+KernelPtr Registry::find(std::string_view name_or_id) const {
+    for (const KernelPtr& kernel : *kernels()) {
+        if (kernel->name == name_or_id || kernel->id == name_or_id) return kernel;
+    }
+    return nullptr;
+}
+
+KernelList Registry::filter(const std::function<bool(const Kernel&)>& keep) const {
+    KernelList kept;
+    for (const KernelPtr& kernel : *kernels()) {
+        if (keep(*kernel)) kept.push_back(kernel);
+    }
+    return kept;
+}
+
+Candidates Registry::candidates(const Problem& problem, const ArchSpec& arch) const {
+    Candidates result;
+    const ProblemView view(problem);
+    for (const KernelPtr& kernel : *kernels()) {
+        Rejected why;
+        if (kernel->config.arch != arch.name) {
+            result.rejected.push_back({kernel, {"fit_arch", kernel->config.arch, arch.name}});
+        } else if (first_misfit(view, kernel->config, arch, &why)) {
+            result.rejected.push_back({kernel, std::move(why)});
+        } else {
+            result.accepted.push_back(kernel);
+        }
+    }
+    return result;
+}
+
+KernelPtr Registry::first_fit(const Problem& problem, const ArchSpec& arch) const {
+    const ProblemView view(problem);
+    for (const KernelPtr& kernel : *kernels()) {
+        if (kernel->config.arch == arch.name && !first_misfit(view, kernel->config, arch)) return kernel;
+    }
+    return nullptr;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Fills registries from rule sets, and describes rule sets by count and digest so that a change in one is seen.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "config/arch_catalog.hpp"
+#include "config/rule_set.hpp"
+#include "registry/registry.hpp"
+
+namespace tilewise {
+
+struct KernelQuery {
+    const ArchSpec* arch = nullptr;
+    RuleSet set = RuleSet::standard;
+    std::optional<Op> op;             // unset: every operation
+    std::optional<DTypePair> dtypes;  // unset: every pair of input types
+    std::optional<DType> out;         // unset: the usual output of each
+};
+// What to list for a problem: kernels of its operation and types.
+KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set);
+
+// The kernels of the rule set in its own order.
+Result<std::vector<Kernel>> list_kernels(const KernelQuery& query);
+
+// One line for each arch, operation, pair of types and set: how many configs, and a digest of their names.
+Result<std::string> rule_set_manifest(const ArchCatalog& catalog);
+
+}  // namespace tilewise

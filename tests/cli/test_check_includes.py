@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""tools/check_includes lets a good tree pass and catches each kind of include it is there to forbid."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+GOOD = {
+    "src/base/text.hpp": "#include <string>\n",
+    "src/config/config.cpp": '#include "base/text.hpp"\n#include <fmt/format.h>\n#include "tilewise/tilewise.h"\n',
+    "src/device/cpu/cpu.cpp": '#include "config/config.hpp"\n',
+    "include/tilewise/tilewise.h": "#include <stddef.h>\n",
+    "include/tilewise/problem.hpp": '#include <string>\n#include "tilewise/tilewise.h"\n',
+    "kernels/common/tile.h": "// nothing\n",
+    "kernels/cpu/gemm.h": '#include "common/tile.h"\n',
+}
+
+
+def check(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    command = [sys.executable, ROOT / "tools/check_includes", folder]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_this_project_passes():
+    result = subprocess.run([sys.executable, ROOT / "tools/check_includes"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_good_tree_passes(tmp_path):
+    result = check(tmp_path, GOOD)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("file, line", [
+    ("src/base/bad.cpp", '#include "config/config.hpp"'),  # backwards
+    ("src/base/bad.cpp", "#  include <config/config.hpp>"),  # backwards, in other clothes
+    ("src/select/deep/bad.hpp", '#include "cli/cli.hpp"'),
+    ("src/base/bad.cpp", '#include "../config/config.hpp"'),  # around the order
+    ("src/base/bad.cpp", '#include "text.hpp"'),  # without the module
+    ("src/stray/bad.cpp", '#include "base/text.hpp"'),  # a folder outside the order
+    ("include/tilewise/bad.h", '#include "base/text.hpp"'),
+    ("include/tilewise/bad.h", "#include <fmt/format.h>"),
+    ("include/tilewise/bad.h", "#include <tilewise/missing.h>"),
+    ("kernels/cpu/bad.h", "#include <immintrin.h>"),
+    ("kernels/cpu/bad.h", '#include "base/text.hpp"'),
+    ("kernels/cpu/bad.h", '#include "../../src/base/text.hpp"'),
+])
+def test_bad_include_is_caught(tmp_path, file, line):
+    result = check(tmp_path, {**GOOD, file: f"// a comment\n{line}\n"})
+    assert result.returncode == 1
+    assert f"{file}:2: " in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_folder_without_sources_is_an_error(tmp_path):
+    result = check(tmp_path, {})
+    assert result.returncode == 1 and "no folder src" in result.stderr

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Runs the commands that the documentation shows, so that it stays true.
+
+A ```console or ```sh block is run where the line before it is `<!-- tested -->`: each line that begins with "$ " is a
+command (a backslash at its end continues it), run from the project's root with this checkout's tools first on PATH.
+A ```sh block without "$ " is one script. Each must exit with 0.
+"""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MARK = "<!-- tested -->"
+FENCE = re.compile(r"```(\w*)\s*$")
+
+
+def commands(text):
+    """Yields (line number, command) for each command of the marked blocks; a malformed block is a ValueError."""
+    lines = text.splitlines()
+    for start, line in enumerate(lines):
+        if line.strip() != MARK:
+            continue
+        fence = FENCE.match(lines[start + 1]) if start + 1 < len(lines) else None
+        if not fence or fence[1] not in ("console", "sh"):
+            raise ValueError(f"line {start + 1}: {MARK} stands before no console or sh block")
+        try:
+            end = lines.index("```", start + 2)
+        except ValueError:
+            raise ValueError(f"line {start + 2}: the block has no end") from None
+        block = lines[start + 2:end]
+        found = list(prompted(block, start + 3))
+        if not found and fence[1] == "sh":
+            found = [(start + 3, "\n".join(block))]
+        if not found:
+            raise ValueError(f"line {start + 2}: the block has no command")
+        yield from found
+
+
+def prompted(block, first):
+    index = 0
+    while index < len(block):
+        begin = index
+        if block[index].startswith("$ "):
+            command = [block[index][2:]]
+            while command[-1].endswith("\\") and index + 1 < len(block):
+                index += 1
+                command.append(block[index])
+            yield first + begin, "\n".join(command)
+        index += 1
+
+
+def run(command):
+    path = os.pathsep.join([os.fspath(ROOT / "build/bin"), os.fspath(ROOT / ".venv/bin"), os.environ["PATH"]])
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=ROOT, env={**os.environ, "PATH": path},
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+
+
+def documented():
+    files = [ROOT / "README.md", ROOT / "HACKING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for file in files:
+        if file.is_file():
+            for line, command in commands(file.read_text(encoding="utf-8")):
+                yield pytest.param(command, id=f"{file.relative_to(ROOT)}:{line}")
+
+
+@pytest.mark.parametrize("command", list(documented()))
+def test_documented_command(command):
+    result = run(command)
+    assert result.returncode == 0, f"$ {command}\nexit {result.returncode}\n{result.stdout}{result.stderr}"
+
+
+def test_marked_blocks_are_found():
+    text = "\n".join(["```console", "$ unmarked", "```", MARK, "```console", "$ one", "output", "$ two \\", "  more",
+                      "```", MARK, "```sh", "three", "```"])
+    assert list(commands(text)) == [(6, "one"), (8, "two \\\n  more"), (13, "three")]
+
+
+@pytest.mark.parametrize("text", [
+    MARK, f"{MARK}\n\n```sh\nls\n```", f"{MARK}\n```python\n1\n```", f"{MARK}\n```console\nno prompt\n```",
+    f"{MARK}\n```sh\n$ no end",
+])
+def test_malformed_block_is_an_error(text):
+    with pytest.raises(ValueError, match="line"):
+        list(commands(text))
+
+
+def test_failure_in_a_pipe_is_seen():
+    assert run("false | true").returncode != 0
+    assert run("true").returncode == 0
