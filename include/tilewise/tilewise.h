@@ -20,7 +20,7 @@ typedef enum tilewise_status {
     TILEWISE_OK = 0,
     TILEWISE_CHECK_FAILED = 1,
     TILEWISE_USAGE = 2,       /* malformed or unknown input */
-    TILEWISE_UNSUPPORTED = 3, /* impossible problem, or none of the kernels may run it */
+    TILEWISE_UNSUPPORTED = 3, /* impossible problem */
     TILEWISE_TOOLCHAIN = 4,
     TILEWISE_DEVICE = 5,
     TILEWISE_INTERNAL = 6 /* out of memory, or a fault of the library */
@@ -39,8 +39,8 @@ TILEWISE_API const char* tilewise_last_error(void);
 TILEWISE_API tilewise_status tilewise_kernels(const char* query_json, char** json);
 
 /* Which kernels may run a problem, and which is chosen.
- *   problem       the one-line text, such as gemm:m=64,n=64,k=64,dtype=fp32,layout=rcr
- *   options_json  {"arch", "rule_set", "explain"}, all optional; NULL for none
+ *   problem       the one-line text, such as gemm:m=64,n=64,k=64,dtype=fp32,layout=rcr, or its JSON form
+ *   options_json  {"arch", "rule_set"}, both optional; NULL for none
  *   json          {"plan": {"kernel", "source", "why", ...} or null, "candidates": [...], "rejected": [...]}
  * A problem that no kernel may run is not a failure: the plan is null.
  */

@@ -62,7 +62,7 @@ class Rejection:
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """The plan, or None where every kernel was rejected; the other candidates, best first; the rejected ones."""
+    """The plan, or None where every kernel was rejected; the candidates, best first; the rejected ones."""
 
     plan: Plan | None
     candidates: list[Candidate]
@@ -90,6 +90,7 @@ class Check:
     violations: list[Violation]
     corrected: dict[str, Any] | None = None
     changes: list[Any] | None = None
+    remaining: list[Violation] | None = None
 
 
 def _options(**given: Any) -> str:
@@ -103,12 +104,11 @@ def kernels(op: str | None = None, arch: str | None = None, rule_set: str | None
     return _list_of(Kernel, answer["kernels"])
 
 
-def select(problem: str, *, arch: str | None = None, rule_set: str | None = None,
-           explain: bool | None = None) -> Selection:
-    """Picks the kernel for a problem, given in its one-line text form; explain=True adds what was rejected and why."""
+def select(problem: str, *, arch: str | None = None, rule_set: str | None = None) -> Selection:
+    """Picks the kernel for a problem, given in its one-line text form, and says which may run it and why others may not."""
     if not isinstance(problem, str):
         raise TypeError(f"problem: expected its text form, got {type(problem).__name__}")
-    answer = _library.call("tilewise_select", problem, _options(arch=arch, rule_set=rule_set, explain=explain))
+    answer = _library.call("tilewise_select", problem, _options(arch=arch, rule_set=rule_set))
     plan = answer["plan"]
     return Selection(plan=_from_json(Plan, plan) if plan is not None else None,
                      candidates=_list_of(Candidate, answer["candidates"]),
@@ -125,4 +125,5 @@ def check(config: str | Mapping[str, Any] | Kernel, fix: bool = False) -> Check:
         raise TypeError(f"config: expected a name, JSON text, a dict or a Kernel, got {type(config).__name__}")
     answer = _library.call("tilewise_check", config, int(bool(fix)))
     return Check(valid=answer["valid"], violations=_list_of(Violation, answer["violations"]),
-                 corrected=answer.get("corrected"), changes=answer.get("changes"))
+                 corrected=answer.get("corrected"), changes=answer.get("changes"),
+                 remaining=_list_of(Violation, answer["remaining"]) if "remaining" in answer else None)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/json_object.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ void JsonObject::fail(std::string_view key, std::string_view what) {
 }
 
 const Json* JsonObject::take(std::string_view key) {
-    taken_.emplace_back(key);
+    if (std::find(taken_.begin(), taken_.end(), key) == taken_.end()) taken_.emplace_back(key);
     return json_.find(key);
 }
 
@@ -58,10 +58,11 @@ std::int64_t JsonObject::integer_or(std::string_view key, std::int64_t min, std:
 double JsonObject::number(std::string_view key) {
     const Json* value = child(key);
     if (!value) return 0;
-    if (const double* real = value->real()) return *real;
-    if (const std::int64_t* whole = value->integer()) return static_cast<double>(*whole);
-    fail(key, "needs a number");
-    return 0;
+    const double number = value->real()      ? *value->real()
+                          : value->integer() ? static_cast<double>(*value->integer())
+                                             : -1;
+    if (number <= 0) fail(key, "needs a number above 0");
+    return number;
 }
 
 std::string JsonObject::text(std::string_view key) {

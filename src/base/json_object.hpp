@@ -21,7 +21,7 @@ public:
 
     std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max);
     std::int64_t integer_or(std::string_view key, std::int64_t min, std::int64_t max, std::int64_t otherwise);
-    double number(std::string_view key);
+    double number(std::string_view key);  // above 0: every number of our files is an amount
     std::string text(std::string_view key);
     std::string text_or(std::string_view key, std::string_view otherwise);
     bool flag_or(std::string_view key, bool otherwise);

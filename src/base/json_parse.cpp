@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The JSON reader: strict RFC 8259, no extensions. Duplicate keys and deep nesting are errors, because both are
 // mistakes in our files and both are ways to fool a reader.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <unordered_set>
 
 #include "base/json.hpp"
 
@@ -83,6 +84,7 @@ private:
     bool parse_object(Json& out, int depth) {
         ++at_;
         auto& members = out.value_.emplace<Json::Object>();
+        std::unordered_set<std::string> keys;
         skip_space();
         if (take('}')) return true;
         while (true) {
@@ -91,11 +93,9 @@ private:
             const std::size_t key_at = at_;
             Json::Member member;
             if (!parse_string(member.first)) return false;
-            for (const Json::Member& other : members) {
-                if (other.first == member.first) {
-                    at_ = key_at;
-                    return fail(fmt::format("key \"{}\" once only", member.first));
-                }
+            if (!keys.insert(member.first).second) {
+                at_ = key_at;
+                return fail(fmt::format("key \"{}\" once only", member.first));
             }
             skip_space();
             if (!take(':')) return fail("':'");

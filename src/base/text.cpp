@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,6 +14,11 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
     return value;
+}
+
+void append_integer(std::string& out, std::int64_t value) {
+    char digits[24];  // the longest has 20 characters
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -43,7 +48,14 @@ std::optional<std::vector<std::int64_t>> parse_extents(std::string_view text) {
     return extents;
 }
 
-std::string print_extents(std::span<const std::int64_t> extents) { return fmt::format("{}", fmt::join(extents, "x")); }
+std::string print_extents(std::span<const std::int64_t> extents) {
+    std::string text;
+    for (const std::int64_t extent : extents) {
+        if (!text.empty()) text += 'x';
+        append_integer(text, extent);
+    }
+    return text;
+}
 
 namespace {
 struct Unit {
@@ -77,7 +89,12 @@ std::string print_bytes(std::int64_t bytes) {
 }
 
 std::string join(std::span<const std::string_view> words, std::string_view separator) {
-    return fmt::format("{}", fmt::join(words, separator));
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i > 0) text += separator;
+        text += words[i];
+    }
+    return text;
 }
 
 namespace {
@@ -115,12 +132,14 @@ std::optional<std::string_view> nearest(std::string_view word, std::span<const s
     return best;
 }
 
-std::string unknown_word(std::string_view kind, std::string_view word, std::span<const std::string_view> known) {
-    const std::string shown(word.substr(0, kLongestGuessed));
-    if (const auto guess = nearest(word, known)) {
-        return fmt::format("unknown {} '{}'; did you mean '{}'?", kind, shown, *guess);
-    }
-    return fmt::format("unknown {} '{}'; one of: {}", kind, shown, join(known, ", "));
+std::string unknown_word(std::string_view kind, std::string_view word, std::span<const std::string_view> known,
+                         std::string_view prefix) {
+    const std::string start = fmt::format("unknown {} '{}{}'", kind, prefix, word.substr(0, kLongestGuessed));
+    if (const auto guess = nearest(word, known)) return fmt::format("{}; did you mean '{}{}'?", start, prefix, *guess);
+    std::string list;
+    for (const std::string_view candidate : known)
+        list += fmt::format("{}{}{}", list.empty() ? "" : ", ", prefix, candidate);
+    return fmt::format("{}; one of: {}", start, list);
 }
 
 }  // namespace tilewise

@@ -14,6 +14,8 @@ namespace tilewise {
 
 std::optional<std::int64_t> parse_integer(std::string_view text);  // the whole text, no sign but '-'
 
+void append_integer(std::string& out, std::int64_t value);
+
 std::vector<std::string_view> split(std::string_view text, char separator);  // "" gives one empty part
 std::string_view trim(std::string_view text);
 
@@ -30,7 +32,8 @@ std::string join(std::span<const std::string_view> words, std::string_view separ
 // The known word closest to `word`, or nothing when none is close enough to be what was meant.
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> known);
 
-// "unknown KIND 'WORD'; did you mean 'NEAREST'?" or "…; one of: A, B, C".
-std::string unknown_word(std::string_view kind, std::string_view word, std::span<const std::string_view> known);
+// "unknown KIND 'WORD'; did you mean 'NEAREST'?" or "…; one of: A, B, C", each word after `prefix`.
+std::string unknown_word(std::string_view kind, std::string_view word, std::span<const std::string_view> known,
+                         std::string_view prefix = "");
 
 }  // namespace tilewise

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tilewise arch: the targets there are, or one of them in full.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/arguments.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
@@ -23,7 +23,13 @@ Error unknown_option(const Command* command, std::string_view name) {
     for (const auto& table : {command ? command->options : std::span<const Option>{}, global_options()}) {
         for (const Option& option : table) known.push_back(option.name);
     }
-    return usage_error(unknown_word("option", name, known));
+    for (const Command& other : commands()) {
+        if (!command && find_option(&other, name)) {
+            return usage_error(
+                fmt::format("--{} belongs to a command and follows it: tilewise {} … --{}", name, other.name, name));
+        }
+    }
+    return usage_error(unknown_word("option", name, known, "--"));
 }
 
 }  // namespace
@@ -85,8 +91,9 @@ Result<Arguments> Arguments::parse(int count, const char* const* words) {
     const Command* command = result.command_;
     const auto given = static_cast<int>(result.operands_.size());
     if (command && !result.has("help") && (given < command->min_operands || given > command->max_operands)) {
-        return usage_error(fmt::format("usage: tilewise {} {} [options]; {} operand{} given", command->name,
-                                       command->operands, given, given == 1 ? "" : "s"));
+        return usage_error(fmt::format("usage: tilewise {}{}{} [options]; {} operand{} given", command->name,
+                                       command->operands.empty() ? "" : " ", command->operands, given,
+                                       given == 1 ? "" : "s"));
     }
     return result;
 }

@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: MIT
 // tilewise check: whether a config is valid, every rule it breaks, and with --fix what would make it valid.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
-#include <iostream>
-#include <iterator>
-
-#include "base/files.hpp"
 #include "cli/command.hpp"
+#include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
 #include "config/check_report.hpp"
-#include "config/config_json.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
 
 namespace tilewise::cli {
 namespace {
-
-// A name has an @, JSON a brace; anything else is a file.
-Result<KernelConfig> read_operand(const std::string& operand) {
-    if (operand == "-") {
-        const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-        return read_config(text);
-    }
-    const bool is_text = operand.find('@') != std::string::npos || operand.starts_with('{');
-    if (is_text) return read_config(operand);
-    auto text = read_file(operand);
-    if (!text) {
-        return usage_error(
-            fmt::format("{}; a kernel name ends in @arch, such as …_32x32x16@gfx942", text.error().message));
-    }
-    auto config = read_config(*text);
-    if (!config) return Error{config.error().code, fmt::format("{}: {}", operand, config.error().message)};
-    return config;
-}
 
 std::string violations_table(const std::vector<Rejected>& violations) {
     Table table({"rule", "have", "need"});
@@ -53,20 +31,25 @@ void print_correction(const Correction& correction) {
     print(fmt::format("\n{}\n{}", paint("cannot be corrected:", Colour::red), violations_table(correction.remaining)));
 }
 
-Result<int> list_rules() {
+Result<int> list_rules(bool json) {
     Table table({"rule", "reason"});
-    for (const ConfigRule& rule : config_rules()) table.add({std::string(rule.name), std::string(rule.reason)});
-    for (const FitRule& rule : fit_rules()) table.add({std::string(rule.name), std::string(rule.reason)});
-    print(table.text());
+    Json::Array items;
+    const auto add = [&](std::string_view name, std::string_view reason) {
+        table.add({std::string(name), std::string(reason)});
+        items.push_back(Json::object({{"rule", name}, {"reason", reason}}));
+    };
+    for (const ConfigRule& rule : config_rules()) add(rule.name, rule.reason);
+    for (const FitRule& rule : fit_rules()) add(rule.name, rule.reason);
+    print(json ? Json::object({{"rules", Json(std::move(items))}}).dump() : table.text());
     return 0;
 }
 
 }  // namespace
 
 Result<int> run_check(Context& context) {
-    if (context.arguments.has("rules")) return list_rules();
+    if (context.arguments.has("rules")) return list_rules(context.json);
     if (context.arguments.operands().empty()) return usage_error("check needs a kernel name or a CONFIG.json");
-    auto config = read_operand(context.arguments.operands().front());
+    auto config = read_config_operand(context.arguments.operands().front());
     if (!config) return config.error();
     auto arch = context.archs.find(config->arch);
     if (!arch) return arch.error();

@@ -58,6 +58,11 @@ Result<int> run_check(Context& context);
 Result<int> run_arch(Context& context);
 Result<int> run_select(Context& context);
 Result<int> run_doctor(Context& context);
+Result<int> run_run(Context& context);
+Result<int> run_bench(Context& context);
+Result<int> run_build(Context& context);
+Result<int> run_tune(Context& context);
+Result<int> run_cache(Context& context);
 Result<int> run_completion(Context& context);
 
 std::string help_text();

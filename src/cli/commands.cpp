@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The table of subcommands and what they share.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "cli/command.hpp"
 #include "config/rule_set.hpp"
 #include "device/cpu/host_cpu.hpp"
+#include "select/dispatcher.hpp"
 
 namespace tilewise::cli {
 namespace {
 
+std::vector<std::string> strategy_choices() {
+    return {EnumNames<Strategy>::names.begin(), EnumNames<Strategy>::names.end()};
+}
 std::vector<std::string> colour_choices() { return {"auto", "always", "never"}; }
 
 constexpr Option kGlobal[] = {
@@ -19,7 +23,7 @@ constexpr Option kGlobal[] = {
     {"version", "", "show the version"},
 };
 
-constexpr Option kArch = {"arch", "ARCH", "target; the host's CPU unless given", arch_choices};
+constexpr Option kArch = {"arch", "ARCH", "target; the CPU of this machine unless given", arch_choices};
 constexpr Option kRuleSet = {"rule-set", "SET", "default, profiler, tests, full, full-tests or tiny", rule_set_choices};
 
 constexpr Option kKernelsOptions[] = {
@@ -42,7 +46,42 @@ constexpr Option kSelectOptions[] = {
     {"explain", "", "say for each kernel that may not run why not"},
 };
 
+constexpr Option kDevice = {"device", "DEVICE", "cpu, the only one that runs kernels yet"};
+constexpr Option kThreads = {"threads", "N", "threads to use; every CPU this process may use unless given"};
+constexpr Option kPack = {"pack", "FILE", "a pack of built kernels to look in (may be repeated)"};
+constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};
+constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "this kernel and no other"};
+constexpr Option kProblems = {"problems", "FILE", "problems, one a line; # starts a comment"};
+constexpr Option kTop = {"top", "N", "kernels to measure for --strategy measure (8)"};
+
+constexpr Option kRunOptions[] = {{"validate", "", "check the result against a reference"},
+                                  kStrategy,
+                                  kKernel,
+                                  kRuleSet,
+                                  kTop,
+                                  kDevice,
+                                  kArch,
+                                  kThreads,
+                                  kPack};
+constexpr Option kBenchOptions[] = {kProblems, {"all", "", "time every kernel that may run the problem"},
+                                    kStrategy, kKernel,
+                                    kRuleSet,  kTop,
+                                    kDevice,   kArch,
+                                    kThreads,  kPack};
+constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kDevice, kArch, kThreads, kPack};
+constexpr Option kBuildOptions[] = {
+    kArch,
+    kRuleSet,
+    {"op", "OP", "gemm, conv_fwd, conv_bwd_data or conv_bwd_weight", op_choices},
+    {"dtype", "DTYPE", "fp32, fp16, bf16, fp8, bf8, int8, or a pair such as fp8_bf8", dtype_choices},
+    {"jobs", "N", "compilers at a time"},
+    {"pack", "FILE", "write the kernels into one file as well"},
+};
+constexpr Option kCacheOptions[] = {{"max", "BYTES", "prune: most bytes to keep, such as 512M"}};
+constexpr int kManyOperands = 1000;
+
 const Command kCommands[] = {
+    {"run", "PROBLEM", 1, 1, "choose, build and run a kernel for a problem", "", kRunOptions, run_run},
     {"kernels", "", 0, 0, "list the kernels of a rule set", "", kKernelsOptions, run_kernels},
     {"check", "CONFIG.json|NAME", 0, 1, "check a kernel config; --fix corrects it",
      "CONFIG is a kernel name, a JSON file, - for JSON on standard input, or the JSON itself.\n"
@@ -51,6 +90,11 @@ const Command kCommands[] = {
     {"arch", "[NAME]", 0, 1, "list the targets, or show one", "", {}, run_arch},
     {"select", "PROBLEM", 1, 1, "show which kernels may run a problem, and which is chosen",
      "PROBLEM is a line such as gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr", kSelectOptions, run_select},
+    {"build", "", 0, 0, "compile the kernels of a rule set ahead", "", kBuildOptions, run_build},
+    {"bench", "[PROBLEM…]", 0, kManyOperands, "time kernels on problems", "", kBenchOptions, run_bench},
+    {"tune", "[PROBLEM…]", 0, kManyOperands, "measure the best few kernels for problems and remember the winners", "",
+     kTuneOptions, run_tune},
+    {"cache", "ls|stats|verify|prune|clear", 1, 1, "look after the built kernels", "", kCacheOptions, run_cache},
     {"doctor", "", 0, 0, "report on this machine and this build", "", {}, run_doctor},
     {"completion",
      "SHELL",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tilewise completion: shell completions, written from the tables of commands and options.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,10 @@
 namespace tilewise::cli {
 namespace {
 
-std::string words(const std::vector<std::string>& list) { return fmt::format("{}", fmt::join(list, " ")); }
+std::string words(const std::vector<std::string>& list) {
+    const std::vector<std::string_view> views(list.begin(), list.end());
+    return join(views, " ");
+}
 
 std::vector<Option> options_of(const Command& command) {
     std::vector<Option> all(command.options.begin(), command.options.end());
@@ -53,14 +56,21 @@ std::string bash_script() {
                        command_names());
 }
 
+// In single quotes, for fish.
+std::string quoted(std::string_view text) {
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    return out + "'";
+}
+
 std::string fish_script() {
     std::string text = "complete -c tilewise -f\n";
     for (const Command& command : commands()) {
-        text +=
-            fmt::format("complete -c tilewise -n __fish_use_subcommand -a {} -d '{}'\n", command.name, command.summary);
+        text += fmt::format("complete -c tilewise -n __fish_use_subcommand -a {} -d {}\n", command.name,
+                            quoted(command.summary));
         for (const Option& option : options_of(command)) {
-            text += fmt::format("complete -c tilewise -n '__fish_seen_subcommand_from {}' -l {} -d '{}'{}{}\n",
-                                command.name, option.name, option.help, option.value.empty() ? "" : " -r",
+            text += fmt::format("complete -c tilewise -n '__fish_seen_subcommand_from {}' -l {} -d {}{}{}\n",
+                                command.name, option.name, quoted(option.help), option.value.empty() ? "" : " -r",
                                 option.choices ? fmt::format(" -a '{}'", words(option.choices())) : "");
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tilewise doctor: what this machine has, and whether this build is whole: every embedded arch and rule set is
 // expanded and checked.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tilewise command: parses the words, runs one subcommand, and turns an error value into a message and an exit
 // code. With --json an error is {"error":{"code","message"}} on stdout and the message on stderr all the same.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -51,9 +51,14 @@ int run(int count, char** words) {
         return 0;
     }
     const Command* command = arguments->command();
-    if (!command || arguments->has("help")) {
+    if (arguments->has("help")) {
         print(command ? help_text(*command) : help_text());
-        return command || arguments->has("help") ? 0 : static_cast<int>(ErrorCode::usage);
+        return 0;
+    }
+    if (!command) {
+        if (json) return fail(usage_error("no command; tilewise --help lists them"), json);
+        print_error(help_text());
+        return static_cast<int>(ErrorCode::usage);
     }
     auto archs = ArchCatalog::embedded();
     if (!archs) return fail(archs.error(), json);
@@ -66,4 +71,9 @@ int run(int count, char** words) {
 }  // namespace
 }  // namespace tilewise::cli
 
-int main(int count, char** words) { return tilewise::cli::run(count, words); }
+int main(int count, char** words) {
+    const int code = tilewise::cli::run(count, words);
+    if (!tilewise::cli::output_failed()) return code;
+    tilewise::cli::print_error("tilewise: the output could not be written");
+    return code != 0 ? code : static_cast<int>(tilewise::ErrorCode::check_failed);
+}

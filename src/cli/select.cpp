@@ -2,13 +2,16 @@
 // tilewise select: which kernels may run a problem on a target, which is chosen, and why the others may not.
 #include "select/select.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
+#include "codegen/kernel_source.hpp"
+#include "config/fit.hpp"
+#include "device/cpu/thread_pool.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -25,27 +28,46 @@ void print_problem_facts(const Problem& problem) {
                       arithmetic_intensity(problem)));
 }
 
-void print_rejections(const Selection& selection, bool explain) {
-    const auto& rejected = selection.candidates.rejected;
-    if (explain) {
-        Table table({"rule", "have", "need", "kernel"});
-        for (const auto& [kernel, why] : rejected) table.add({why.rule, why.have, why.need, kernel->name});
-        print(fmt::format("\n{}\n{}", paint("rejected", Colour::bold), table.text()));
-        return;
-    }
+std::string counts_by_rule(const Selection& selection) {
     std::map<std::string, int> counts;
-    for (const auto& entry : rejected) ++counts[entry.why.rule];
+    for (const auto& entry : selection.rejected) ++counts[entry.why.rule];
     std::string text;
     for (const auto& [rule, count] : counts) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", count, rule);
-    if (!text.empty()) print(paint(fmt::format("rejected: {} (--explain says more)", text), Colour::dim));
+    return text;
+}
+
+void print_rejections(const Selection& selection, bool explain) {
+    if (selection.rejected.empty()) return;
+    if (!explain) {
+        print(paint(fmt::format("rejected: {} (--explain says more)", counts_by_rule(selection)), Colour::dim));
+        return;
+    }
+    Table table({"rule", "have", "need", "rejected kernel"});
+    for (const auto& [kernel, why] : selection.rejected) table.add({why.rule, why.have, why.need, kernel->name});
+    print(fmt::format("\n{}", table.text()));
+}
+
+// The kernel that came furthest through the rules says most about the problem.
+const RejectedKernel& furthest(const Selection& selection) {
+    const auto stage = [](const RejectedKernel& entry) {
+        const auto rules = fit_rules();
+        std::size_t i = 0;
+        while (i < rules.size() && rules[i].name != entry.why.rule) ++i;
+        return i;
+    };
+    const RejectedKernel* best = &selection.rejected.front();
+    for (const RejectedKernel& entry : selection.rejected) {
+        if (stage(entry) > stage(*best)) best = &entry;
+    }
+    return *best;
 }
 
 Error no_kernel(const Problem& problem, const Selection& selection, const ArchSpec& arch) {
     std::string why = "the rule set has no kernel for this operation and these types";
-    if (!selection.candidates.rejected.empty()) {
-        const auto& [kernel, rejected] = selection.candidates.rejected.front();
-        why = fmt::format("the first of {} is refused by {} (have {}; need {}); --explain lists all",
-                          selection.candidates.rejected.size(), rejected.rule, rejected.have, rejected.need);
+    if (!selection.rejected.empty()) {
+        const auto& [kernel, rejected] = furthest(selection);
+        why = fmt::format("rejected {}; {} came furthest: have {}; need {}", counts_by_rule(selection), kernel->name,
+                          rejected.have, rejected.need);
     }
     return unsupported_error(fmt::format("no kernel for {} may run {}: {}", arch.name, print_problem(problem), why));
 }
@@ -54,7 +76,7 @@ Error no_kernel(const Problem& problem, const Selection& selection, const ArchSp
 
 Result<int> run_select(Context& context) {
     const Arguments& arguments = context.arguments;
-    auto problem = parse_problem(arguments.operands().front());
+    auto problem = read_problem(arguments.operands().front());
     if (!problem) return problem.error();
     auto arch = chosen_arch(context);
     if (!arch) return arch.error();
@@ -63,15 +85,15 @@ Result<int> run_select(Context& context) {
     const auto top = parse_integer(arguments.value("top").value_or(std::to_string(kDefaultTop)));
     if (!top || *top < 0) return usage_error("--top takes a whole number, 0 or more");
 
-    auto kernels = list_kernels(query_for(*problem, **arch, *set));
+    auto kernels = list_kernels(query_for(*problem, **arch, *set, has_template));
     if (!kernels) return kernels.error();
     Registry registry;
     registry.add(std::move(*kernels));
-    const Selection selection = select_kernel(*problem, registry, **arch);
+    const Selection selection = select_kernel(*problem, registry, **arch, usable_cpus());
     const bool explain = arguments.has("explain");
     const int code = selection.plan ? 0 : static_cast<int>(ErrorCode::unsupported);
     if (context.json) {
-        print(selection_to_json(selection, explain).dump());
+        print(selection_to_json(selection).dump());
         if (!selection.plan) print_error("tilewise: " + no_kernel(*problem, selection, **arch).message);
         return code;
     }
@@ -82,13 +104,14 @@ Result<int> run_select(Context& context) {
     }
     print(fmt::format("\n{} {}\nsource: {}: {}", paint("plan:", Colour::green), selection.plan->kernel->name,
                       selection.plan->source, selection.plan->why));
-    Table table({"", "id", "available", "candidate"});
+    Table table({"", "id", "available", "predicted us", "candidate"});
     std::int64_t shown = 0;
-    for (const KernelPtr& kernel : selection.candidates.accepted) {
+    for (const auto& [kernel, us] : selection.candidates) {
         if (shown++ == *top) break;
-        table.add({fmt::format("{}", shown), kernel->id, kernel->available ? "yes" : "no", kernel->name});
+        table.add({fmt::format("{}", shown), kernel->id, kernel->available ? "yes" : "no",
+                   us ? fmt::format("{:.1f}", *us) : "-", kernel->name});
     }
-    if (shown > 0 && *top > 0) print(fmt::format("\n{}", table.text()));
+    if (*top > 0) print(fmt::format("\n{}", table.text()));
     print_rejections(selection, explain);
     return 0;
 }

@@ -47,6 +47,8 @@ void print_error(std::string_view text) {
     write(stderr, text);
 }
 
+bool output_failed() { return std::fflush(stdout) != 0 || std::ferror(stdout) != 0; }
+
 std::string Table::text() const {
     std::vector<std::size_t> widths(rows_.front().size());
     std::vector<bool> right(widths.size(), rows_.size() > 1);  // a column of numbers, its heading with it

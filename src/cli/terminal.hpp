@@ -15,6 +15,7 @@ std::string paint(std::string_view text, Colour colour);
 
 void print(std::string_view text);  // to stdout, with a line break
 void print_error(std::string_view text);
+bool output_failed();  // flushes; whether anything printed could not be written
 
 class Table {
 public:

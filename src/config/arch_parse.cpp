@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Reads an arch file. Every key is known and checked, so that a mistyped limit is an error with a line number and
 // not a limit that silently does not hold.
-#include <fmt/format.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
 
 #include "base/json_object.hpp"
 #include "base/text.hpp"
@@ -104,7 +107,34 @@ Status read_warp_tiles(JsonObject& from, ArchSpec& arch) {
             table.fail(member.first, pair.error().message);
             break;
         }
+        const bool possible =
+            pair->a != DType::int32 && (pair->a == pair->b || (is_8bit_float(pair->a) && is_8bit_float(pair->b)));
+        if (!possible) table.fail(member.first, "needs the same input type twice, or a mix of fp8 and bf8");
+        if (arch.find_warp_tiles(*pair)) table.fail(member.first, "is a pair that was given before");
         arch.warp_tiles.push_back({*pair, read_shapes(table, member.first)});
+    }
+    return table.finish();
+}
+
+// {"bf16": {"2": "avx512_bf16"}}: warp tiles of bf16 that are 2 deep use that feature.
+Status read_depth_features(JsonObject& from, ArchSpec& arch) {
+    const Json* json = from.child_or_null("depth_features");
+    if (!json) return {};
+    JsonObject table(*json, from.file(), "depth_features");
+    for (std::size_t i = 0; i < EnumNames<DType>::names.size() && table.ok(); ++i) {
+        const std::string dtype(EnumNames<DType>::names[i]);
+        const Json* depths = table.child_or_null(dtype);
+        if (!depths) continue;
+        JsonObject entry(*depths, from.file(), "depth_features." + dtype);
+        if (!entry.ok()) return entry.finish();
+        for (const auto& member : *depths->object()) {
+            const auto depth = parse_integer(member.first);
+            if (!depth || *depth < 1 || *depth > kMaxCount)
+                entry.fail(member.first, "needs a depth of 1 or more as its key");
+            arch.depth_features.push_back(
+                {static_cast<DType>(i), static_cast<int>(depth.value_or(1)), entry.text(member.first)});
+        }
+        if (auto status = entry.finish(); !status) return status;
     }
     return table.finish();
 }
@@ -142,6 +172,9 @@ Status read_peaks(JsonObject& from, ArchSpec& arch) {
     if (!json) return {};
     JsonObject peaks(*json, from.file(), "peaks");
     arch.memory_gbps = peaks.number("memory_gbps");
+    arch.cache_gbps = peaks.number("cache_gbps");
+    arch.pack_gbps = peaks.has("pack_gbps") ? peaks.number("pack_gbps") : 0;
+    arch.launch_us = peaks.number("launch_us");
     const Json* tflops = peaks.child("tflops");
     if (tflops) {
         JsonObject table(*tflops, from.file(), "peaks.tflops");
@@ -167,6 +200,7 @@ void read_sizes(JsonObject& from, ArchSpec& arch) {
     arch.shared_bytes = from.integer("shared_bytes", 1, kMaxBytes);
     arch.cache_bytes = from.integer("cache_bytes", 1, kMaxBytes);
     arch.load_bytes = static_cast<int>(from.integer("load_bytes", 1, 1024));
+    if (!std::has_single_bit(static_cast<unsigned>(arch.load_bytes))) from.fail("load_bytes", "needs a power of two");
     arch.max_cluster = static_cast<int>(from.integer_or("max_cluster", 1, kMaxCount, 1));
 }
 
@@ -185,7 +219,7 @@ Result<ArchSpec> parse_arch(std::string_view text, const std::string& file) {
     arch.family = from.text("family");
     arch.backend = from.text("backend");
     constexpr std::array<std::string_view, 3> kBackends = {"cpu", "cuda", "hip"};
-    if (from.ok() && join(kBackends, " ").find(arch.backend) == std::string::npos) {
+    if (from.ok() && std::find(kBackends.begin(), kBackends.end(), arch.backend) == kBackends.end()) {
         from.fail("backend", unknown_word("backend", arch.backend, kBackends));
     }
     arch.description = from.text("description");
@@ -204,10 +238,13 @@ Result<ArchSpec> parse_arch(std::string_view text, const std::string& file) {
     }
     if (from.has("depthwise_tiles")) arch.depthwise_tiles = read_shapes(from, "depthwise_tiles");
     arch.known_bad = from.texts_or_none("known_bad");
-    for (const std::string& rule : arch.known_bad) {
-        if (!find_config_rule(rule)) from.fail("known_bad", fmt::format("there is no rule '{}'", rule));
+    for (const std::string& name : arch.known_bad) {
+        const ConfigRule* rule = find_config_rule(name);
+        if (!rule || !rule->known_bad)
+            from.fail("known_bad", fmt::format("'{}' is no rule for a known-bad combination", name));
     }
-    for (const auto read : {read_warp_tiles, read_pipelines, read_limits, read_options, read_peaks}) {
+    for (const auto read :
+         {read_warp_tiles, read_depth_features, read_pipelines, read_limits, read_options, read_peaks}) {
         if (!from.ok()) break;
         if (auto status = read(from, arch); !status) return status.error();
     }

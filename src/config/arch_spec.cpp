@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/arch_spec.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -66,6 +66,13 @@ struct WarpTiles {
     std::vector<Shape3> tiles;
 };
 
+// A CPU feature, beyond those of the arch, that warp tiles of this depth use.
+struct DepthFeature {
+    DType dtype = DType::fp32;
+    int depth = 1;
+    std::string feature;
+};
+
 struct Peak {
     DType dtype = DType::fp32;
     double tflops = 0;  // of the whole device
@@ -80,6 +87,7 @@ struct ArchSpec {
     bool provisional = false;  // numbers that no machine has confirmed yet
 
     std::vector<std::string> cpu_features;  // what a CPU must have to be this target
+    std::vector<DepthFeature> depth_features;
 
     int units = 1;      // compute units, multiprocessors or cores the peaks are for
     int wave_size = 1;  // threads of a wave
@@ -105,6 +113,9 @@ struct ArchSpec {
 
     std::vector<Peak> peaks;
     double memory_gbps = 0;
+    double cache_gbps = 0;  // of the last-level cache, per unit on a CPU
+    double pack_gbps = 0;   // bytes of operands packed per second and unit; GPUs do not pack
+    double launch_us = 0;   // what a launch costs beside its work
 
     Json json;  // the file as it was read
 

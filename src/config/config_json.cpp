@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/config_json.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/text.hpp"
 #include "config/config_name.hpp"
@@ -62,7 +62,7 @@ Result<KernelConfig> config_from_json(const Json& json) {
         }
         if (!has_right_kind(field, *value)) {
             const std::string_view need = field.type == "bool"  ? "true or false"
-                                          : field.type == "int" ? "a number"
+                                          : field.type == "int" ? "a whole number"
                                                                 : "a string";
             return in_field(field, *value, fmt::format("takes {}, not {}", need, value->kind()));
         }
@@ -74,9 +74,11 @@ Result<KernelConfig> config_from_json(const Json& json) {
 }
 
 Result<KernelConfig> read_config(std::string_view name_or_json) {
-    const std::string_view text = trim(name_or_json);
-    if (!text.starts_with('{')) return parse_kernel_name(text);
-    auto json = Json::parse(text);
+    const std::string_view word = trim(name_or_json);
+    const bool is_name =
+        word.find('@') != std::string_view::npos && word.find_first_of(" \n\t{\"") == std::string_view::npos;
+    if (is_name) return parse_kernel_name(word);
+    auto json = Json::parse(name_or_json);
     if (!json) return json.error();
     return config_from_json(*json);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/config_name.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
@@ -14,7 +14,8 @@ constexpr std::size_t kIdDigits = 16;  // 64 bits: a collision among a million k
 constexpr std::array<std::string_view, 4> kOpPrefix = {"gemm", "grouped_conv_fwd", "grouped_conv_bwd_data",
                                                        "grouped_conv_bwd_weight"};
 
-bool has_dimensions(const KernelConfig& c) { return is_conv(c.op); }
+// A GEMM has none; one that says otherwise is not valid, but it still has a name of its own.
+bool has_dimensions(const KernelConfig& c) { return is_conv(c.op) || c.ndim != 0; }
 
 // Fields between the operation and the arch, in the order of the name: table order, the leading ones first.
 bool is_leading(const ConfigField& field) {
@@ -65,11 +66,13 @@ std::string_view take_part(std::string_view& rest, std::size_t length) {
 Status parse_leading(KernelConfig& c, std::string_view& rest) {
     for (const ConfigField& field : config_fields()) {
         if (!is_leading(field)) continue;
-        if (field.name == "ndim" && !has_dimensions(c)) {
+        if (field.name == "ndim" && !is_conv(c.op) && rest.find_first_of("0123456789") != 0) {
             field.reset(c);
             continue;
         }
-        const std::size_t word = field.name == "pipeline" ? longest_word<Pipeline>(rest).size() : rest.find('_');
+        std::size_t word = rest.find('_');
+        if (field.name == "pipeline" && !longest_word<Pipeline>(rest).empty())
+            word = longest_word<Pipeline>(rest).size();
         std::string_view part = take_part(rest, word);
         if (field.name == "ndim") {
             if (!part.ends_with('d')) return usage_error(fmt::format("expected 1d, 2d or 3d, found '{}'", part));
@@ -120,8 +123,14 @@ Status parse_suffixes(KernelConfig& c, std::string_view rest) {
 }  // namespace
 
 std::string kernel_name(const KernelConfig& c) {
-    std::string name(kOpPrefix[static_cast<std::size_t>(c.op)]);
+    std::string name;
     name.reserve(kMaxNameLength);
+    append_kernel_name(c, name);
+    return name;
+}
+
+void append_kernel_name(const KernelConfig& c, std::string& name) {
+    name += kOpPrefix[static_cast<std::size_t>(c.op)];
     for (const ConfigField& field : config_fields()) {
         if (!is_leading(field) || (field.name == "ndim" && !has_dimensions(c))) continue;
         name += '_';
@@ -133,7 +142,6 @@ std::string kernel_name(const KernelConfig& c) {
     }
     name += '@';
     name += c.arch;
-    return name;
 }
 
 Result<KernelConfig> parse_kernel_name(std::string_view name) {

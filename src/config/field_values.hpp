@@ -3,7 +3,7 @@
 // kernel_config.cpp only: everything else reaches values through the field table.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <concepts>
 #include <type_traits>
@@ -32,14 +32,20 @@ Result<std::array<int, count>> parse_parts(std::string_view text, std::string_vi
     return parts;
 }
 
-inline void print(int value, std::string& out) { out += fmt::format_int(value).c_str(); }
+inline void print(int value, std::string& out) { append_integer(out, value); }
 inline void print(bool value, std::string& out) { out += value ? "true" : "false"; }
 inline void print(const std::string& value, std::string& out) { out += value; }
 inline void print(const Shape3& value, std::string& out) {
-    fmt::format_to(std::back_inserter(out), "{}x{}x{}", value.m, value.n, value.k);
+    append_integer(out, value.m);
+    out += 'x';
+    append_integer(out, value.n);
+    out += 'x';
+    append_integer(out, value.k);
 }
 inline void print(const Shape2& value, std::string& out) {
-    fmt::format_to(std::back_inserter(out), "{}x{}", value.m, value.n);
+    append_integer(out, value.m);
+    out += 'x';
+    append_integer(out, value.n);
 }
 inline void print(const Padding& value, std::string& out) {
     if (value.m) out += 'm';
@@ -49,7 +55,10 @@ inline void print(const Padding& value, std::string& out) {
 }
 inline void print(const Extents& value, std::string& out) {
     if (value.rank == 0) out += "none";
-    for (int i = 0; i < value.rank; ++i) fmt::format_to(std::back_inserter(out), "{}{}", i ? "x" : "", value[i]);
+    for (int i = 0; i < value.rank; ++i) {
+        if (i > 0) out += 'x';
+        append_integer(out, value[i]);
+    }
 }
 template <class E>
 requires std::is_enum_v<E>
@@ -57,7 +66,8 @@ void print(E value, std::string& out) { out += name_of(value); }
 
 inline Status parse(int& value, std::string_view text) {
     const auto number = parse_integer(text);
-    if (!number || *number < 0 || *number > kMaxNumber) return bad_value("a whole number from 0 to 65536", text);
+    if (!number || *number < 0 || *number > kMaxNumber)
+        return bad_value(fmt::format("a whole number from 0 to {}", kMaxNumber), text);
     value = static_cast<int>(*number);
     return {};
 }
@@ -144,7 +154,7 @@ Json schema() {
         std::string_view pattern = "^[a-z0-9_-]{1,32}$";
         if constexpr (std::same_as<T, Shape3>) pattern = "^[0-9]+x[0-9]+x[0-9]+$";
         if constexpr (std::same_as<T, Shape2>) pattern = "^[0-9]+x[0-9]+$";
-        if constexpr (std::same_as<T, Padding>) pattern = "^(m?n?k?|none)$";
+        if constexpr (std::same_as<T, Padding>) pattern = "^(mnk|mn|mk|nk|m|n|k|none)$";
         if constexpr (std::same_as<T, Extents>) pattern = "^([1-9][0-9]*(x[1-9][0-9]*){0,2}|none)$";
         return Json::object({{"type", "string"}, {"pattern", pattern}});
     }

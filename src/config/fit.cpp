@@ -2,6 +2,7 @@
 #include "config/fit.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
@@ -40,6 +41,13 @@ bool looser_math(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
     const bool serves = have == Math::strict || have == asked || (have == Math::tf32x3 && asked == Math::tf32);
     return !serves &&
            refuse(out, TILEWISE_TEXT("math {}", name_of(have)), TILEWISE_TEXT("{} or stricter", name_of(asked)));
+}
+
+bool other_packing(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const bool reads_packed = c.pipeline == Pipeline::preshuffle;
+    return c.op == Op::gemm && reads_packed != v.problem.packed_b &&
+           refuse(out, TILEWISE_TEXT("a kernel for {} B", reads_packed ? "a packed" : "a plain"),
+                  TILEWISE_TEXT("one for {} B", v.problem.packed_b ? "a packed" : "a plain"));
 }
 
 bool varies(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -81,7 +89,7 @@ bool other_filter(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
 }
 
 bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    return is_conv(c.op) && v.problem.conv.g % c.num_groups_to_merge != 0 &&
+    return is_conv(c.op) && v.problem.conv.g % std::max(1, c.num_groups_to_merge) != 0 &&
            refuse(out, TILEWISE_TEXT("num_groups_to_merge {}", c.num_groups_to_merge),
                   TILEWISE_TEXT("a divisor of g={}", v.problem.conv.g));
 }
@@ -89,6 +97,10 @@ bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
 // Merged groups form one product with more columns and a deeper reduction.
 GemmView merged_view(const ProblemView& v, const KernelConfig& c) {
     GemmView view = v.gemm;
+    if (c.specialization == Specialization::depthwise) {
+        view.n = v.problem.conv.k;  // its columns are the channels of all groups
+        return view;
+    }
     const std::int64_t groups = is_conv(c.op) ? c.num_groups_to_merge : 1;
     view.n *= groups;
     (c.op == Op::conv_bwd_weight ? view.m : view.k) *= groups;
@@ -105,7 +117,7 @@ bool partial_tile(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
     };
     for (const Dimension& d : {Dimension{'m', c.pad.m, view.m, c.tile.m}, Dimension{'n', c.pad.n, view.n, c.tile.n},
                                Dimension{'k', c.pad.k, view.k, c.tile.k}}) {
-        if (!d.padded && d.size % d.tile != 0) {
+        if (!d.padded && d.size % std::max(1, d.tile) != 0) {
             return refuse(out, TILEWISE_TEXT("{}={} without padding", d.name, d.size),
                           TILEWISE_TEXT("a multiple of the tile's {}", d.tile));
         }
@@ -125,9 +137,10 @@ bool misaligned(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Re
     const Problem& p = v.problem;
     for (int i = 0; i < 3; ++i) {
         const int width = vector_width(c, i);
-        if (width == 1) continue;
-        const std::int64_t merged = is_conv(p.op) ? c.num_groups_to_merge : 1;
-        const std::int64_t length = contiguous_length(p, i) * merged;
+        if (width <= 1) continue;
+        // A depthwise kernel moves the channels of many groups at once; others those of the groups they merge.
+        const bool depthwise = c.specialization == Specialization::depthwise;
+        const std::int64_t length = contiguous_length(p, i, depthwise ? p.conv.g : c.num_groups_to_merge);
         const std::int64_t access = width * bytes_of(operand_dtype(c, i));
         if (length % width != 0) {
             return refuse(out, TILEWISE_TEXT("vector_{} {} along {} elements", kOperandName[i], width, length),
@@ -151,7 +164,8 @@ bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
 
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const std::int64_t depth = merged_view(v, c).k;
-    const std::int64_t steps = (depth + c.tile.k - 1) / c.tile.k;
+    const std::int64_t tile = std::max(1, c.tile.k);
+    const std::int64_t steps = (depth + tile - 1) / tile;
     return c.split_k > 1 && steps < c.split_k &&
            refuse(out, TILEWISE_TEXT("split_k {} of {} steps of k", c.split_k, steps),
                   TILEWISE_TEXT("at most {}", steps));
@@ -180,6 +194,7 @@ constexpr FitRule kRules[] = {
     {"fit_dimensions", "the kernel has as many spatial dimensions", other_dimensions},
     {"fit_layout", "the kernel reads and writes this layout", other_layout},
     {"fit_math", "the kernel is at least as exact as asked", looser_math},
+    {"fit_packed", "B is packed ahead for kernels that read it so, and for no others", other_packing},
     {"fit_deterministic", "the same bits were asked for every time", varies},
     {"fit_specialization", "what the kernel assumes of the filter holds", not_specialised},
     {"fit_compile_time", "extents compiled in are the problem's", other_filter},
@@ -205,23 +220,39 @@ const FitRule* first_misfit(const ProblemView& v, const KernelConfig& c, const A
     return nullptr;
 }
 
+namespace {
+
+// More than any memory; sums of a few of these do not overflow.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
+    std::int64_t product = 1;
+    for (const std::int64_t factor : factors) {
+        if (__builtin_mul_overflow(product, factor, &product) || product > kMostBytes) return kMostBytes;
+    }
+    return product;
+}
+
+}  // namespace
+
 std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
     const std::int64_t output = v.elements[2] * kPartialBytes;
     std::int64_t bytes = 0;
-    if (c.split_k > 1 && c.deterministic)
-        bytes += output * c.split_k;
-    else if (c.two_stage || c.split_k > 1)
+    if (c.split_k > 1) {
+        bytes += bounded_product({output, c.deterministic ? c.split_k : 1});
+    } else if (c.two_stage) {
         bytes += output;
+    }
     if (c.stream_k == StreamK::linear || c.stream_k == StreamK::tree) {
-        bytes += std::int64_t{arch.units} * c.blocks_per_unit * c.tile.m * c.tile.n * kPartialBytes;
+        bytes += bounded_product({arch.units, c.blocks_per_unit, c.tile.m, c.tile.n, kPartialBytes});
     }
     if (c.explicit_gemm) {
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
-        bytes += v.gemm.batch * rows * v.gemm.k * bytes_of(c.dtype);
+        bytes += bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
     }
-    return bytes;
+    return std::min(bytes, kMostBytes);
 }
 
 }  // namespace tilewise

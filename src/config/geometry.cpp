@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "problem/facts.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -10,7 +12,7 @@ std::int64_t threads_per_wave(const KernelConfig& c, const ArchSpec& arch) {
     return has_wide_waves(c, arch) ? arch.wide_wave_size : arch.wave_size;
 }
 
-bool is_multiple(int value, std::int64_t of) { return of > 0 && value % of == 0; }
+bool is_multiple(int value, std::int64_t of) { return value > 0 && of > 0 && value % of == 0; }
 
 // Configs are checked before they are known to be sane, so products of their fields must not overflow.
 constexpr std::int64_t kMostWaves = 1 << 20;
@@ -55,8 +57,13 @@ Axis contiguous_axis(const KernelConfig& c, int operand) {
         if (operand == 1) return row ? Axis::n : Axis::k;
         return row ? Axis::n : Axis::m;
     }
-    // Depthwise kernels move channels, which are the columns of their tile.
-    if (operand == 2 || c.specialization == Specialization::depthwise) return Axis::n;
+    // Depthwise kernels move channels, which are the columns of their tile; their weights have one channel per group.
+    if (c.specialization == Specialization::depthwise) return is_weight(c.op, operand) ? Axis::open : Axis::n;
+    // Channels-first activations run along positions: rows of x and y, or the reduction of backward weight.
+    if (!is_channels_last(c.layout) && !is_weight(c.op, operand)) {
+        return c.op == Op::conv_bwd_weight ? Axis::k : operand == 0 || operand == 2 ? Axis::m : Axis::n;
+    }
+    if (operand == 2) return Axis::n;
     // Channels-last activations and GKYXC weights run along channels: the reduction for both inputs of forward,
     // the reduction (dy) and the columns (w) of backward data, the rows (dy) and columns (x) of backward weight.
     if (c.op == Op::conv_fwd) return Axis::k;

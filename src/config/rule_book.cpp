@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/rule_book.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -30,13 +30,19 @@ std::optional<TileRecipe> read_tile(std::string_view text) {
     return recipe;
 }
 
+constexpr std::int64_t kLargestExtent = 65536;
+
 std::optional<WarpRecipe> read_warp(std::string_view text) {
     if (text.ends_with("x*")) {
         const auto rows = parse_integer(text.substr(0, text.size() - 2));
-        return rows && *rows > 0 ? std::optional(WarpRecipe{static_cast<int>(*rows), 0, 0}) : std::nullopt;
+        return rows && *rows > 0 && *rows <= kLargestExtent ? std::optional(WarpRecipe{static_cast<int>(*rows), 0, 0})
+                                                            : std::nullopt;
     }
     const auto extents = parse_extents(text);
     if (!extents || extents->size() < 2 || extents->size() > 3) return std::nullopt;
+    for (const std::int64_t extent : *extents) {
+        if (extent < 1 || extent > kLargestExtent) return std::nullopt;
+    }
     const auto at = [&](std::size_t i) { return i < extents->size() ? static_cast<int>((*extents)[i]) : 0; };
     return WarpRecipe{at(0), at(1), at(2)};
 }

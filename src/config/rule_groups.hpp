@@ -2,7 +2,7 @@
 // The groups that make up config_rules(), each in a file of its own, and what they share.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <span>
 #include <utility>

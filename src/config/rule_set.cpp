@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/rule_set.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

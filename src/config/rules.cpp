@@ -71,20 +71,18 @@ std::vector<Rejected> check_config(const KernelConfig& config, const ArchSpec& a
 Correction correct_config(const KernelConfig& config, const ArchSpec& arch) {
     Correction result;
     result.config = config;
-    // A correction may break an earlier rule, so start over after each; a rule gets a few turns at most, so that two
-    // that undo each other end in a refusal.
-    constexpr int kTurns = 3;
-    std::vector<int> turns(config_rules().size());
-    for (std::size_t i = 0; i < config_rules().size();) {
-        const ConfigRule& rule = config_rules()[i];
-        if (rule.correct && turns[i] < kTurns && is_broken(rule, result.config, arch, nullptr)) {
-            ++turns[i];
+    // A correction may break an earlier rule, so the rules are gone through until nothing changes any more; two that undo
+    // each other end in a refusal.
+    constexpr int kPasses = 8;
+    bool changed = true;
+    for (int pass = 0; changed && pass < kPasses; ++pass) {
+        changed = false;
+        for (const ConfigRule& rule : config_rules()) {
+            if (!rule.correct || !is_broken(rule, result.config, arch, nullptr)) continue;
             const KernelConfig before = result.config;
             rule.correct(result.config, arch);
             record_changes(before, result.config, rule.name, result.changes);
-            i = 0;
-        } else {
-            ++i;
+            changed = changed || before != result.config;
         }
     }
     result.remaining = check_config(result.config, arch);

@@ -29,13 +29,20 @@ bool out_of_scope(const KernelConfig& c, const ConfigField& field) {
 }
 
 bool wrong_scope(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    for (const ConfigField& field : config_fields()) {
-        if (out_of_scope(c, field) && !field.is_default(c)) {
-            return refuse(out, TILEWISE_TEXT("{} in {}", field.name, name_of(c.op)),
-                          TILEWISE_TEXT("its default: it is for {} only", is_conv(c.op) ? "gemm" : "convolution"));
-        }
-    }
-    return false;
+    bool wrong = false;
+    for (const ConfigField& field : config_fields()) wrong = wrong || (out_of_scope(c, field) && !field.is_default(c));
+    if (!wrong) return false;
+    return refuse(
+        out,
+        [&] {
+            std::string text;
+            for (const ConfigField& field : config_fields()) {
+                if (!out_of_scope(c, field) || field.is_default(c)) continue;
+                text += fmt::format("{}{}", text.empty() ? "" : ", ", field.name);
+            }
+            return fmt::format("{} in {}", text, name_of(c.op));
+        },
+        TILEWISE_TEXT("the default: it is for {} only", is_conv(c.op) ? "gemm" : "convolution"));
 }
 
 void correct_scope(KernelConfig& c, const ArchSpec&) {

@@ -32,16 +32,29 @@ int widest(const KernelConfig& c, const ArchSpec& arch, int operand) {
     return static_cast<int>(arch.load_bytes / bytes_of(operand_dtype(c, operand)));
 }
 
+bool is_wrong_width(const KernelConfig& c, const ArchSpec& arch, int operand) {
+    const int width = vector_width(c, operand);
+    return width < 1 || !std::has_single_bit(static_cast<unsigned>(width)) || width > widest(c, arch, operand);
+}
+
 bool wrong_width(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    for (int i = 0; i < 3; ++i) {
-        const int width = vector_width(c, i), most = widest(c, arch, i);
-        if (width < 1 || !std::has_single_bit(static_cast<unsigned>(width)) || width > most) {
-            return refuse(out, TILEWISE_TEXT("vector_{} {}", kOperandName[i], width),
-                          TILEWISE_TEXT("a power of two from 1 to {} ({} bytes of {})", most, arch.load_bytes,
-                                        name_of(operand_dtype(c, i))));
+    if (!is_wrong_width(c, arch, 0) && !is_wrong_width(c, arch, 1) && !is_wrong_width(c, arch, 2)) return false;
+    const auto list = [&](auto describe) {
+        std::string text;
+        for (int i = 0; i < 3; ++i) {
+            if (is_wrong_width(c, arch, i)) text += (text.empty() ? "" : ", ") + describe(i);
         }
-    }
-    return false;
+        return text;
+    };
+    return refuse(
+        out,
+        [&] { return list([&](int i) { return fmt::format("vector_{} {}", kOperandName[i], vector_width(c, i)); }); },
+        [&] {
+            return "a power of two up to " + list([&](int i) {
+                       return fmt::format("{} ({} bytes of {})", widest(c, arch, i), arch.load_bytes,
+                                          name_of(operand_dtype(c, i)));
+                   });
+        });
 }
 
 void correct_width(KernelConfig& c, const ArchSpec& arch) {
@@ -51,15 +64,25 @@ void correct_width(KernelConfig& c, const ArchSpec& arch) {
     }
 }
 
+bool is_no_divisor(const KernelConfig& c, int operand) {
+    const int extent = contiguous_tile_extent(c, operand), width = vector_width(c, operand);
+    return extent > 0 && width > 0 && extent % width != 0;
+}
+
 bool does_not_divide(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    for (int i = 0; i < 3; ++i) {
-        const int extent = contiguous_tile_extent(c, i), width = vector_width(c, i);
-        if (extent > 0 && width > 0 && extent % width != 0) {
-            return refuse(out, TILEWISE_TEXT("vector_{} {} along a tile extent of {}", kOperandName[i], width, extent),
-                          TILEWISE_TEXT("a divisor of {}", extent));
-        }
-    }
-    return false;
+    if (!is_no_divisor(c, 0) && !is_no_divisor(c, 1) && !is_no_divisor(c, 2)) return false;
+    return refuse(
+        out,
+        [&] {
+            std::string text;
+            for (int i = 0; i < 3; ++i) {
+                if (!is_no_divisor(c, i)) continue;
+                text += fmt::format("{}vector_{} {} along a tile extent of {}", text.empty() ? "" : ", ",
+                                    kOperandName[i], vector_width(c, i), contiguous_tile_extent(c, i));
+            }
+            return text;
+        },
+        TILEWISE_TEXT("divisors of those extents"));
 }
 
 void correct_divisor(KernelConfig& c, const ArchSpec&) {

@@ -2,37 +2,40 @@
 // Rules about options: which the arch has for the operation, and which exclude each other.
 #include <bit>
 
+#include "config/config_name.hpp"
 #include "config/rule_groups.hpp"
 
 namespace tilewise {
 namespace {
 
-const ConfigField* first_missing_option(const KernelConfig& c, const ArchSpec& arch) {
+template <class Visit>
+void each_missing_option(const KernelConfig& c, const ArchSpec& arch, Visit visit) {
     const auto fields = config_fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {
-        if (fields[i].role == Role::option && !arch.options[i][static_cast<std::size_t>(c.op)] &&
-            !fields[i].is_default(c)) {
-            return &fields[i];
-        }
+        const bool has = arch.options[i][static_cast<std::size_t>(c.op)];
+        if (fields[i].role == Role::option && !has && !fields[i].is_default(c)) visit(fields[i]);
     }
-    return nullptr;
 }
 
 bool no_option(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    const ConfigField* field = first_missing_option(c, arch);
-    return field && refuse(
-                        out,
-                        [&] {
-                            std::string text(field->name);
-                            text += '=';
-                            field->print(c, text);
-                            return text;
-                        },
-                        TILEWISE_TEXT("its default: {} has no {} for {}", arch.name, field->name, name_of(c.op)));
+    bool missing = false;
+    each_missing_option(c, arch, [&](const ConfigField&) { missing = true; });
+    if (!missing) return false;
+    return refuse(
+        out,
+        [&] {
+            std::string text;
+            each_missing_option(c, arch, [&](const ConfigField& field) {
+                text += fmt::format("{}{}=", text.empty() ? "" : ", ", field.name);
+                field.print(c, text);
+            });
+            return text;
+        },
+        TILEWISE_TEXT("the default: {} has no such option for {}", arch.name, name_of(c.op)));
 }
 
 void correct_option(KernelConfig& c, const ArchSpec& arch) {
-    if (const ConfigField* field = first_missing_option(c, arch)) field->reset(c);
+    each_missing_option(c, arch, [&](const ConfigField& field) { field.reset(c); });
 }
 
 bool stream_and_split(const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -125,6 +128,28 @@ bool conflicting(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return !first.empty() && refuse(out, TILEWISE_TEXT("{} and {}", first, second), TILEWISE_TEXT("one of the two"));
 }
 
+// Last, because it costs most; the buffer is kept, so that only a thread's first check allocates.
+bool long_name(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    constexpr std::size_t kLongest = 2048;  // every field at its longest takes less
+    thread_local std::string name;
+    name.clear();
+    name.reserve(kLongest);
+    append_kernel_name(c, name);
+    return name.size() > kMaxNameLength && refuse(out, TILEWISE_TEXT("a name of {} characters", name.size()),
+                                                  TILEWISE_TEXT("at most {}: fewer options", kMaxNameLength));
+}
+
+// What replaces keeps; what refines goes.
+void correct_conflict(KernelConfig& c, const ArchSpec&) {
+    if (c.explicit_gemm || c.specialization == Specialization::depthwise) c.num_groups_to_merge = 1;
+    if (c.specialization == Specialization::depthwise) {
+        c.explicit_gemm = false;
+        c.stream_k = StreamK::off;
+    }
+    if (c.explicit_gemm) c.split_image = false;
+    if (c.pipeline == Pipeline::preshuffle) c.swap_ab = false;
+}
+
 constexpr ConfigRule kRules[] = {
     {"option", "the arch file lists the options it has for each operation", no_option, correct_option},
     {"stream_or_split", "stream-K already divides the reduction", stream_and_split, correct_split},
@@ -134,7 +159,8 @@ constexpr ConfigRule kRules[] = {
     {"compile_time_rank", "extents known when compiled have the kernel's dimensions", wrong_rank, correct_rank},
     {"specialization_filter", "a specialization and the compile-time filter say the same", filter_contradicts,
      correct_filter},
-    {"option_conflict", "some options replace what others refine", conflicting},
+    {"option_conflict", "some options replace what others refine", conflicting, correct_conflict},
+    {"name_length", "a kernel's name stays readable and fits every log", long_name},
 };
 
 }  // namespace

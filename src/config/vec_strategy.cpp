@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "config/geometry.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
@@ -30,9 +31,14 @@ constexpr std::array<std::array<int, 3>, EnumNames<VecStrategy>::names.size()> k
     {2, 0, 0},
 }};
 
-// How many channels of one group lie side by side for an operand; 0 when there is no limit.
-int channels_of(Op op, int operand, GroupChannels channels) {
-    switch (op) {
+// How many channels lie side by side for an operand; 0 when there is no limit. Those of merged groups do in activations;
+// a row of weights has one group's.
+int channels_of(const KernelConfig& c, int operand, GroupChannels channels) {
+    if (c.specialization == Specialization::depthwise) return is_weight(c.op, operand) ? 1 : 0;
+    if (is_weight(c.op, operand)) return channels.c;
+    const int groups = c.num_groups_to_merge;
+    channels = {channels.c * groups, channels.k * groups};
+    switch (c.op) {
         case Op::gemm: return 0;
         case Op::conv_fwd: return operand == 2 ? channels.k : channels.c;
         case Op::conv_bwd_data:
@@ -48,8 +54,7 @@ void apply_vectors(KernelConfig& c, const ArchSpec& arch, VecStrategy strategy, 
         const int divisor = kDivisors[static_cast<std::size_t>(strategy)][static_cast<std::size_t>(i)];
         const int widest = static_cast<int>(arch.load_bytes / bytes_of(operand_dtype(c, i)));
         int width = divisor == 0 ? 1 : std::max(1, widest / divisor);
-        // Merged groups lie side by side, so their channels are moved together.
-        const int limit = channels_of(c.op, i, channels) * c.num_groups_to_merge;
+        const int limit = channels_of(c, i, channels);
         if (limit > 0) width = std::gcd(width, limit);
         set_vector_width(c, i, static_cast<int>(std::bit_floor(static_cast<unsigned>(width))));
     }

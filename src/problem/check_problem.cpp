@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whether a problem is possible at all, whatever the kernel. Rules run in order and the first broken one answers:
 // later ones divide and multiply numbers that earlier ones have bounded.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <initializer_list>
@@ -39,7 +39,9 @@ Verdict check_count(std::string_view name, std::initializer_list<std::int64_t> f
     std::int64_t count = 1;
     for (const std::int64_t factor : factors) {
         if (__builtin_mul_overflow(count, factor, &count) || count > kMaxElements) {
-            return reject("size_overflow", fmt::format("{} of {} elements", name, fmt::join(factors, "*")),
+            std::string product;
+            for (const std::int64_t f : factors) product += fmt::format("{}{}", product.empty() ? "" : "*", f);
+            return reject("size_overflow", fmt::format("{} of {} elements", name, product),
                           fmt::format("at most {} elements", kMaxElements));
         }
     }
@@ -105,8 +107,7 @@ Verdict check_gemm_strides(const Problem& p) {
         if (auto verdict = check_count(fmt::format("operand {}", kOperand[i]), {rows, leading})) return verdict;
         const std::int64_t between = batch_stride(p, i);
         const bool broadcast = between == 0 && i < 2;
-        const std::int64_t matrix_rows =
-            rows / (p.gemm.batch_stride[static_cast<std::size_t>(i)] == 0 ? 1 : p.gemm.batch);
+        const std::int64_t matrix_rows = rows / (i < 2 && between == 0 ? 1 : p.gemm.batch);
         const std::int64_t span = (matrix_rows - 1) * leading + row_length;
         const bool overlaps_output = i == 2 && between < span;
         if (p.gemm.batch > 1 && !broadcast && (between < 1 || between > kMaxElements || overlaps_output)) {

@@ -81,15 +81,16 @@ std::int64_t batch_stride(const Problem& p, int operand) {
     return given == kPacked ? stored_rows(p, operand) * leading_stride(p, operand) : given;
 }
 
-std::int64_t contiguous_length(const Problem& p, int operand) {
+bool is_weight(Op op, int operand) { return is_conv(op) && operand == (op == Op::conv_bwd_weight ? 2 : 1); }
+
+std::int64_t contiguous_length(const Problem& p, int operand, std::int64_t groups) {
     if (p.op == Op::gemm) return packed_leading(p, operand);
     const ConvShape& s = p.conv;
-    // Weights are GKYXC in every layout: operand B of forward and backward data, the output of backward weight.
-    const bool is_weight = p.op == Op::conv_bwd_weight ? operand == 2 : operand == 1;
-    if (is_weight) return s.c / s.g;
-    const bool is_input = p.op == Op::conv_fwd ? operand == 0 : p.op == Op::conv_bwd_data ? operand == 2 : operand == 1;
-    if (is_channels_last(p.layout)) return (is_input ? s.c : s.k) / s.g;
-    return is_input ? s.in[s.in.rank - 1] : output_size(s)[s.in.rank - 1];
+    if (is_weight(p.op, operand)) return s.c / s.g;
+    // x is A of forward, C of backward data, B of backward weight; the other activation is y.
+    const bool is_x = operand == (p.op == Op::conv_fwd ? 0 : p.op == Op::conv_bwd_data ? 2 : 1);
+    if (is_channels_last(p.layout)) return (is_x ? s.c : s.k) / s.g * groups;
+    return is_x ? s.in[s.in.rank - 1] : output_size(s)[s.in.rank - 1];
 }
 
 double flops(const Problem& p) {

@@ -30,8 +30,11 @@ std::array<std::int64_t, 3> operand_elements(const Problem& problem);
 std::int64_t leading_stride(const Problem& problem, int operand);
 // Elements between consecutive matrices of a GEMM operand, gaps resolved.
 std::int64_t batch_stride(const Problem& problem, int operand);
-// The length of the dimension in which an operand's elements are neighbours in memory: what vector loads divide.
-std::int64_t contiguous_length(const Problem& problem, int operand);
+// Whether the operand of a convolution is its weights (GKYXC): B of forward and backward data, C of backward weight.
+bool is_weight(Op op, int operand);
+// The length of the dimension in which an operand's elements are neighbours in memory: what vector loads divide. Of a
+// channels-last activation it is the channels of `groups` groups, which lie side by side.
+std::int64_t contiguous_length(const Problem& problem, int operand, std::int64_t groups = 1);
 
 double flops(const Problem& problem);        // two per multiply-add; taps that fall into the padding are counted
 double bytes_moved(const Problem& problem);  // every operand once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table of problem fields: each names its key, which operations have it, and how it is read and printed.
 // Order matters: it is the order of the printed text, and fields that give others their default come first.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/text.hpp"
 #include "problem/problem_text.hpp"
@@ -89,9 +89,11 @@ Status parse_pad(Problem& p, std::string_view text) {
     std::string before, after;
     for (const std::string_view part : split(text, 'x')) {
         const auto sides = split(part, ':');
-        if (sides.size() > 2) return needs("pads such as 1x1 or 1:0x2:1 (before:after)", text);
-        fmt::format_to(std::back_inserter(before), "{}{}", before.empty() ? "" : "x", sides.front());
-        fmt::format_to(std::back_inserter(after), "{}{}", after.empty() ? "" : "x", sides.back());
+        if (sides.size() > 2 || !parse_integer(sides.front()) || !parse_integer(sides.back())) {
+            return needs("pads such as 1x1 or 1:0x2:1 (before:after)", text);
+        }
+        before += fmt::format("{}{}", before.empty() ? "" : "x", sides.front());
+        after += fmt::format("{}{}", after.empty() ? "" : "x", sides.back());
     }
     if (auto status = read_extents(p, before, p.conv.pad_before); !status) return status;
     return read_extents(p, after, p.conv.pad_after);
@@ -102,7 +104,7 @@ std::string print_pad(const Problem& p) {
     if (before == after) return print_spatial(before);
     std::string text;
     for (int i = 0; i < before.rank; ++i) {
-        fmt::format_to(std::back_inserter(text), "{}{}:{}", i ? "x" : "", before[i], after[i]);
+        text += fmt::format("{}{}:{}", i ? "x" : "", before[i], after[i]);
     }
     return text;
 }
@@ -237,6 +239,8 @@ const ProblemField kFields[] = {
      [](const Problem& p) { return p.d_ops.empty(); }},
     {"beta", kGemm, kConv, kOptional, "1 when beta*C is added", parse_flag<&Problem::beta>, print_flag<&Problem::beta>,
      [](const Problem& p) { return !p.beta; }},
+    {"packed_b", kGemm, kNo, kOptional, "1 when B was packed ahead by the kernel that reads it",
+     parse_flag<&Problem::packed_b>, print_flag<&Problem::packed_b>, [](const Problem& p) { return !p.packed_b; }},
     {"scale", kGemm, kConv, kOptional, "scale factors of the inputs: tensor, or row (one per row of A, column of B)",
      parse_word<Scale, &Problem::scale>, print_word<Scale, &Problem::scale>,
      word_is<Scale, &Problem::scale, Scale::none>},

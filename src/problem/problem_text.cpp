@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "problem/problem_text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -25,6 +25,15 @@ bool is_printed(const ProblemField& field, const Problem& p) {
 
 Error in_field(const Given& given, std::string_view what) {
     return usage_error(fmt::format("problem field '{}' ({}): {}", given.key, given.place, what));
+}
+
+// A field that takes 0 and 1 and nothing more.
+bool is_flag(std::string_view key) {
+    Problem scratch;
+    for (const ProblemField& field : problem_fields()) {
+        if (field.key == key) return field.parse(scratch, "1").ok() && !field.parse(scratch, "2").ok();
+    }
+    return false;
 }
 
 // A packed stride written out is the same problem as one left out.
@@ -84,7 +93,7 @@ Result<Problem> parse_problem(std::string_view text) {
     const std::string_view word = line.substr(0, colon);
     auto op = parse_enum<Op>(trim(word));
     if (!op) {
-        return usage_error(fmt::format("problem '{}': {}. A problem reads gemm:m=64,n=64,k=64,dtype=fp32,layout=rcr",
+        return usage_error(fmt::format("problem '{}': {} A problem reads gemm:m=64,n=64,k=64,dtype=fp32,layout=rcr",
                                        line.substr(0, 80), op.error().message));
     }
     std::vector<Given> given;
@@ -100,6 +109,13 @@ Result<Problem> parse_problem(std::string_view text) {
         }
     }
     return build(*op, given);
+}
+
+Result<Problem> read_problem(std::string_view text_or_json) {
+    if (!trim(text_or_json).starts_with('{')) return parse_problem(text_or_json);
+    auto json = Json::parse(text_or_json);
+    if (!json) return json.error();
+    return problem_from_json(*json);
 }
 
 std::string print_problem(const Problem& problem) {
@@ -131,7 +147,7 @@ Result<Problem> problem_from_json(const Json& json) {
             field.value = *text;
         } else if (const auto* number = value.integer()) {
             field.value = fmt::format("{}", *number);
-        } else if (const auto* flag = value.boolean()) {
+        } else if (const auto* flag = value.boolean(); flag && is_flag(key)) {
             field.value = *flag ? "1" : "0";
         } else {
             return in_field(field, fmt::format("takes a string or a whole number, not {}", value.kind()));

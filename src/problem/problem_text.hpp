@@ -36,6 +36,9 @@ std::span<const ProblemField> problem_fields();
 Result<Problem> parse_problem(std::string_view text);  // parsed and checked
 std::string print_problem(const Problem& problem);
 
+// Either form: JSON begins with a brace.
+Result<Problem> read_problem(std::string_view text_or_json);
+
 Result<Problem> problem_from_json(const Json& json);
 Json problem_to_json(const Problem& problem);
 

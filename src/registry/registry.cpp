@@ -15,6 +15,12 @@ bool comes_before(const KernelPtr& a, const KernelPtr& b) {
     return a->name < b->name;
 }
 
+// A kernel gives way to one of higher priority, and one without code to the same one with code.
+bool replaces(const Kernel& next, const Kernel& old) {
+    if (next.priority != old.priority) return next.priority > old.priority;
+    return next.available && !old.available;
+}
+
 }  // namespace
 
 Kernel make_kernel(KernelConfig config, Priority priority, bool available) {
@@ -52,9 +58,8 @@ std::size_t Registry::add(std::vector<Kernel> kernels) {
         const auto [at, is_new] = by_name.emplace(added->name, list->size());
         if (is_new) {
             list->push_back(std::move(added));
-        } else if ((*list)[at->second]->priority < added->priority) {
-            // The map's key points into the kernel that goes; it is not looked up through that text again because
-            // the replacement has the same name, so re-key before dropping the old one.
+        } else if (replaces(*added, *(*list)[at->second])) {
+            // The map's key is a view of the name of the kernel that goes, so it goes first.
             const std::size_t index = at->second;
             by_name.erase(at);
             by_name.emplace(added->name, index);
@@ -71,7 +76,8 @@ std::size_t Registry::add(std::vector<Kernel> kernels) {
 
 std::size_t Registry::merge(const Registry& other) {
     std::vector<Kernel> copies;
-    for (const KernelPtr& kernel : *other.kernels()) copies.push_back(*kernel);
+    const auto list = other.kernels();  // held: the loop must not outlive the snapshot
+    for (const KernelPtr& kernel : *list) copies.push_back(*kernel);
     return add(std::move(copies));
 }
 
@@ -81,24 +87,27 @@ void Registry::clear() {
 }
 
 KernelPtr Registry::find(std::string_view name_or_id) const {
-    for (const KernelPtr& kernel : *kernels()) {
+    const auto list = kernels();
+    for (const KernelPtr& kernel : *list) {
         if (kernel->name == name_or_id || kernel->id == name_or_id) return kernel;
     }
     return nullptr;
 }
 
 KernelList Registry::filter(const std::function<bool(const Kernel&)>& keep) const {
+    const auto list = kernels();
     KernelList kept;
-    for (const KernelPtr& kernel : *kernels()) {
+    for (const KernelPtr& kernel : *list) {
         if (keep(*kernel)) kept.push_back(kernel);
     }
     return kept;
 }
 
 Candidates Registry::candidates(const Problem& problem, const ArchSpec& arch) const {
+    const auto list = kernels();
     Candidates result;
     const ProblemView view(problem);
-    for (const KernelPtr& kernel : *kernels()) {
+    for (const KernelPtr& kernel : *list) {
         Rejected why;
         if (kernel->config.arch != arch.name) {
             result.rejected.push_back({kernel, {"fit_arch", kernel->config.arch, arch.name}});
@@ -112,8 +121,9 @@ Candidates Registry::candidates(const Problem& problem, const ArchSpec& arch) co
 }
 
 KernelPtr Registry::first_fit(const Problem& problem, const ArchSpec& arch) const {
+    const auto list = kernels();
     const ProblemView view(problem);
-    for (const KernelPtr& kernel : *kernels()) {
+    for (const KernelPtr& kernel : *list) {
         if (kernel->config.arch == arch.name && !first_misfit(view, kernel->config, arch)) return kernel;
     }
     return nullptr;

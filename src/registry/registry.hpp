@@ -60,7 +60,8 @@ public:
 
     const std::string& name() const { return name_; }
 
-    // A kernel that is already there is replaced only by one of higher priority. Returns how many were taken.
+    // A kernel that is already there is replaced only by one of higher priority, or by itself once it has code. Returns how
+    // many were taken.
     std::size_t add(Kernel kernel);
     std::size_t add(std::vector<Kernel> kernels);  // all at once: readers see none or all of them
     std::size_t merge(const Registry& other);      // the same rule, with the other's priorities

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A registry as JSON: what it holds, and how many of each kind.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 
@@ -41,12 +41,19 @@ Result<Kernel> kernel_from_json(const Json& json) {
         return usage_error(
             fmt::format("line {}: the name is not that of the config, which is {}", name->line(), kernel.name));
     }
-    if (const Json* priority = json.find("priority"); priority && priority->string()) {
-        auto value = parse_enum<Priority>(*priority->string());
-        if (!value) return value.error();
+    const Json* id = json.find("id");
+    if (id && (!id->string() || *id->string() != kernel.id)) {
+        return usage_error(
+            fmt::format("line {}: the id is not that of the config, which is {}", id->line(), kernel.id));
+    }
+    if (const Json* priority = json.find("priority")) {
+        auto value = parse_enum<Priority>(priority->string() ? *priority->string() : std::string(priority->kind()));
+        if (!value) return usage_error(fmt::format("line {}: {}", priority->line(), value.error().message));
         kernel.priority = *value;
     }
-    if (const Json* available = json.find("available"); available && available->boolean()) {
+    if (const Json* available = json.find("available")) {
+        if (!available->boolean())
+            return usage_error(fmt::format("line {}: available is true or false", available->line()));
         kernel.available = *available->boolean();
     }
     return kernel;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "registry/rule_set_registry.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/sha256.hpp"
 #include "config/config_name.hpp"
 
 namespace tilewise {
 
-KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set) {
-    return {&arch, set, problem.op, DTypePair{problem.dtype_a, problem.dtype_b}, problem.dtype_out};
+KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set,
+                      bool (*available)(const KernelConfig&)) {
+    return {&arch, set, problem.op, DTypePair{problem.dtype_a, problem.dtype_b}, problem.dtype_out, available};
 }
 
 Result<std::vector<Kernel>> list_kernels(const KernelQuery& query) {
@@ -20,7 +21,10 @@ Result<std::vector<Kernel>> list_kernels(const KernelQuery& query) {
             if (query.dtypes && *query.dtypes != pair) continue;
             auto configs = expand(*query.arch, op, pair, query.set, query.out);
             if (!configs) return configs.error();
-            for (KernelConfig& config : *configs) kernels.push_back(make_kernel(std::move(config)));
+            for (KernelConfig& config : *configs) {
+                const bool available = query.available && query.available(config);
+                kernels.push_back(make_kernel(std::move(config), Priority::normal, available));
+            }
         }
     }
     return kernels;

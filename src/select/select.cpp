@@ -1,24 +1,52 @@
 // SPDX-License-Identifier: MIT
 #include "select/select.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "config/fit.hpp"
+#include "select/cost_model.hpp"
 
 namespace tilewise {
+namespace {
 
-Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch) {
-    Selection selection;
-    selection.candidates = registry.candidates(problem, arch);
-    const KernelList& accepted = selection.candidates.accepted;
-    if (!accepted.empty()) {
-        selection.plan =
-            Plan{accepted.front(), "first-fit",
-                 fmt::format("first of {} kernels that may run the problem, by priority and name; {} may not",
-                             accepted.size(), selection.candidates.rejected.size())};
+// The analytic model knows CPUs.
+bool has_model(const ArchSpec& arch) { return arch.backend == "cpu"; }
+
+void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
+    const ProblemView view(problem);
+    for (Candidate& candidate : candidates) {
+        candidate.predicted_us = predicted_us(view, candidate.kernel->config, arch, threads);
     }
+    // Kernels of higher priority stay in front; equals keep the registry's order.
+    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
+        return *a.predicted_us < *b.predicted_us;
+    });
+}
+
+}  // namespace
+
+Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads) {
+    Selection selection;
+    Candidates candidates = registry.candidates(problem, arch);
+    selection.rejected = std::move(candidates.rejected);
+    for (KernelPtr& kernel : candidates.accepted) selection.candidates.push_back({std::move(kernel), std::nullopt});
+    if (selection.candidates.empty()) return selection;
+    const bool modelled = has_model(arch);
+    if (modelled) rank(selection.candidates, problem, arch, threads);
+    const Candidate& first = selection.candidates.front();
+    const std::string of = fmt::format("of {} kernels that may run the problem; {} may not",
+                                       selection.candidates.size(), selection.rejected.size());
+    selection.plan = modelled ? Plan{first.kernel, "rules",
+                                     fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}",
+                                                 *first.predicted_us, threads, threads == 1 ? "" : "s", of)}
+                              : Plan{first.kernel, "first-fit", fmt::format("the first, by priority and name, {}", of)};
     return selection;
 }
 
-Json selection_to_json(const Selection& selection, bool explain) {
+Json selection_to_json(const Selection& selection) {
     Json plan;
     if (selection.plan) {
         const Kernel& kernel = *selection.plan->kernel;
@@ -29,14 +57,12 @@ Json selection_to_json(const Selection& selection, bool explain) {
                              {"available", kernel.available}});
     }
     Json::Array candidates, rejected;
-    for (const KernelPtr& kernel : selection.candidates.accepted) {
-        candidates.push_back(Json::object({{"name", kernel->name}, {"predicted_us", Json()}}));
+    for (const auto& [kernel, us] : selection.candidates) {
+        candidates.push_back(Json::object({{"name", kernel->name}, {"predicted_us", us ? Json(*us) : Json()}}));
     }
-    if (explain) {
-        for (const auto& [kernel, why] : selection.candidates.rejected) {
-            rejected.push_back(
-                Json::object({{"name", kernel->name}, {"rule", why.rule}, {"have", why.have}, {"need", why.need}}));
-        }
+    for (const auto& [kernel, why] : selection.rejected) {
+        rejected.push_back(
+            Json::object({{"name", kernel->name}, {"rule", why.rule}, {"have", why.have}, {"need", why.need}}));
     }
     return Json::object({{"plan", std::move(plan)},
                          {"candidates", Json(std::move(candidates))},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a problem to a plan: which kernel, where the choice came from, and why the others were not taken. A plan is
-// a value that can be shown before anything is built or run, for archs this machine does not have as well.
+// From a problem to a plan: which kernel, where the choice came from, and why the others were not taken. A plan is a value
+// that can be shown before anything is built or run, for archs this machine does not have as well.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,25 @@ namespace tilewise {
 
 struct Plan {
     KernelPtr kernel;
-    std::string source;  // what made the choice: "first-fit"
+    std::string source;  // what made the choice: "tuned", "measured", "rules", "first-fit", "callback" or "named"
     std::string why;
 };
 
-struct Selection {
-    std::optional<Plan> plan;  // unset when no kernel may run the problem
-    Candidates candidates;     // in the order of preference
+struct Candidate {
+    KernelPtr kernel;
+    std::optional<double> predicted_us;  // unset where there is no model for the arch
 };
 
-Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch);
+struct Selection {
+    std::optional<Plan> plan;           // unset when no kernel may run the problem
+    std::vector<Candidate> candidates;  // in the order of preference
+    std::vector<RejectedKernel> rejected;
+};
 
-// {plan, candidates, rejected}; without `explain` the list of rejections is empty.
-Json selection_to_json(const Selection& selection, bool explain);
+// Which kernels of the registry may run the problem, ranked by the analytic model for `threads` threads where the arch has
+// one, by priority and name elsewhere; the plan is the first of them.
+Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads);
+
+Json selection_to_json(const Selection& selection);  // {plan, candidates, rejected}
 
 }  // namespace tilewise

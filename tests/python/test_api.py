@@ -63,7 +63,7 @@ def test_select_is_that_of_the_cli():
 
 
 def test_explain_says_what_was_rejected_and_why():
-    selection = tilewise.select(ODD, arch="gfx942", explain=True)
+    selection = tilewise.select(ODD, arch="gfx942")
     assert selection.rejected
     assert all(item.name and item.rule and str(item.have) and str(item.need) for item in selection.rejected)
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// The border between the host library and every kernel: one argument block for all operations, the share of the work
+// that one call does, and the table of functions a built kernel exports. Included by the kernel templates and by the
+// host code, so it needs nothing from any system header and holds plain data only. A change of layout or meaning
+// raises kKernelAbi, which is part of what a cached binary is looked up by.
+#pragma once
+
+namespace tilewise {
+
+using Index = long long;  // 64 bits on every target
+
+inline constexpr int kKernelAbi = 1;
+
+enum class KernelEpilogueOp : int { none, bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish };
+enum class KernelDOp : int { none, add, mul };
+enum class KernelScale : int { none, tensor, row };
+
+inline constexpr int kMaxKernelEpilogueOps = 4;
+inline constexpr int kMaxKernelDTensors = 4;
+
+// A matrix in memory: element (i, j) of batch entry p is at data[p * batch_stride + i * row_stride + j * col_stride].
+// One of the two inner strides is 1. Strides are in elements.
+struct KernelMatrix {
+    void* data;
+    Index row_stride;
+    Index col_stride;
+    Index batch_stride;
+};
+
+// C(m x n) = D-ops(epilogue(alpha * scale_a * scale_b * A(m x k) * B(k x n) + beta * C)).
+// beta == 0 never reads C. bias has n values and D tensors have C's strides, all in the output's type.
+// scale_a has 1 or m values, scale_b 1 or n, in fp32. For a packed B (preshuffle) b.data is what pack_b wrote.
+struct KernelArgs {
+    Index m, n, k, batch;
+    KernelMatrix a, b, c;
+    const void* bias;
+    const void* d[kMaxKernelDTensors];
+    const float* scale_a;
+    const float* scale_b;
+    float alpha, beta;
+    KernelScale scale;
+    KernelEpilogueOp epilogue[kMaxKernelEpilogueOps];  // in order, filled up with none
+    KernelDOp d_ops[kMaxKernelDTensors];               // in order, filled up with none
+    int split_k;                                       // parts of the reduction; 1 for none
+    void* workspace;  // split_k > 1: partial sums, split_k x batch x m x n of the accumulator's type
+};
+
+// What one call computes: a rectangle of C for a range of batch entries, and with split_k > 1 one part of k, whose
+// sums go to the workspace. Rectangles of different calls do not overlap, so calls may run at the same time.
+struct KernelPart {
+    Index m_begin, m_end;
+    Index n_begin, n_end;
+    Index batch_begin, batch_end;
+    int k_part;  // 0 to split_k - 1
+};
+
+// What a CPU kernel's shared object exports under the name kKernelSymbol.
+struct CpuKernel {
+    int abi;  // kKernelAbi it was built with
+    // Bytes of private scratch memory (64-byte aligned) that run and pack_b need for each thread.
+    Index (*scratch_bytes)(const KernelArgs* args);
+    void (*run)(const KernelArgs* args, const KernelPart* part, void* scratch);
+    // split_k > 1: adds up the partial sums of the part's rectangle in a fixed order and applies the epilogue.
+    void (*reduce)(const KernelArgs* args, const KernelPart* part);
+    // For kernels that read a packed B: its size, and the packing itself (of the n range of the part). Null otherwise.
+    Index (*packed_b_bytes)(const KernelArgs* args);
+    void (*pack_b)(const KernelArgs* args, const KernelPart* part, void* packed);
+    // Tells a thread to get ready before its first run (matrix tile registers need a configuration). May be null.
+    int (*enter_thread)();
+};
+#define TILEWISE_KERNEL_SYMBOL tilewise_kernel
+inline constexpr const char* kKernelSymbol = "tilewise_kernel";
+
+}  // namespace tilewise

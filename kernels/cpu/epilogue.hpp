@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// The end of a GEMM: a tile of raw sums (fp32 or int32, rows x cols, `stride` apart) becomes elements of C:
+//   c = D-ops(ops(alpha * scale_a * scale_b * sum + beta * c))
+// The vectors run along the contiguous side of C. What depends on the row is a number per row, what depends on the
+// column a vector per column group; a view with its rows and columns exchanged (bias along rows, scales swapped) is the
+// same code. Reads each sum, C (only if beta != 0), D and bias once; writes C once. Integer outputs are computed in
+// fp64: exact.
+#pragma once
+#include "math.hpp"
+
+namespace tilewise::cpu {
+
+// C and all that is indexed like it, seen from the tile at hand: element (i, j) is at i * row_stride + j * col_stride.
+// One of the strides is 1. Pointers are null where there is nothing to read.
+struct OutView {
+    using Finish = void (*)(const OutView& view, const void* sums, Index stride, Index rows, Index cols);
+    Finish finish;  // makes elements of C, of element_bytes each, from sums
+    Index element_bytes;
+    char* c;
+    const char* d[kMaxKernelDTensors];
+    Index row_stride, col_stride;
+    const char* bias_by_row;
+    const char* bias_by_col;
+    const float* scale_by_row;  // one value a row
+    const float* scale_by_col;
+    float factor;  // alpha and the scales that hold for the whole tensor
+    const KernelArgs* args;
+
+    // The view from element (i, j) on.
+    TILEWISE_NOINLINE OutView at(Index i, Index j) const {
+        OutView v = *this;
+        const Index offset = (i * row_stride + j * col_stride) * element_bytes;
+        v.c += offset;
+        for (const char*& d_pointer : v.d) d_pointer += d_pointer ? offset : 0;
+        v.bias_by_row += bias_by_row ? i * element_bytes : 0;
+        v.bias_by_col += bias_by_col ? j * element_bytes : 0;
+        v.scale_by_row += scale_by_row ? i : 0;
+        v.scale_by_col += scale_by_col ? j : 0;
+        return v;
+    }
+    TILEWISE_INLINE OutView transposed() const {
+        OutView v = *this;
+        v.row_stride = col_stride, v.col_stride = row_stride;
+        v.bias_by_row = bias_by_col, v.bias_by_col = bias_by_row;
+        v.scale_by_row = scale_by_col, v.scale_by_col = scale_by_row;
+        return v;
+    }
+};
+
+// Nothing to do but to write the sums (beta aside)?
+TILEWISE_INLINE bool is_plain(const KernelArgs& args) {
+    return args.alpha == 1.0f && args.scale == KernelScale::none && args.epilogue[0] == KernelEpilogueOp::none &&
+           args.d_ops[0] == KernelDOp::none;
+}
+
+// The type the epilogue computes in: fp32, or fp64 where integers must stay exact.
+template <class Out>
+struct EpilogueLanes {
+    using type = F;
+};
+template <>
+struct EpilogueLanes<Int32> {
+    using type = D;
+};
+template <class Acc>
+using RawOf = ConditionalType<kSame<Acc, float>, Fp32, Int32>;  // the sums as an element type
+
+// Values of type T at p as lanes of type V; only the first n are read.
+template <class T, class V>
+TILEWISE_INLINE V read_values(const void* p, Index n) {
+    using Raw = Vec<typename T::Storage, kLanesOf<V>>;
+    const Raw raw = n >= kLanesOf<V> ? load<Raw>(p) : load_first<Raw>(p, n * kBytes<T>);
+    if constexpr (kSame<T, Int32> || kSame<T, Fp32>) {
+        return __builtin_convertvector(raw, V);
+    } else {
+        return decode<T>(raw);
+    }
+}
+
+template <class Out, class V>
+TILEWISE_INLINE void write_values(char* p, V v, Index n) {
+    const auto raw = encode<Out>(v);
+    n >= kLanesOf<V> ? store(p, raw) : store_first(p, raw, n * kBytes<Out>);
+}
+
+TILEWISE_INLINE F activate_lanes(KernelEpilogueOp op, F x) { return activate(op, x); }
+TILEWISE_INLINE D activate_lanes(KernelEpilogueOp op, D x) {
+    F wide = {};
+    store(&wide, __builtin_convertvector(x, Vec<float, kLanes / 2>));
+    wide = activate(op, wide);
+    return __builtin_convertvector(load<Vec<float, kLanes / 2>>(&wide), D);
+}
+
+// One vector of outputs: row i, column j and what fits of the n columns from there on.
+template <class Out, class V, class Acc>
+TILEWISE_INLINE void finish_vector(const OutView& view, const KernelArgs& args, const Acc* sums, Index i, Index j,
+                                   Index n) {
+    const Index at = (i * view.row_stride + j) * kBytes<Out>;
+    V v = read_values<typename RawOf<Acc>::type, V>(sums, n) * view.factor;
+    if (view.scale_by_row) v *= view.scale_by_row[i];
+    if (view.scale_by_col) v *= read_values<Fp32, V>(view.scale_by_col + j, n);
+    if (args.beta != 0.0f) v += args.beta * read_values<Out, V>(view.c + at, n);
+    for (const KernelEpilogueOp op : args.epilogue) {
+        if (op == KernelEpilogueOp::none) break;
+        if (op == KernelEpilogueOp::bias) {
+            v += view.bias_by_col ? read_values<Out, V>(view.bias_by_col + j * kBytes<Out>, n)
+                                  : splat<V>(read_values<Out, V>(view.bias_by_row + i * kBytes<Out>, 1)[0]);
+        } else if (op == KernelEpilogueOp::relu) {
+            v = select(v < 0, V{}, v);
+        } else {
+            v = activate_lanes(op, v);
+        }
+    }
+    for (int t = 0; t < kMaxKernelDTensors && args.d_ops[t] != KernelDOp::none; ++t) {
+        const V d = read_values<Out, V>(view.d[t] + at, n);
+        v = args.d_ops[t] == KernelDOp::add ? v + d : v * d;
+    }
+    write_values<Out>(view.c + at, v, n);
+}
+
+// Nothing but the conversion.
+template <class Out, class V, class Acc>
+TILEWISE_INLINE void convert_rows(const OutView& view, const Acc* sums, Index stride, Index rows, Index cols) {
+    using Raw = typename RawOf<Acc>::type;
+    for (Index i = 0; i < rows; ++i) {
+        char* c = view.c + i * view.row_stride * kBytes<Out>;
+        for (Index j = 0; j < cols; j += kLanesOf<V>) {
+            write_values<Out>(c + j * kBytes<Out>, read_values<Raw, V>(sums + i * stride + j, cols - j), cols - j);
+        }
+    }
+}
+
+// A tile whose view has col_stride 1.
+template <class Out, class Acc>
+TILEWISE_NOINLINE void finish_rows(const OutView& given, const Acc* sums, Index stride, Index rows, Index cols) {
+    using V = typename EpilogueLanes<Out>::type;
+    const OutView view = given;  // copies: what is written to C cannot change them
+    const KernelArgs args = *given.args;
+    if (is_plain(args) && args.beta == 0.0f) return convert_rows<Out, V>(view, sums, stride, rows, cols);
+    for (Index i = 0; i < rows; ++i) {
+        for (Index j = 0; j < cols; j += kLanesOf<V>) {
+            finish_vector<Out, V>(view, args, sums + i * stride + j, i, j, cols - j);
+        }
+    }
+}
+
+inline constexpr int kTransposeRows = 64;  // columns of a tile turned around at a time
+
+// A tile of sums into C. A view with row_stride 1 gets the tile turned around first, a few rows at a time.
+template <class Out, class Acc>
+void finish(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
+    const Acc* sums = static_cast<const Acc*>(from);
+    if (view.col_stride == 1) return finish_rows<Out>(view, sums, stride, rows, cols);
+    alignas(kCacheLine) Acc turned[kLanes * kTransposeRows];
+    for (Index i = 0; i < rows; i += kTransposeRows) {
+        for (Index j = 0; j < cols; j += kLanes) {
+            const Index height = least<Index>(kTransposeRows, rows - i), width = least<Index>(kLanes, cols - j);
+            for (Index r = 0; r < height; ++r) {
+                for (Index c = 0; c < width; ++c) turned[c * kTransposeRows + r] = sums[(i + r) * stride + j + c];
+            }
+            finish_rows<Out>(view.at(i, j).transposed(), turned, kTransposeRows, width, height);
+        }
+    }
+}
+
+// Partial sums of a split k: into a row-major workspace of sums, added to it from the second block of k on.
+template <class Acc>
+void finish_partial(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
+    for (Index i = 0; i < rows; ++i) {
+        for (Index j = 0; j < cols; ++j) {
+            Acc* to = reinterpret_cast<Acc*>(view.c) + i * view.row_stride + j * view.col_stride;
+            *to = (view.args->beta == 0.0f ? Acc(0) : *to) + static_cast<const Acc*>(from)[i * stride + j];
+        }
+    }
+}
+
+// The whole C of one batch entry, as the problem states it.
+template <class Out, class Acc>
+TILEWISE_NOINLINE OutView out_view(const KernelArgs& args, Index batch, bool partial) {
+    OutView v = {};
+    v.finish = partial ? finish_partial<Acc> : finish<Out, Acc>;
+    v.element_bytes = partial ? Index(sizeof(Acc)) : kBytes<Out>;
+    const Index offset = batch * args.c.batch_stride * v.element_bytes;
+    v.c = static_cast<char*>(args.c.data) + offset;
+    for (int i = 0; i < kMaxKernelDTensors; ++i) {
+        const bool used = args.d_ops[i] != KernelDOp::none;
+        v.d[i] = used ? static_cast<const char*>(args.d[i]) + offset : nullptr;
+    }
+    v.row_stride = args.c.row_stride, v.col_stride = args.c.col_stride;
+    v.bias_by_col = static_cast<const char*>(args.bias);
+    v.factor = args.alpha;
+    if (args.scale == KernelScale::tensor) v.factor *= args.scale_a[0] * args.scale_b[0];
+    if (args.scale == KernelScale::row) v.scale_by_row = args.scale_a, v.scale_by_col = args.scale_b;
+    v.args = &args;
+    return v;
+}
+
+}  // namespace tilewise::cpu

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "build/build_request.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/sha256.hpp"
+#include "kernels/common/args.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr int kDigestSchema = 1;  // raised when the list of ingredients changes
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+// Kernels need neither the C++ library nor start-up code; -nostdinc holds them to the headers that the digest covers.
+// What they may call (memcpy, expf, a helper of the compiler) is linked only if used, and must be there (-z defs). A
+// build id would add nothing: the file is named by its digest already.
+constexpr std::array<std::string_view, 15> kFixedFlags = {"-std=c++20",
+                                                          "-O3",
+                                                          "-fPIC",
+                                                          "-shared",
+                                                          "-fno-exceptions",
+                                                          "-fno-rtti",
+                                                          "-fvisibility=hidden",
+                                                          "-fno-stack-protector",
+                                                          "-nostdinc",
+                                                          "-nostdlib",
+                                                          "-Wl,--as-needed",
+                                                          "-Wl,-z,defs",
+                                                          "-Wl,-z,noexecstack",
+                                                          "-Wl,--build-id=none",
+                                                          "-pipe"};
+
+// With its length, so that no two lists of parts read the same.
+void add(std::string& text, std::string_view key, std::string_view value) {
+    text += fmt::format("{} {}:{}\n", key, value.size(), value);
+}
+
+}  // namespace
+
+std::span<const std::string_view> fixed_flags() { return kFixedFlags; }
+
+Result<std::string> digest_of(const BuildRequest& request, const KernelHeaders& headers) {
+    const std::string_view suffix = request.suffix;
+    const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    if (suffix.size() < 2 || suffix[0] != '.' || !std::all_of(suffix.begin() + 1, suffix.end(), plain)) {
+        return usage_error(fmt::format("'{}' is no suffix of a built kernel; need one like .so", suffix));
+    }
+    if (request.name.empty() || request.arch.empty()) return usage_error("a build request needs a name and an arch");
+    const auto included = headers.included_by(request.source);
+    if (!included) return included.error();
+    std::string text = fmt::format("tilewise kernel {}\nabi {}\n", kDigestSchema, kKernelAbi);
+    add(text, "arch", request.arch);
+    add(text, "suffix", suffix);
+    for (const std::string_view flag : fixed_flags()) add(text, "fixed", flag);
+    for (const std::string& flag : request.flags) add(text, "flag", flag);
+    for (const KernelHeader* header : *included) add(text, header->path(), header->sha256());
+    add(text, "source", request.source);
+    return sha256_hex(text);
+}
+
+bool is_digest(std::string_view text) {
+    return text.size() == 64 && text.find_first_not_of(kHexDigits) == std::string_view::npos;
+}
+
+}  // namespace tilewise

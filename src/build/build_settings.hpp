@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Where kernels are kept and how they are compiled, as the environment says. Everything in build/ takes these as
+// values; only build_settings() and the search for a compiler (PATH) look at the environment.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace tilewise {
+
+struct BuildSettings {
+    std::string cache_dir;  // an absolute path; empty when the environment names no place
+    std::int64_t cache_max_bytes = std::int64_t{2} << 30;
+    std::string compiler;  // a name or a path; empty: the usual names are looked for on PATH
+    std::chrono::milliseconds compile_limit = std::chrono::seconds(60);
+    std::vector<std::string> packs;
+    std::string temp_dir = "/tmp";  // where a process builds for itself when the cache cannot be used
+};
+
+// A variable with a value that makes no sense is an error that names it.
+Result<BuildSettings> build_settings();
+
+}  // namespace tilewise

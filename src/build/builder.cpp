@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include "build/builder.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/files.hpp"
+#include "build/compile.hpp"
+#include "build/memory_file.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::chrono::seconds kLockGrace{2};  // what the holder of a lock needs beside the compiler
+
+Error toolchain_error(std::string message) { return {ErrorCode::toolchain, std::move(message)}; }
+
+BuiltKernel built_from(CacheEntry entry, KernelOrigin origin, std::string note = {}) {
+    std::string digest = entry.manifest.digest;
+    return {std::move(entry.path), std::move(digest), origin, std::move(note), std::move(entry.manifest)};
+}
+
+// One request in sixteen, whichever they are, so that short-lived processes take part.
+bool time_to_prune(const std::string& digest) { return digest[0] == '0'; }
+
+struct Slot {
+    std::optional<Result<BuiltKernel>> result;  // none while it is being built
+};
+
+}  // namespace
+
+// All that changes. A forked child begins a new one: in the old one mutexes may be locked, and slots being built, by
+// threads that the child does not have.
+struct Builder::State {
+    explicit State(const std::string& cache_dir) : cache(cache_dir) {}
+
+    const pid_t pid = getpid();
+    KernelCache cache;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::map<std::string, std::shared_ptr<Slot>> slots;
+    std::mutex private_mutex;
+    std::optional<PrivateDir> private_root;  // where this process builds for itself; removed with the builder
+    State* parent = nullptr;                 // what was there before the fork; never touched
+};
+
+Builder::Builder(BuildSettings settings) : settings_(std::move(settings)), state_(new State(settings_.cache_dir)) {
+    for (const std::string& path : settings_.packs) {
+        auto pack = Pack::open(path);
+        if (pack) {
+            packs_.push_back(std::move(*pack));
+        } else {
+            pack_errors_.push_back(pack.error());
+        }
+    }
+}
+
+Builder::~Builder() {
+    State* state = state_.load();
+    if (state->pid == getpid()) delete state;
+}
+
+Builder::State& Builder::state() {
+    State* now = state_.load();
+    if (now->pid == getpid()) return *now;
+    auto fresh = std::make_unique<State>(settings_.cache_dir);
+    fresh->parent = now;
+    if (state_.compare_exchange_strong(now, fresh.get())) return *fresh.release();
+    return *now;  // another thread of the child was first
+}
+
+Result<BuiltKernel> Builder::build(const BuildRequest& request) {
+    const auto digest = digest_of(request);
+    if (!digest) return digest.error();
+    State& now = state();
+    const auto slot = std::make_shared<Slot>();
+    {
+        std::unique_lock lock(now.mutex);
+        const std::shared_ptr<Slot> other = now.slots[*digest];
+        if (other) {
+            now.changed.wait(lock, [&] { return other->result.has_value(); });
+            const Result<BuiltKernel>& result = *other->result;
+            // Another process may have removed it since.
+            if (!result || access(result->path.c_str(), R_OK) == 0) return result;
+        }
+        now.slots[*digest] = slot;
+    }
+    Result<BuiltKernel> result = toolchain_error("not built");
+    try {
+        result = obtain(now, request, *digest);
+    } catch (const std::exception& error) {  // out of memory, say; the waiting threads must still be told
+        result = toolchain_error(fmt::format("cannot build kernel {}: {}", request.name, error.what()));
+    }
+    {
+        const std::scoped_lock lock(now.mutex);
+        slot->result = result;
+        // A failure is for those who waited for it; who asks later tries again.
+        if (!result && now.slots[*digest] == slot) now.slots.erase(*digest);
+    }
+    now.changed.notify_all();
+    return result;
+}
+
+Result<BuiltKernel> Builder::obtain(State& now, const BuildRequest& request, const std::string& digest) {
+    if (auto status = now.cache.check(); !status) return status.error();
+    if (auto entry = now.cache.find(digest)) return built_from(std::move(*entry), KernelOrigin::cache);
+    if (auto kernel = from_packs(now, request, digest)) return std::move(*kernel);
+    return compile(now, request, digest);
+}
+
+std::optional<BuiltKernel> Builder::from_packs(State& now, const BuildRequest& request, const std::string& digest) {
+    for (const Pack& pack : packs_) {
+        const Manifest* manifest = pack.find(digest);
+        if (!manifest) continue;
+        const auto contents = pack.read(digest);
+        if (!contents) continue;  // as if the pack did not have it
+
+        // The loader needs a file; in the cache it also serves the next process.
+        const auto put_into_cache = [&]() -> Result<CacheEntry> {
+            auto dir = now.cache.private_dir();
+            if (!dir) return dir.error();
+            const std::string folder = dir->path() + "/entry";
+            auto status = make_directories(folder);
+            if (status) status = write_file(folder + "/source.cpp", request.source);
+            if (status) status = write_file(fmt::format("{}/{}", folder, manifest->file), *contents);
+            if (status) status = write_file(folder + "/manifest.json", manifest_json(*manifest).dump(2) + "\n");
+            if (!status) return status.error();
+            return now.cache.publish(folder, digest);
+        };
+        auto entry = put_into_cache();
+        if (entry) return built_from(std::move(*entry), KernelOrigin::pack);
+        auto path = memory_file(digest, *contents);
+        if (!path) continue;
+        return BuiltKernel{*path, digest, KernelOrigin::pack,
+                           "loaded from memory, since the cache cannot be used: " + entry.error().message, *manifest};
+    }
+    return std::nullopt;
+}
+
+Error Builder::no_compiler(const BuildRequest& request, const Error& why) const {
+    std::string message = fmt::format(
+        "kernel {} is neither cached nor in a pack, and cannot be compiled: {}. Install a compiler (Debian, Ubuntu: "
+        "apt "
+        "install g++) or name one with TILEWISE_CXX; kernels from a pack (TILEWISE_PACKS) and the built-in ones work "
+        "without",
+        request.name, why.message);
+    for (const Error& error : pack_errors_) message += "; " + error.message;
+    return toolchain_error(std::move(message));
+}
+
+Result<BuiltKernel> Builder::compile(State& now, const BuildRequest& request, const std::string& digest) {
+    if (request.suffix != ".so") return toolchain_error(fmt::format("nothing here builds {} files", request.suffix));
+    const auto toolchain = find_host_compiler(settings_.compiler);
+    if (!toolchain) return no_compiler(request, toolchain.error());
+
+    auto dir = now.cache.private_dir();
+    if (!dir) return compile_privately(now, request, digest, *toolchain, dir.error().message);
+    // While another process builds the same kernel we wait for it, but only so long: it may be stopped. And where locks
+    // do not work, all build, and all but one find the kernel published.
+    const auto lock = now.cache.lock(digest, settings_.compile_limit + kLockGrace);
+    if (auto entry = now.cache.find(digest)) return built_from(std::move(*entry), KernelOrigin::cache);
+
+    auto outcome = compile_kernel({request, digest, *toolchain, settings_.compile_limit}, dir->path());
+    if (const auto* fault = std::get_if<CompileFault>(&outcome)) {
+        if (fault->storage) return compile_privately(now, request, digest, *toolchain, fault->message);
+        const auto kept = now.cache.keep_failed(dir->path() + "/work", digest);
+        if (!kept) return toolchain_error(fault->message);
+        return toolchain_error(fmt::format("{}\nsource, headers, command and log are in {}", fault->message, *kept));
+    }
+    auto entry = now.cache.publish(dir->path() + "/work/entry", digest);
+    if (!entry) return compile_privately(now, request, digest, *toolchain, entry.error().message);
+    // Failing to make room is no failure of this build.
+    if (time_to_prune(digest)) static_cast<void>(now.cache.prune(settings_.cache_max_bytes, digest));
+    return built_from(std::move(*entry), KernelOrigin::built);
+}
+
+Result<BuiltKernel> Builder::compile_privately(State& now, const BuildRequest& request, const std::string& digest,
+                                               const Toolchain& toolchain, const std::string& why) {
+    std::string root;
+    {
+        const std::scoped_lock lock(now.private_mutex);
+        if (!now.private_root) {
+            const std::string prefix = fmt::format("tilewise-{}-", geteuid());
+            PrivateDir::remove_abandoned(settings_.temp_dir, prefix);
+            auto made = PrivateDir::create(settings_.temp_dir, prefix);
+            if (!made) {
+                return toolchain_error(fmt::format("there is no place to build kernel {}: {}; {}", request.name, why,
+                                                   made.error().message));
+            }
+            now.private_root.emplace(std::move(*made));
+        }
+        root = now.private_root->path();
+    }
+    auto dir = PrivateDir::create(root, "build-");
+    if (!dir) return toolchain_error(fmt::format("{}; {}", why, dir.error().message));
+    auto outcome = compile_kernel({request, digest, toolchain, settings_.compile_limit}, dir->path());
+    if (const auto* fault = std::get_if<CompileFault>(&outcome)) {
+        return toolchain_error(fmt::format("{}\nthe cache cannot be used: {}", fault->message, why));
+    }
+    const std::string folder = fmt::format("{}/{}", root, digest);
+    const auto moved = publish_directory(dir->path() + "/work/entry", folder);
+    if (!moved) return toolchain_error(moved.error().message);
+    auto& manifest = std::get<Manifest>(outcome);
+    return BuiltKernel{fmt::format("{}/{}", folder, manifest.file), digest, KernelOrigin::private_,
+                       "built for this process only, since the cache cannot be used: " + why, std::move(manifest)};
+}
+
+}  // namespace tilewise

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// From a request to a kernel that can be loaded: remembered, cached, packed, or compiled, in this order. Safe to use
+// from many threads and processes and after a fork; identical requests are compiled once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "build/build_request.hpp"
+#include "build/build_settings.hpp"
+#include "build/built_kernel.hpp"
+#include "build/kernel_cache.hpp"
+#include "build/pack.hpp"
+#include "build/toolchain.hpp"
+
+namespace tilewise {
+
+struct BuildProgress {
+    std::size_t done = 0;
+    std::size_t failed = 0;  // of those done
+    std::size_t total = 0;
+    std::string_view kernel;  // the one that was just finished
+};
+
+class Builder {
+public:
+    explicit Builder(BuildSettings settings);
+    ~Builder();
+    Builder(const Builder&) = delete;
+    Builder& operator=(const Builder&) = delete;
+
+    // The file stays at least until another process prunes or clears the cache: if it is gone when it is to be loaded,
+    // ask again.
+    Result<BuiltKernel> build(const BuildRequest& request);
+
+    // With `jobs` compilers at a time. Results are in the order of the requests; a failure stops nothing. `progress` is
+    // called on the calling thread.
+    std::vector<Result<BuiltKernel>> build_all(std::span<const BuildRequest> requests, int jobs,
+                                               const std::function<void(const BuildProgress&)>& progress = {});
+
+    const BuildSettings& settings() const { return settings_; }
+    // What is wrong with the packs of the settings that are not used.
+    const std::vector<Error>& pack_errors() const { return pack_errors_; }
+
+private:
+    struct State;
+
+    State& state();
+    Result<BuiltKernel> obtain(State& now, const BuildRequest& request, const std::string& digest);
+    std::optional<BuiltKernel> from_packs(State& now, const BuildRequest& request, const std::string& digest);
+    Result<BuiltKernel> compile(State& now, const BuildRequest& request, const std::string& digest);
+    Result<BuiltKernel> compile_privately(State& now, const BuildRequest& request, const std::string& digest,
+                                          const Toolchain& toolchain, const std::string& why);
+    Error no_compiler(const BuildRequest& request, const Error& why) const;
+
+    BuildSettings settings_;
+    std::vector<Pack> packs_;
+    std::vector<Error> pack_errors_;
+    std::atomic<State*> state_;
+};
+
+}  // namespace tilewise

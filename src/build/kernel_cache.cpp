@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#include "build/kernel_cache.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/sha256.hpp"
+#include "build/build_request.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::string_view kBuildPrefix = "build-";
+
+bool exists(const std::string& path) {
+    struct stat info {};
+    return lstat(path.c_str(), &info) == 0;
+}
+
+// A plain file of ours, not a link to something else.
+Result<struct stat> own_file(const std::string& path) {
+    struct stat info {};
+    if (lstat(path.c_str(), &info) != 0) return usage_error(fmt::format("'{}' is missing", path));
+    if (!S_ISREG(info.st_mode)) return usage_error(fmt::format("'{}' is not a file", path));
+    if (info.st_uid != geteuid()) return usage_error(fmt::format("'{}' belongs to another user", path));
+    return info;
+}
+
+}  // namespace
+
+Result<CacheEntry> read_entry(const std::string& folder, const std::string& digest, bool hash) {
+    const std::string manifest_path = folder + "/manifest.json";
+    if (const auto info = own_file(manifest_path); !info) return info.error();
+    const auto text = read_file(manifest_path);
+    if (!text) return text.error();
+    const auto json = Json::parse(*text);
+    if (!json) return usage_error(fmt::format("{}: {}", manifest_path, json.error().message));
+    auto manifest = parse_manifest(*json, manifest_path);
+    if (!manifest) return manifest.error();
+    if (manifest->digest != digest) return usage_error(fmt::format("{} is of another kernel", manifest_path));
+
+    CacheEntry entry;
+    entry.manifest = std::move(*manifest);
+    entry.path = fmt::format("{}/{}", folder, entry.manifest.file);
+    const auto kernel = own_file(entry.path);
+    if (!kernel) return kernel.error();
+    if (kernel->st_size != entry.manifest.size) {
+        return usage_error(
+            fmt::format("'{}' has {} bytes instead of {}", entry.path, kernel->st_size, entry.manifest.size));
+    }
+    if (hash) {
+        const auto contents = read_file(entry.path);
+        if (!contents) return contents.error();
+        if (sha256_hex(*contents) != entry.manifest.sha256) {
+            return usage_error(fmt::format("the contents of '{}' have changed", entry.path));
+        }
+    }
+    entry.bytes = kernel->st_size + static_cast<std::int64_t>(text->size());
+    struct stat info {};
+    if (lstat((folder + "/source.cpp").c_str(), &info) == 0) entry.bytes += info.st_size;
+    if (lstat((folder + "/used").c_str(), &info) == 0) {
+        entry.used = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
+    }
+    return entry;
+}
+
+KernelCache::KernelCache(std::string root) : root_(std::move(root)) {}
+
+std::string KernelCache::entry_dir(const std::string& digest) const {
+    return fmt::format("{}/v1/{}/{}", root_, digest.substr(0, 2), digest);
+}
+
+Status KernelCache::check() const {
+    if (root_.empty()) return {};
+    for (const char* folder : {"", "/v1", "/tmp", "/locks", "/failed"}) {
+        // In a sticky root others cannot take our folders away; those themselves must be ours alone.
+        const bool is_root = *folder == '\0';
+        if (auto status = check_owner(root_ + folder, is_root); !status) {
+            return Error{status.error().code,
+                         fmt::format("the kernel cache is refused: {}. Or name another folder with "
+                                     "TILEWISE_CACHE_DIR",
+                                     status.error().message)};
+        }
+    }
+    return {};
+}
+
+std::optional<CacheEntry> KernelCache::find(const std::string& digest) {
+    if (root_.empty() || !is_digest(digest)) return std::nullopt;
+    const std::string folder = entry_dir(digest);
+    bool seen = false;
+    {
+        const std::scoped_lock lock(mutex_);
+        seen = seen_.contains(digest);
+    }
+    auto entry = read_entry(folder, digest, !seen);
+    if (!entry) {
+        {
+            const std::scoped_lock lock(mutex_);
+            seen_.erase(digest);
+        }
+        // Whatever is there instead would be in the way of a good one. If it cannot be moved, the kernel is built
+        // elsewhere.
+        if (exists(folder)) static_cast<void>(discard(folder));
+        return std::nullopt;
+    }
+    if (!seen) {
+        touch(folder);
+        const std::scoped_lock lock(mutex_);
+        seen_.insert(digest);
+    }
+    return std::move(*entry);
+}
+
+// Failing is fine: on a read-only disk nothing is ever removed either.
+void KernelCache::touch(const std::string& folder) const {
+    const int fd = open((folder + "/used").c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    futimens(fd, nullptr);
+    close(fd);
+}
+
+Result<PrivateDir> KernelCache::private_dir() {
+    if (root_.empty()) {
+        return usage_error("no folder for cached kernels: none of TILEWISE_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+    }
+    const std::string parent = root_ + "/tmp";
+    if (auto status = make_directories(parent); !status) return status.error();
+    auto dir = PrivateDir::create(parent, kBuildPrefix);
+    if (dir) PrivateDir::remove_abandoned(parent, kBuildPrefix);  // ours is locked, thus not abandoned
+    return dir;
+}
+
+Result<CacheEntry> KernelCache::publish(const std::string& folder, const std::string& digest) {
+    touch(folder);
+    if (auto status = sync_files(folder); !status) return status.error();
+    const std::string target = entry_dir(digest);
+    Error last = usage_error(fmt::format("cannot put a kernel at '{}'", target));
+    constexpr int kAttempts = 5;  // only a fight over a broken entry or against clear() needs more than one
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        if (auto status = make_directories(target.substr(0, target.rfind('/'))); !status) return status.error();
+        const auto published = publish_directory(folder, target);
+        if (!published) {
+            last = published.error();
+            continue;
+        }
+        if (*published) {
+            // What was just written is not read again.
+            const std::scoped_lock lock(mutex_);
+            seen_.insert(digest);
+        }
+        if (auto entry = find(digest)) return std::move(*entry);
+    }
+    return last;
+}
+
+Result<std::string> KernelCache::keep_failed(const std::string& folder, const std::string& digest) {
+    std::string target = fmt::format("{}/failed/{}", root_, digest);
+    if (auto status = make_directories(root_ + "/failed"); !status) return status.error();
+    auto kept = publish_directory(folder, target);
+    if (kept && !*kept) {  // of an earlier attempt
+        if (auto status = discard(target); !status) return status.error();
+        kept = publish_directory(folder, target);
+    }
+    if (!kept) return kept.error();
+    return target;  // when another process has put its own there meanwhile, that says the same
+}
+
+Result<std::optional<FileLock>> KernelCache::lock(const std::string& digest, std::chrono::milliseconds time_limit) {
+    if (auto status = make_directories(root_ + "/locks"); !status) return status.error();
+    return FileLock::acquire(fmt::format("{}/locks/{}", root_, digest), time_limit);
+}
+
+// First out of sight by a rename, so that nobody ever sees half an entry, then removed.
+Status KernelCache::discard(const std::string& path) {
+    auto trash = private_dir();
+    if (!trash) return trash.error();
+    const std::string target = trash->path() + "/gone";
+    if (rename(path.c_str(), target.c_str()) != 0 && errno != ENOENT) {
+        return usage_error(fmt::format("cannot remove '{}': {}", path, std::strerror(errno)));
+    }
+    return {};
+}
+
+}  // namespace tilewise

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "build/manifest.hpp"
+
+#include <array>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+#include "base/json_object.hpp"
+#include "build/build_request.hpp"
+#include "kernels/common/args.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr int kSchema = 1;
+
+}  // namespace
+
+Json manifest_json(const Manifest& m) {
+    Json::Array flags(m.flags.begin(), m.flags.end());
+    return Json::object({{"schema", kSchema},
+                         {"abi", kKernelAbi},
+                         {"digest", m.digest},
+                         {"kernel", m.kernel},
+                         {"arch", m.arch},
+                         {"flags", std::move(flags)},
+                         {"compiler", m.compiler},
+                         {"file", m.file},
+                         {"size", m.size},
+                         {"sha256", m.sha256},
+                         {"created", m.created}});
+}
+
+Result<Manifest> parse_manifest(const Json& json, const std::string& file) {
+    JsonObject object(json, file);
+    object.integer("schema", kSchema, kSchema);
+    object.integer("abi", kKernelAbi, kKernelAbi);
+    Manifest m;
+    m.digest = object.text("digest");
+    m.kernel = object.text("kernel");
+    m.arch = object.text("arch");
+    m.flags = object.texts("flags");
+    m.compiler = object.text("compiler");
+    m.file = object.text("file");
+    m.size = object.integer("size", 1, std::numeric_limits<std::int64_t>::max());
+    m.sha256 = object.text("sha256");
+    m.created = object.text("created");
+    if (!is_digest(m.digest)) object.fail("digest", "must be 64 hex digits");
+    if (!is_digest(m.sha256)) object.fail("sha256", "must be 64 hex digits");
+    // It becomes part of a path.
+    if (!m.file.starts_with("kernel.") || m.file.find('/') != std::string::npos) {
+        object.fail("file", "must be a file name kernel.*");
+    }
+    if (auto status = object.finish(); !status) return status.error();
+    return m;
+}
+
+std::string time_text() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    std::array<char, 32> text{};
+    const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return {text.data(), length};
+}
+
+}  // namespace tilewise

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What is known about a built kernel: what it is, how it was made, and the size and hash that its file must have.
+// Stored beside every cached kernel and in the index of a pack.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+
+namespace tilewise {
+
+struct Manifest {
+    std::string digest;  // of the request
+    std::string kernel;  // its name
+    std::string arch;
+    std::vector<std::string> flags;
+    std::string compiler;  // "g++ 12.2.0"
+    std::string file;      // "kernel.so"
+    std::int64_t size = 0;
+    std::string sha256;
+    std::string created;  // UTC, for people; nothing is decided by it
+
+    bool operator==(const Manifest&) const = default;
+};
+
+Json manifest_json(const Manifest& manifest);
+// Strict: an unknown key or a value that cannot be is an error; `file` is where it was read, for the message.
+Result<Manifest> parse_manifest(const Json& json, const std::string& file);
+
+std::string time_text();  // now, as 2025-01-31T12:00:00Z
+
+}  // namespace tilewise

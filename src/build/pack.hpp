@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// A pack: many built kernels in one file, made on one machine and used, read-only, on others that need no compiler.
+//
+//   tilewise-pack 1 <bytes of the index> <sha256 of the index>\n
+//   the index, JSON: {"abi", "version", "kernels": [{"offset", "manifest"}]}
+//   the kernels, one after the other; offsets count from the end of the index
+//
+// The index is checked when a pack is opened, a kernel when it is read. Which kernels fit is decided by their digests.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "build/manifest.hpp"
+
+namespace tilewise {
+
+class Pack {
+public:
+    static Result<Pack> open(const std::string& path);
+
+    const std::string& path() const { return path_; }
+    std::size_t size() const { return kernels_.size(); }
+    std::vector<Manifest> manifests() const;  // in the order of their digests
+
+    const Manifest* find(const std::string& digest) const;  // null: not in this pack
+    Result<std::string> read(const std::string& digest) const;
+
+private:
+    struct Kernel {
+        Manifest manifest;
+        std::int64_t offset = 0;  // in the file
+    };
+
+    Pack(std::string path, int fd);
+    Status read_index();
+    Status add_kernels(const std::string& index, std::int64_t blobs_at, std::int64_t file_bytes);
+    Result<std::string> bytes(std::int64_t offset, std::int64_t count) const;
+    Error broken(std::string_view why) const;
+
+    std::string path_;
+    std::shared_ptr<const int> fd_;  // closed with the last copy
+    std::map<std::string, Kernel, std::less<>> kernels_;
+};
+
+struct PackItem {
+    Manifest manifest;
+    std::string path;  // of the built kernel
+};
+
+// Replaces `path` in one step. Each kernel is checked against its manifest on the way.
+Status write_pack(std::span<const PackItem> items, const std::string& path);
+
+}  // namespace tilewise

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The host's C++ compiler: found on PATH or named by the user, asked for its version once per process.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace tilewise {
+
+struct Toolchain {
+    std::string path;
+    std::string kind;     // "g++" or "clang++", whatever the file is called
+    std::string version;  // "12.2.0"
+
+    bool operator==(const Toolchain&) const = default;
+};
+
+// `wanted` is a name or a path ($TILEWISE_CXX) that must do; when it is empty, the first compiler on PATH that is new
+// enough. The error says what was looked for, what was found and what is needed.
+Result<Toolchain> find_host_compiler(const std::string& wanted);
+
+// The compiler's words for the CPU features of an arch file: avx512_vnni is -mavx512vnni.
+std::vector<std::string> host_flags(std::span<const std::string> features);
+
+}  // namespace tilewise

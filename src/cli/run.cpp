@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// tilewise run: one problem, from the choice of a kernel to the checked result.
+#include <fmt/core.h>
+
+#include "cli/command.hpp"
+#include "cli/runtime.hpp"
+#include "cli/terminal.hpp"
+#include "measure/bound_run.hpp"
+#include "measure/timing.hpp"
+#include "measure/verify.hpp"
+#include "problem/facts.hpp"
+#include "problem/problem_text.hpp"
+
+namespace tilewise::cli {
+namespace {
+
+constexpr float kAlpha = 1.0f;
+constexpr float kBeta = 0.5f;  // not 1, so that a kernel that ignores its value is caught
+
+Json report_to_json(const VerifyReport& report) {
+    return Json::object({{"ok", report.ok},
+                         {"max_error", report.max_error},
+                         {"tolerance", report.tolerance},
+                         {"method", name_of(report.method)},
+                         {"checked", report.checked},
+                         {"message", describe(report)}});
+}
+
+}  // namespace
+
+Result<int> run_run(Context& context) {
+    auto problem = read_problem(context.arguments.operands().front());
+    if (!problem) return problem.error();
+    if (problem->op != Op::gemm)
+        return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem->op)));
+    auto runtime = open_runtime(context);
+    if (!runtime) return runtime.error();
+    auto plan = choose_plan(context, *runtime, *problem);
+    if (!plan) return plan.error();
+    auto executable = runtime->dispatcher->executable(*problem, *plan);
+    if (!executable) return executable.error();
+    auto tensors = GemmTensors::make(*problem, 1);
+    if (!tensors) return tensors.error();
+    const float alpha = kAlpha * suggested_alpha(*problem), beta = problem->beta ? kBeta : 0.0f;
+    auto bound = BoundRun::make(*executable, {&*tensors, 1}, alpha, beta);
+    if (!bound) return bound.error();
+    const double start = monotonic_seconds();
+    if (auto status = bound->run(); !status) return status.error();
+    const double us = (monotonic_seconds() - start) * 1e6;
+    const double tflops = flops(*problem) / us / 1e6;
+
+    Json json = Json::object({{"problem", print_problem(*problem)},
+                              {"kernel", plan->kernel->name},
+                              {"plan", Json::object({{"source", plan->source},
+                                                     {"why", plan->why},
+                                                     {"origin", name_of((*executable)->built().origin)},
+                                                     {"note", (*executable)->built().note},
+                                                     {"threads", (*executable)->threads()},
+                                                     {"workspace_bytes", (*executable)->workspace_bytes()}})},
+                              {"time_us", us},
+                              {"tflops", tflops}});
+    int code = 0;
+    std::string verdict;
+    if (context.arguments.has("validate")) {
+        VerifyOptions options;
+        options.split_k = plan->kernel->config.split_k;
+        const VerifyReport report = verify_gemm(*tensors, alpha, beta, options);
+        json.set("validation", report_to_json(report));
+        code = report.ok ? 0 : static_cast<int>(ErrorCode::check_failed);
+        verdict =
+            fmt::format("\n{} {}", paint(report.ok ? "valid:" : "WRONG:", report.ok ? Colour::green : Colour::red),
+                        describe(report));
+    }
+    if (context.json) return print(json.dump()), code;
+    print(
+        fmt::format("{}\nkernel: {} ({})\nplan:   {}: {}\ntime:   {:.1f} us, {:.3f} TFLOPS (first run; tilewise bench "
+                    "times it properly){}",
+                    print_problem(*problem), plan->kernel->name, name_of((*executable)->built().origin), plan->source,
+                    plan->why, us, tflops, verdict));
+    if (!(*executable)->built().note.empty()) print_error("tilewise: note: " + (*executable)->built().note);
+    return code;
+}
+
+}  // namespace tilewise::cli

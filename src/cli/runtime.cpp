@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "cli/runtime.hpp"
+
+#include <fmt/core.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "config/config_json.hpp"
+#include "device/cpu/cpu_device.hpp"
+#include "device/cpu/host_cpu.hpp"
+#include "problem/problem_text.hpp"
+
+namespace tilewise::cli {
+namespace {
+
+Result<std::int64_t> read_number(const Context& context, std::string_view option, std::int64_t otherwise,
+                                 std::int64_t least) {
+    const auto text = context.arguments.value(option);
+    if (!text) return otherwise;
+    const auto number = parse_integer(*text);
+    if (!number || *number < least) {
+        return usage_error(fmt::format("--{} takes a whole number, {} or more, not '{}'", option, least, *text));
+    }
+    return *number;
+}
+
+Result<std::unique_ptr<Device>> open_device(const Context& context) {
+    const std::string name = context.arguments.value("device").value_or("cpu");
+    if (name != "cpu") {
+        return Error{ErrorCode::device, fmt::format("device '{}': this build runs kernels on the cpu only", name)};
+    }
+    auto threads = read_number(context, "threads", 0, 0);
+    if (!threads) return threads.error();
+    auto arch = chosen_arch(context);
+    if (!arch) return arch.error();
+    return make_cpu_device(**arch, static_cast<int>(*threads));
+}
+
+}  // namespace
+
+Result<Runtime> open_runtime(const Context& context) {
+    Runtime runtime;
+    auto device = open_device(context);
+    if (!device) return device.error();
+    auto settings = build_settings();
+    if (!settings) return settings.error();
+    for (const std::string& pack : context.arguments.values("pack")) settings->packs.push_back(pack);
+    const std::string tuning_path = settings->cache_dir + "/tuning.jsonl";
+    runtime.device = std::move(*device);
+    runtime.builder = std::make_unique<Builder>(std::move(*settings));
+    if (!runtime.builder->pack_errors().empty()) return runtime.builder->pack_errors().front();
+    runtime.tuning = std::make_unique<TuningDatabase>(tuning_path);
+    runtime.dispatcher = std::make_unique<Dispatcher>(*runtime.device, *runtime.builder, runtime.tuning.get());
+    return runtime;
+}
+
+Result<SelectOptions> select_options(const Context& context) {
+    SelectOptions options;
+    const auto strategy = parse_enum<Strategy>(context.arguments.value("strategy").value_or("auto"));
+    if (!strategy) return strategy.error();
+    options.strategy = *strategy;
+    const auto set = parse_enum<RuleSet>(context.arguments.value("rule-set").value_or("default"));
+    if (!set) return set.error();
+    options.rule_set = *set;
+    const auto top = read_number(context, "top", static_cast<std::int64_t>(options.measure_top), 1);
+    if (!top) return top.error();
+    options.measure_top = static_cast<std::size_t>(*top);
+    return options;
+}
+
+Result<Plan> choose_plan(const Context& context, Runtime& runtime, const Problem& problem) {
+    if (const auto named = context.arguments.value("kernel")) {
+        auto config = read_config_operand(*named);
+        if (!config) return config.error();
+        return runtime.dispatcher->named_plan(problem, *config);
+    }
+    auto options = select_options(context);
+    if (!options) return options.error();
+    auto plan = runtime.dispatcher->plan(problem, *options);
+    if (!plan) return plan.error();
+    return **plan;
+}
+
+Result<std::vector<Problem>> read_problems(const Context& context) {
+    std::vector<Problem> problems;
+    for (const std::string& text : context.arguments.operands()) {
+        auto problem = read_problem(text);
+        if (!problem) return problem.error();
+        problems.push_back(std::move(*problem));
+    }
+    for (const std::string& path : context.arguments.values("problems")) {
+        auto text = read_file(path);
+        if (!text) return text.error();
+        int line_number = 0;
+        for (const std::string_view line : split(*text, '\n')) {
+            ++line_number;
+            const std::string_view body = trim(line.substr(0, line.find('#')));
+            if (body.empty()) continue;
+            auto problem = parse_problem(body);
+            if (!problem) {
+                return Error{problem.error().code,
+                             fmt::format("{}:{}: {}", path, line_number, problem.error().message)};
+            }
+            problems.push_back(std::move(*problem));
+        }
+    }
+    if (problems.empty()) return usage_error("no problem given: name one, or a file with --problems");
+    return problems;
+}
+
+Result<KernelConfig> read_config_operand(const std::string& operand) {
+    if (operand == "-") {
+        const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+        return read_config(text);
+    }
+    auto text = read_file(operand);
+    if (text) {
+        auto config = read_config(*text);
+        if (!config) return Error{config.error().code, fmt::format("{}: {}", operand, config.error().message)};
+        return config;
+    }
+    const bool is_config = operand.find('@') != std::string::npos || operand.starts_with('{');
+    if (is_config) return read_config(operand);
+    return usage_error(fmt::format("{}; a kernel name ends in @arch, such as …_32x32x16@gfx942", text.error().message));
+}
+
+}  // namespace tilewise::cli

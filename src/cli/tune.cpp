@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// tilewise tune: measures the model's best few kernels for each problem and remembers the winners.
+#include <fmt/core.h>
+
+#include "cli/command.hpp"
+#include "cli/runtime.hpp"
+#include "cli/terminal.hpp"
+#include "problem/problem_text.hpp"
+
+namespace tilewise::cli {
+
+Result<int> run_tune(Context& context) {
+    auto problems = read_problems(context);
+    if (!problems) return problems.error();
+    auto runtime = open_runtime(context);
+    if (!runtime) return runtime.error();
+    auto options = select_options(context);
+    if (!options) return options.error();
+    options->strategy = Strategy::measure;
+    Json::Array results;
+    Table table({"problem", "kernel", "why"});
+    for (const Problem& problem : *problems) {
+        if (problem.op != Op::gemm)
+            return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem.op)));
+        auto plan = runtime->dispatcher->plan(problem, *options);
+        if (!plan) return plan.error();
+        table.add({print_problem(problem), (*plan)->kernel->name, (*plan)->why});
+        results.push_back(Json::object(
+            {{"problem", print_problem(problem)}, {"kernel", (*plan)->kernel->name}, {"why", (*plan)->why}}));
+    }
+    print(context.json ? Json::object({{"device", runtime->device->identity()},
+                                       {"database", runtime->tuning->path()},
+                                       {"results", Json(std::move(results))}})
+                             .dump()
+                       : table.text());
+    return 0;
+}
+
+}  // namespace tilewise::cli

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "device/cpu/cpu_device.hpp"
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "codegen/kernel_source.hpp"
+#include "device/cpu/host_cpu.hpp"
+#include "device/cpu/thread_pool.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::size_t kAlignment = 64;  // a cache line, and the widest vector
+
+Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
+
+class CpuCode final : public Code {
+public:
+    CpuCode(void* handle, const CpuKernel* kernel) : handle_(handle), kernel_(kernel) {}
+    ~CpuCode() override { dlclose(handle_); }
+    CpuCode(const CpuCode&) = delete;
+    CpuCode& operator=(const CpuCode&) = delete;
+
+    const CpuKernel& kernel() const { return *kernel_; }
+    std::int64_t packed_b_bytes(const KernelArgs& args) const override {
+        return kernel_->packed_b_bytes ? kernel_->packed_b_bytes(&args) : 0;
+    }
+
+private:
+    void* handle_;
+    const CpuKernel* kernel_;
+};
+
+// Scratch memory of the calling thread: grows to what was ever asked for, is kept, and ends with the thread.
+class Scratch {
+public:
+    ~Scratch() { std::free(memory_); }
+    void* at_least(std::size_t bytes) {
+        if (bytes > bytes_) {
+            std::free(memory_);
+            bytes_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+            memory_ = std::aligned_alloc(kAlignment, bytes_);
+            if (!memory_) bytes_ = 0;
+        }
+        return memory_;
+    }
+
+private:
+    void* memory_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+void* thread_scratch(std::size_t bytes) {
+    thread_local Scratch scratch;
+    return scratch.at_least(bytes);
+}
+
+struct Task {
+    const CpuKernel* kernel;
+    const KernelArgs* args;
+    const KernelPart* parts;
+    void* packed;
+    std::atomic<bool> out_of_memory{false};
+};
+
+void run_part(void* context, int index) {
+    auto& task = *static_cast<Task*>(context);
+    void* scratch = thread_scratch(static_cast<std::size_t>(task.kernel->scratch_bytes(task.args)));
+    if (!scratch) {
+        task.out_of_memory = true;
+        return;
+    }
+    task.kernel->run(task.args, task.parts + index, scratch);
+}
+
+void reduce_part(void* context, int index) {
+    auto& task = *static_cast<Task*>(context);
+    task.kernel->reduce(task.args, task.parts + index);
+}
+
+void pack_part(void* context, int index) {
+    auto& task = *static_cast<Task*>(context);
+    task.kernel->pack_b(task.args, task.parts + index, task.packed);
+}
+
+std::string cpu_model() {
+    const auto text = read_file("/proc/cpuinfo");
+    if (!text) return "x86-64";
+    for (const std::string_view line : split(*text, '\n')) {
+        if (line.starts_with("model name")) return std::string(trim(line.substr(line.find(':') + 1)));
+    }
+    return "x86-64";
+}
+
+class CpuDevice final : public Device {
+public:
+    CpuDevice(const ArchSpec& arch, int threads) : arch_(arch), threads_(threads) {
+        identity_ = fmt::format("{}; {}; {} threads", cpu_model(), arch.name, threads);
+    }
+
+    const std::string& name() const override { return name_; }
+    const std::string& identity() const override { return identity_; }
+    const ArchSpec& arch() const override { return arch_; }
+    int max_threads() const override { return threads_; }
+    std::optional<Rejected> refuses(const KernelConfig& config) const override {
+        for (const std::string& need : kernel_features(config, arch_)) {
+            if (std::find(features_.begin(), features_.end(), need) == features_.end()) {
+                return Rejected{"fit_cpu_feature", "a CPU without " + need, "a CPU that has it"};
+            }
+        }
+        return std::nullopt;
+    }
+
+    Result<void*> allocate(std::size_t bytes) override {
+        const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+        if (void* memory = std::aligned_alloc(kAlignment, whole)) return memory;
+        return device_error(fmt::format("cannot allocate {} bytes", bytes));
+    }
+    void release(void* memory) override { std::free(memory); }
+    Status copy(void* to, const void* from, std::size_t bytes, Stream) override {
+        std::memcpy(to, from, bytes);
+        return {};
+    }
+    Status synchronize(Stream) override { return {}; }
+
+    Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {
+        void* handle = dlopen(built.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!handle) return device_error(fmt::format("cannot load kernel: {}", dlerror()));
+        const auto* kernel = static_cast<const CpuKernel*>(dlsym(handle, kKernelSymbol));
+        if (!kernel || kernel->abi != kKernelAbi) {
+            const std::string have = kernel ? fmt::format("kernel ABI {}", kernel->abi) : "no kernel table";
+            dlclose(handle);
+            return device_error(fmt::format("{}: has {}; need kernel ABI {}", built.path, have, kKernelAbi));
+        }
+        if (kernel->enter_thread && kernel->enter_thread() != 0) {
+            dlclose(handle);
+            return device_error("the system does not let this process use the CPU's matrix tiles (AMX)");
+        }
+        return std::shared_ptr<const Code>(std::make_shared<CpuCode>(handle, kernel));
+    }
+
+    Status reserve(const Code& code, const KernelArgs& args, const LaunchGeometry&) override {
+        const auto bytes = static_cast<std::size_t>(kernel_of(code).scratch_bytes(&args));
+        return thread_scratch(bytes) ? Status() : no_memory(args);
+    }
+
+    Status launch(const Code& code, const KernelArgs& args, const LaunchGeometry& geometry, Stream) override {
+        Task task{&kernel_of(code), &args, geometry.parts.data(), nullptr, {}};
+        ThreadPool& pool = ThreadPool::instance();
+        pool.run(static_cast<int>(geometry.parts.size()), geometry.threads, run_part, &task);
+        if (task.out_of_memory) return no_memory(args);
+        if (!geometry.reduce_parts.empty()) {
+            task.parts = geometry.reduce_parts.data();
+            pool.run(static_cast<int>(geometry.reduce_parts.size()), geometry.threads, reduce_part, &task);
+        }
+        return {};
+    }
+
+    Status pack_b(const Code& code, const KernelArgs& args, const LaunchGeometry& geometry, void* packed,
+                  Stream) override {
+        const CpuKernel& kernel = kernel_of(code);
+        if (!kernel.pack_b) return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+        KernelPart whole{0, args.m, 0, args.n, 0, args.batch, 0};
+        Task task{&kernel, &args, &whole, packed, {}};
+        ThreadPool::instance().run(1, geometry.threads, pack_part, &task);
+        return {};
+    }
+
+private:
+    static const CpuKernel& kernel_of(const Code& code) { return static_cast<const CpuCode&>(code).kernel(); }
+    static Status no_memory(const KernelArgs& args) {
+        return device_error(
+            fmt::format("out of memory for the packing buffers of a {}x{}x{} product", args.m, args.n, args.k));
+    }
+
+    const ArchSpec& arch_;
+    int threads_;
+    std::vector<std::string> features_ = host_cpu_features();
+    std::string name_ = "cpu";
+    std::string identity_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_cpu_device(const ArchSpec& arch, int threads) {
+    if (arch.backend != "cpu") return unsupported_error(fmt::format("{} is not a CPU", arch.name));
+    const auto have = host_cpu_features();
+    for (const std::string& need : arch.cpu_features) {
+        if (std::find(have.begin(), have.end(), need) == have.end()) {
+            return device_error(fmt::format("this CPU cannot run {}: it lacks {}", arch.name, need));
+        }
+    }
+    if (threads < 0 || threads > usable_cpus()) {
+        return usage_error(fmt::format("{} threads: 1 to {} CPUs are usable, or 0 for all", threads, usable_cpus()));
+    }
+    return std::unique_ptr<Device>(std::make_unique<CpuDevice>(arch, threads == 0 ? usable_cpus() : threads));
+}
+
+}  // namespace tilewise

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "measure/reference.hpp"
+
+#include <cstddef>
+
+#include "measure/element.hpp"
+
+namespace tilewise {
+namespace {
+
+// Takes sums of products through everything that follows them, one stretch of a row at a time.
+class Finisher {
+public:
+    Finisher(const GemmTensors& tensors, const ReferenceOptions& options)
+        : tensors_(tensors), options_(options), model_(error_model(tensors.problem(), options.split_k)) {}
+
+    const ErrorModel& model() const { return model_; }
+
+    void finish(const ProductTile& tile, std::size_t r, Bounded* out) {
+        const std::int64_t row = tile.rows[r];
+        const std::size_t offset = r * static_cast<std::size_t>(tile.stride);
+        load(tile.batch, row, tile.col_begin, tile.cols);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(tile.cols); ++i) {
+            const Bounded sum =
+                accumulated(model_, tile.sum[offset + i], tile.magnitude[offset + i], tile.squares[offset + i]);
+            out[i] = finish_one(sum, row, tile.col_begin, i);
+        }
+    }
+
+private:
+    // What is added to or multiplied with the stretch, decoded.
+    void load(std::int64_t batch, std::int64_t row, std::int64_t col, std::int64_t count) {
+        const auto load_row = [&](const MatrixView& m, std::vector<double>& to) {
+            to.resize(static_cast<std::size_t>(count));
+            decode(m.type, m.at(batch, row, col), m.col_stride, count, to.data());
+        };
+        const Problem& p = tensors_.problem();
+        if (p.beta && options_.beta != 0) load_row(tensors_.original_c(), c_);
+        if (tensors_.bias() != nullptr) {
+            bias_.resize(static_cast<std::size_t>(count));
+            const auto* first = static_cast<const std::byte*>(tensors_.bias()) + col * bytes_of(p.dtype_out);
+            decode(p.dtype_out, first, 1, count, bias_.data());
+        }
+        d_.resize(p.d_ops.size());
+        for (std::size_t i = 0; i < d_.size(); ++i) load_row(tensors_.d(i), d_[i]);
+    }
+
+    Bounded finish_one(Bounded x, std::int64_t row, std::int64_t col_begin, std::size_t i) const {
+        const Problem& p = tensors_.problem();
+        double factor = options_.alpha;
+        int roundings = 2;  // the product, and an integer sum made a float
+        if (p.scale != Scale::none) {
+            const bool per_row = p.scale == Scale::row;
+            factor *= double{tensors_.scale_a()[per_row ? row : 0]};
+            factor *= double{tensors_.scale_b()[per_row ? col_begin + static_cast<std::int64_t>(i) : 0]};
+            roundings += 2;
+        }
+        x = times(x, factor, roundings);
+        if (p.beta && options_.beta != 0) x = plus(x, double{options_.beta} * c_[i]);
+        for (const EpilogueOp op : p.epilogue) x = op == EpilogueOp::bias ? plus(x, bias_[i]) : apply(op, x);
+        for (std::size_t t = 0; t < d_.size(); ++t) x = apply(p.d_ops[t], x, d_[t][i]);
+        return x;
+    }
+
+    const GemmTensors& tensors_;
+    ReferenceOptions options_;
+    ErrorModel model_;
+    std::vector<double> c_, bias_;
+    std::vector<std::vector<double>> d_;
+};
+
+}  // namespace
+
+void visit_reference(const GemmTensors& tensors, std::span<const RowRef> rows, const ReferenceOptions& options,
+                     const std::function<bool(const ReferenceTile&)>& visit) {
+    Finisher finisher(tensors, options);
+    std::vector<Bounded> values;
+    visit_products(tensors, rows, finisher.model().input_unit != 0, [&](const ProductTile& tile) {
+        const auto cols = static_cast<std::size_t>(tile.cols);
+        values.resize(tile.rows.size() * cols);
+        for (std::size_t r = 0; r < tile.rows.size(); ++r) finisher.finish(tile, r, values.data() + r * cols);
+        return visit({tile.batch, tile.rows, tile.col_begin, tile.cols, values});
+    });
+}
+
+std::vector<Bounded> reference_rows(const GemmTensors& tensors, std::span<const RowRef> rows,
+                                    const ReferenceOptions& options) {
+    const auto n = static_cast<std::size_t>(tensors.problem().gemm.n);
+    std::vector<Bounded> result(rows.size() * n);
+    std::size_t done = 0;  // rows whose columns are all there
+    visit_reference(tensors, rows, options, [&](const ReferenceTile& tile) {
+        const auto cols = static_cast<std::size_t>(tile.cols), begin = static_cast<std::size_t>(tile.col_begin);
+        for (std::size_t r = 0; r < tile.rows.size(); ++r) {
+            std::copy_n(tile.values.begin() + static_cast<std::ptrdiff_t>(r * cols), cols,
+                        result.begin() + static_cast<std::ptrdiff_t>((done + r) * n + begin));
+        }
+        if (begin + cols == n) done += tile.rows.size();
+        return true;
+    });
+    return result;
+}
+
+std::vector<RowRef> all_rows(const Problem& problem) {
+    std::vector<RowRef> rows;
+    rows.reserve(static_cast<std::size_t>(problem.gemm.batch * problem.gemm.m));
+    for (std::int64_t batch = 0; batch < problem.gemm.batch; ++batch) {
+        for (std::int64_t row = 0; row < problem.gemm.m; ++row) rows.push_back({batch, row});
+    }
+    return rows;
+}
+
+std::vector<double> reference_gemm(const GemmTensors& tensors, const ReferenceOptions& options) {
+    const std::vector<Bounded> bounded = reference_rows(tensors, all_rows(tensors.problem()), options);
+    std::vector<double> values;
+    values.reserve(bounded.size());
+    for (const Bounded& b : bounded) values.push_back(b.value);
+    return values;
+}
+
+}  // namespace tilewise

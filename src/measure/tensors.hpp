@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The operands of a GEMM problem on the host, owned: strides, layouts and alignment as the problem says, guards around
+// and between, random inputs, a poisoned output. Measuring, verifying and the tests run kernels on these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "kernels/common/args.hpp"
+#include "measure/guarded_buffer.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+// A matrix as kernels see it (KernelMatrix of kernels/common/args.hpp), and its type.
+struct MatrixView {
+    void* data = nullptr;
+    std::int64_t row_stride = 0, col_stride = 0, batch_stride = 0;
+    DType type = DType::fp32;
+
+    void* at(std::int64_t batch, std::int64_t row, std::int64_t col) const {
+        return static_cast<std::byte*>(data) +
+               (batch * batch_stride + row * row_stride + col * col_stride) * bytes_of(type);
+    }
+    KernelMatrix for_kernel() const { return {data, row_stride, col_stride, batch_stride}; }
+};
+
+class GemmTensors {
+public:
+    static Result<GemmTensors> make(const Problem& problem, std::uint64_t seed);
+
+    const Problem& problem() const { return problem_; }
+    MatrixView a() const { return view(a_, 0); }
+    MatrixView b() const { return view(b_, 1); }
+    MatrixView c() const { return view(c_, 2); }
+    MatrixView d(std::size_t i) const { return view(d_[i], 2); }
+    // C as it was before the kernel ran; only where the problem has beta.
+    MatrixView original_c() const { return view(original_c_ ? *original_c_ : c_, 2); }
+
+    // What the problem does not have is null. Bias is of the output's type.
+    const void* bias() const { return bias_ ? bias_->data() : nullptr; }
+    const float* scale_a() const { return floats(scale_a_); }
+    const float* scale_b() const { return floats(scale_b_); }
+
+    std::int64_t bytes() const;  // of the operands a kernel touches, with the gaps of their strides
+
+    // Before a further run: C is poisoned, or with beta gets its first contents back.
+    void reset_output();
+    // Fails with the buffer and byte where a kernel wrote and must not have.
+    Status check_guards() const;
+    // After changing an input on purpose: what it holds now is what must stay.
+    void seal_inputs();
+
+private:
+    explicit GemmTensors(const Problem& problem, GuardedBuffer a, GuardedBuffer b, GuardedBuffer c)
+        : problem_(problem), a_(std::move(a)), b_(std::move(b)), c_(std::move(c)) {}
+
+    MatrixView view(const GuardedBuffer& buffer, int operand) const;
+    static const float* floats(const std::optional<GuardedBuffer>& buffer) {
+        return buffer ? reinterpret_cast<const float*>(buffer->data()) : nullptr;
+    }
+    Status add_optional_buffers();
+    void fill(std::uint64_t seed);
+    std::vector<GuardedBuffer*> inputs();
+
+    Problem problem_;
+    GuardedBuffer a_, b_, c_;
+    std::optional<GuardedBuffer> original_c_, bias_, scale_a_, scale_b_;
+    std::vector<GuardedBuffer> d_;
+};
+
+// An alpha under which the results of random tensors use the range of the output's type instead of saturating: sums of
+// int8 products are far beyond int8 and fp16. 1 for all other types.
+float suggested_alpha(const Problem& problem);
+
+// Several sets of tensors, one more than fit in a cache of that many bytes, so that taking turns finds none of them
+// there. At most `most_sets`, which is what keeps tiny problems from taking minutes to fill.
+Result<std::vector<GemmTensors>> make_tensor_sets(const Problem& problem, std::int64_t cache_bytes, std::uint64_t seed,
+                                                  int most_sets = 4096);
+
+}  // namespace tilewise

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "measure/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/statistics.hpp"
+
+namespace tilewise {
+namespace {
+
+// One callable being timed.
+class Timed {
+public:
+    Timed(const TimedCall& call, const TimingOptions& options) : call_(call), options_(options) {}
+
+    // Calls until the warm-up is over, in runs of growing length; the last run tells how many calls make a block. The
+    // first call, which may load code and fault in memory, only counts if there is time for no other.
+    void warm_up() {
+        const double begin = options_.clock();
+        double last = run(1), elapsed = last;
+        std::int64_t count = 1;
+        while (elapsed < options_.warmup_seconds) {
+            last = run(count) / static_cast<double>(count);
+            elapsed = options_.clock() - begin;
+            if (last * static_cast<double>(count) < options_.block_seconds) count *= 2;
+        }
+        const double calls = last > 0 ? std::ceil(options_.block_seconds / last) : 1;
+        result_.calls_per_block = static_cast<std::int64_t>(std::clamp(calls, 1.0, kMostCalls));
+    }
+
+    void time_block() {
+        const double seconds = run(result_.calls_per_block);
+        used_ += seconds;
+        result_.samples.push_back(seconds / static_cast<double>(result_.calls_per_block));
+    }
+
+    bool is_spent() const {
+        return !result_.samples.empty() &&
+               (used_ >= options_.max_seconds || static_cast<int>(result_.samples.size()) >= options_.max_blocks);
+    }
+
+    bool is_done() const {
+        const bool enough = static_cast<int>(result_.samples.size()) >= std::max(options_.min_blocks, 1);
+        return is_spent() || (enough && relative_spread(result_.samples) <= options_.target_spread);
+    }
+
+    TimingResult result() {
+        result_.seconds = median(result_.samples);
+        result_.fastest = quantile(result_.samples, 0);
+        result_.spread = relative_spread(result_.samples);
+        return std::move(result_);
+    }
+
+private:
+    static constexpr double kMostCalls = 1e9;
+
+    double run(std::int64_t count) {
+        const double begin = options_.clock();
+        for (std::int64_t i = 0; i < count; ++i) {
+            call_(set_);
+            if (++set_ >= options_.sets) set_ = 0;
+        }
+        return options_.clock() - begin;
+    }
+
+    const TimedCall& call_;
+    const TimingOptions& options_;
+    TimingResult result_;
+    double used_ = 0;
+    int set_ = 0;
+};
+
+}  // namespace
+
+double monotonic_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+TimingResult time_calls(const TimedCall& call, const TimingOptions& options) {
+    return interleave({&call, 1}, options).front();
+}
+
+std::vector<TimingResult> interleave(std::span<const TimedCall> calls, const TimingOptions& options) {
+    std::vector<Timed> timed;
+    timed.reserve(calls.size());
+    for (const TimedCall& call : calls) timed.emplace_back(call, options);
+    for (Timed& one : timed) one.warm_up();
+    // Whoever agrees with itself already still takes part, so that all see the same moments. Every other round runs
+    // backwards: no callable always follows the same other.
+    const auto is_done = [](const Timed& one) { return one.is_done(); };
+    for (bool backwards = false; !std::all_of(timed.begin(), timed.end(), is_done); backwards = !backwards) {
+        for (std::size_t i = 0; i < timed.size(); ++i) {
+            Timed& one = timed[backwards ? timed.size() - 1 - i : i];
+            if (!one.is_spent()) one.time_block();
+        }
+    }
+    std::vector<TimingResult> results;
+    results.reserve(timed.size());
+    for (Timed& one : timed) results.push_back(one.result());
+    return results;
+}
+
+}  // namespace tilewise

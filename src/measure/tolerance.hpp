@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// How far a right result may lie from the exact one. A value is carried with a bound of its error through the steps of
+// docs/problems.md, so the bound knows the types, K, split-K, math class, the size of the terms and what is fused.
+//
+// With u = 2^-24, the roundoff of fp32, and S = sum |a_i b_i|:
+//   accumulation   Any order of k additions errs by at most k*u*S. Roundings do not conspire: they act as independent
+//                  and centred, and the error stays below c*sqrt(k)*u*S (Higham and Mary 2019). The worst data, all of
+//                  one sign and summed one by one, have a standard deviation of 0.24*sqrt(k)*u*S; c = 2 is over 8 such.
+//                  Products, and adding up the parts of split-K, round too: k + split_k steps, and 2 more.
+//   inputs         tf32 rounds or cuts each input to 10 bits after the point, v = 2^-10: at most 2*v*S. With
+//                  Q = sum (a_i b_i)^2, independent errors stay below 6*sqrt(2)*v*sqrt(Q) (Hoeffding), and cutting
+//                  shifts by up to 2*v*|sum|; the lesser of the two bounds counts. tf32x3 keeps twice the bits.
+//   8-bit, fast    The hardware adds up 32 products at a time with 13 bits: u = 2^-13, k/32 steps.
+//   integers       Exact, as long as what follows is.
+//   then           Each operation multiplies the error so far by its steepest slope and adds its own: u of a plain
+//                  operation's result, 16u of an activation's argument (or of 1, where that bounds it).
+//   output         One rounding to the output's type. It is monotone, so a result g is right if and only if
+//                  round(x - e) <= g <= round(x + e); that also settles overflow, saturation and subnormals.
+// All this costs little sharpness: for random inputs a product left out, tf32 in place of fp32 or a swapped row is far
+// outside (tests/measure/tolerance_test.cpp).
+#pragma once
+
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+// An exact value and how far a computed one may be from it.
+struct Bounded {
+    double value = 0;
+    double error = 0;
+};
+
+// How a kernel for the problem may err while it adds up products.
+struct ErrorModel {
+    double relative = 0;    // error per S
+    double input_unit = 0;  // roundoff of the inputs before they are multiplied; 0 when they are used as they are
+    double floor = 0;       // for terms that vanish below the smallest normal number
+};
+ErrorModel error_model(const Problem& problem, int split_k);
+
+// The sum of products, given S and Q (which only counts where input_unit is not 0).
+Bounded accumulated(const ErrorModel& model, double sum, double magnitude, double squares);
+
+// Steps in fp32. What is exact and stays a float stays exact.
+Bounded times(Bounded x, double factor, int roundings);
+Bounded plus(Bounded x, double term);
+Bounded apply(EpilogueOp op, Bounded x);  // any but bias, which is plus
+Bounded apply(DOp op, Bounded x, double d);
+
+// Whether `got`, a value of type `out`, is right. NaN and infinity must be the same, but that an 8-bit float may keep
+// its largest value or NaN in place of infinity.
+bool agrees(DType out, Bounded expected, double got);
+// The distance up to which `agrees` can say yes, to be shown next to an error.
+double tolerance_of(DType out, Bounded expected);
+
+}  // namespace tilewise

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "run/executable.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "build/toolchain.hpp"
+#include "codegen/kernel_source.hpp"
+#include "config/config_name.hpp"
+#include "config/fit.hpp"
+#include "problem/problem_text.hpp"
+#include "run/partition.hpp"
+
+namespace tilewise {
+namespace {
+
+KernelMatrix matrix(const Problem& p, int operand) {
+    const bool row = is_row(p.layout, operand);
+    const Index leading = leading_stride(p, operand);
+    return {nullptr, row ? leading : 1, row ? 1 : leading, batch_stride(p, operand)};
+}
+
+KernelArgs make_args(const Problem& p, const KernelConfig& c) {
+    KernelArgs args{};
+    const GemmView view = gemm_view(p);
+    args.m = view.m, args.n = view.n, args.k = view.k, args.batch = view.batch;
+    args.a = matrix(p, 0), args.b = matrix(p, 1), args.c = matrix(p, 2);
+    args.split_k = c.split_k;
+    args.scale = static_cast<KernelScale>(p.scale);
+    // The kernels' words are ours shifted by one: theirs begin with none.
+    for (std::size_t i = 0; i < p.epilogue.size(); ++i) {
+        args.epilogue[i] = static_cast<KernelEpilogueOp>(static_cast<int>(p.epilogue[i]) + 1);
+    }
+    for (std::size_t i = 0; i < p.d_ops.size(); ++i) {
+        args.d_ops[i] = static_cast<KernelDOp>(static_cast<int>(p.d_ops[i]) + 1);
+    }
+    return args;
+}
+static_assert(static_cast<int>(KernelEpilogueOp::hardswish) == static_cast<int>(EpilogueOp::hardswish) + 1);
+static_assert(static_cast<int>(KernelDOp::mul) == static_cast<int>(DOp::mul) + 1);
+static_assert(static_cast<int>(KernelScale::row) == static_cast<int>(Scale::row));
+static_assert(kMaxKernelEpilogueOps == kMaxEpilogueOps && kMaxKernelDTensors == kMaxDTensors);
+
+Error missing(std::string_view what) {
+    return usage_error(fmt::format("the problem has {}, but its pointer is null", what));
+}
+
+}  // namespace
+
+Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch) {
+    auto source = generate_source(config, arch);
+    if (!source) return source.error();
+    BuildRequest request;
+    request.name = kernel_name(config);
+    request.source = std::move(source->text);
+    request.flags = host_flags(source->features);
+    request.arch = arch.name;
+    request.suffix = ".so";
+    return request;
+}
+
+Result<Executable> Executable::prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder) {
+    const ProblemView view(problem);
+    Rejected why;
+    if (first_misfit(view, kernel.config, device.arch(), &why)) {
+        return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel.name,
+                                             print_problem(problem), why.rule, why.have, why.need));
+    }
+    auto request = build_request(kernel.config, device.arch());
+    if (!request) return request.error();
+    auto built = builder.build(*request);
+    if (!built) return built.error();
+    auto code = device.load(*built);
+    if (!code) return code.error();
+
+    Executable ready;
+    ready.device_ = &device;
+    ready.built_ = std::move(*built);
+    ready.code_ = std::move(*code);
+    ready.args_ = make_args(problem, kernel.config);
+    ready.geometry_ = partition(view.gemm, kernel.config, device.max_threads());
+    ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
+    ready.packed_b_bytes_ = ready.code_->packed_b_bytes(ready.args_);
+    ready.has_beta_ = problem.beta;
+    ready.has_bias_ =
+        std::find(problem.epilogue.begin(), problem.epilogue.end(), EpilogueOp::bias) != problem.epilogue.end();
+    ready.has_scales_ = problem.scale != Scale::none;
+    ready.d_count_ = problem.d_ops.size();
+    if (auto status = device.reserve(*ready.code_, ready.args_, ready.geometry_); !status) return status.error();
+    return ready;
+}
+
+Status Executable::launch(const Operands& o, Stream stream) const {
+    if (!o.a || !o.b || !o.c) return missing("operands a, b and c");
+    if (has_bias_ && !o.bias) return missing("a bias");
+    if (has_scales_ && (!o.scale_a || !o.scale_b)) return missing("scales");
+    if (workspace_bytes_ > 0 && !o.workspace) return missing("a workspace");
+    KernelArgs args = args_;
+    args.a.data = const_cast<void*>(o.a);
+    args.b.data = const_cast<void*>(o.b);
+    args.c.data = o.c;
+    args.bias = o.bias;
+    for (std::size_t i = 0; i < d_count_; ++i) {
+        if (!o.d[i]) return missing("D tensors");
+        args.d[i] = o.d[i];
+    }
+    args.scale_a = o.scale_a;
+    args.scale_b = o.scale_b;
+    args.alpha = o.alpha;
+    args.beta = has_beta_ ? o.beta : 0;
+    args.workspace = o.workspace;
+    return device_->launch(*code_, args, geometry_, stream);
+}
+
+Status Executable::pack_b(const void* b, void* packed, Stream stream) const {
+    KernelArgs args = args_;
+    args.b.data = const_cast<void*>(b);
+    return device_->pack_b(*code_, args, geometry_, packed, stream);
+}
+
+}  // namespace tilewise

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// A plan made ready: code built and loaded, geometry and workspace size known. A launch is one call with the operands,
+// and allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "base/result.hpp"
+#include "build/builder.hpp"
+#include "device/device.hpp"
+#include "problem/problem.hpp"
+#include "registry/registry.hpp"
+
+namespace tilewise {
+
+// The operands of one launch, in the order and types the problem names. What the problem does not have stays null.
+struct Operands {
+    const void* a = nullptr;
+    const void* b = nullptr;
+    void* c = nullptr;
+    const void* bias = nullptr;
+    std::array<const void*, kMaxDTensors> d{};
+    const float* scale_a = nullptr;
+    const float* scale_b = nullptr;
+    float alpha = 1;
+    float beta = 0;
+    void* workspace = nullptr;  // of workspace_bytes(), where that is not 0
+};
+
+// What to compile for a config on an arch.
+Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch);
+
+class Executable {
+public:
+    // Builds (or finds) and loads the kernel for the problem on the device.
+    static Result<Executable> prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder);
+
+    std::int64_t workspace_bytes() const { return workspace_bytes_; }
+    std::int64_t packed_b_bytes() const { return packed_b_bytes_; }  // 0 when B is read as it is
+    const BuiltKernel& built() const { return built_; }
+    int threads() const { return geometry_.threads; }
+
+    Status launch(const Operands& operands, Stream stream = kDefaultStream) const;
+    // Writes B in the form that launches of this executable read it; once for many launches.
+    Status pack_b(const void* b, void* packed, Stream stream = kDefaultStream) const;
+
+private:
+    Executable() = default;
+
+    Device* device_ = nullptr;
+    BuiltKernel built_;
+    std::shared_ptr<const Code> code_;
+    KernelArgs args_{};  // everything but the pointers and scalars
+    LaunchGeometry geometry_;
+    std::int64_t workspace_bytes_ = 0;
+    std::int64_t packed_b_bytes_ = 0;
+    bool has_beta_ = false, has_bias_ = false, has_scales_ = false;
+    std::size_t d_count_ = 0;
+};
+
+}  // namespace tilewise

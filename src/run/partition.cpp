@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "run/partition.hpp"
+
+#include <algorithm>
+
+namespace tilewise {
+namespace {
+
+std::int64_t blocks(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
+
+struct Grid {
+    std::int64_t rows = 1, columns = 1;
+};
+
+// Cuts m x n micro-kernels into about `parts` rectangles: every thread reads its rows of A and its columns of B, so the
+// grid with the least of both per thread that keeps the threads evenly busy wins.
+Grid choose_grid(std::int64_t m_units, std::int64_t n_units, const KernelConfig& c, std::int64_t parts) {
+    Grid best;
+    double best_cost = 0;
+    for (std::int64_t rows = 1; rows <= std::min(parts, m_units); ++rows) {
+        const Grid grid{rows, std::min(parts / rows, n_units)};
+        const auto height = static_cast<double>(blocks(m_units, grid.rows) * c.warp_tile.m);
+        const auto width = static_cast<double>(blocks(n_units, grid.columns) * c.warp_tile.n);
+        // The slowest thread's arithmetic per unit of k, and the elements it packs, which cost some tens of flops each.
+        constexpr double kPackingCost = 16;
+        const double cost = height * width + kPackingCost * (height + width);
+        if (rows == 1 || cost < best_cost) {
+            best = grid;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+// The i-th of `count` even shares of `size`, cut at multiples of `unit`.
+std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit, std::int64_t count, std::int64_t i) {
+    const std::int64_t units = blocks(size, unit);
+    return {std::min(size, units * i / count * unit), std::min(size, units * (i + 1) / count * unit)};
+}
+
+}  // namespace
+
+LaunchGeometry partition(const GemmView& gemm, const KernelConfig& c, int threads) {
+    LaunchGeometry geometry;
+    geometry.threads = threads;
+    // A product too small for the cost of waking a thread stays on one.
+    constexpr double kSmallFlops = 4e6;
+    const double work = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
+                        static_cast<double>(gemm.batch);
+    if (work < kSmallFlops) geometry.threads = 1;
+
+    const std::int64_t wanted = geometry.threads;
+    const std::int64_t batch_parts = std::min<std::int64_t>(gemm.batch, wanted);
+    const std::int64_t per_batch = std::max<std::int64_t>(1, wanted / batch_parts);
+    const Grid grid = choose_grid(blocks(gemm.m, c.warp_tile.m), blocks(gemm.n, c.warp_tile.n), c,
+                                  std::max<std::int64_t>(1, per_batch / c.split_k));
+    for (std::int64_t b = 0; b < batch_parts; ++b) {
+        const auto [batch_begin, batch_end] = share(gemm.batch, 1, batch_parts, b);
+        for (std::int64_t column = 0; column < grid.columns; ++column) {
+            const auto [n_begin, n_end] = share(gemm.n, c.warp_tile.n, grid.columns, column);
+            for (std::int64_t row = 0; row < grid.rows; ++row) {
+                const auto [m_begin, m_end] = share(gemm.m, c.warp_tile.m, grid.rows, row);
+                KernelPart part{m_begin, m_end, n_begin, n_end, batch_begin, batch_end, 0};
+                if (c.split_k > 1) geometry.reduce_parts.push_back(part);
+                for (part.k_part = 0; part.k_part < c.split_k; ++part.k_part) geometry.parts.push_back(part);
+            }
+        }
+    }
+    return geometry;
+}
+
+}  // namespace tilewise

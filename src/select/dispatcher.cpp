@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+#include "select/dispatcher.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "codegen/kernel_source.hpp"
+#include "config/fit.hpp"
+#include "config/rules.hpp"
+#include "problem/problem_text.hpp"
+#include "registry/rule_set_registry.hpp"
+#include "select/measure_candidates.hpp"
+
+namespace tilewise {
+namespace {
+
+std::string registry_key(const Problem& p, RuleSet set) {
+    return fmt::format("{} {} {} {} {}", name_of(p.op), name_of(p.dtype_a), name_of(p.dtype_b), name_of(p.dtype_out),
+                       name_of(set));
+}
+
+std::vector<Candidate>::iterator find_candidate(std::vector<Candidate>& candidates, std::string_view name) {
+    return std::find_if(candidates.begin(), candidates.end(),
+                        [&](const Candidate& candidate) { return candidate.kernel->name == name; });
+}
+
+}  // namespace
+
+Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet set) {
+    const std::string key = registry_key(problem, set);
+    {
+        const std::shared_lock lock(mutex_);
+        if (const auto found = registries_.find(key); found != registries_.end()) return found->second.get();
+    }
+    auto kernels = list_kernels(query_for(problem, device_.arch(), set, has_template));
+    if (!kernels) return kernels.error();
+    auto registry = std::make_unique<Registry>(key);
+    registry->add(std::move(*kernels));
+    const std::unique_lock lock(mutex_);
+    return registries_.emplace(key, std::move(registry)).first->second.get();
+}
+
+// Kernels without code, and those that this very device cannot run.
+void Dispatcher::drop_refused(Selection& selection) const {
+    const auto refusal = [&](const Kernel& kernel) -> std::optional<Rejected> {
+        if (!kernel.available) return Rejected{"available", "no template for the config yet", "one that has"};
+        return device_.refuses(kernel.config);
+    };
+    std::vector<Candidate> kept;
+    for (Candidate& candidate : selection.candidates) {
+        if (auto why = refusal(*candidate.kernel)) {
+            selection.rejected.push_back({candidate.kernel, std::move(*why)});
+        } else {
+            kept.push_back(std::move(candidate));
+        }
+    }
+    selection.candidates = std::move(kept);
+}
+
+bool Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
+    if (!tuning_) return false;
+    const auto record = tuning_->find(device_.identity(), print_problem(problem));
+    if (!record) return false;
+    const auto found = find_candidate(selection.candidates, record->kernel);
+    if (found == selection.candidates.end()) return false;
+    auto request = build_request(found->kernel->config, device_.arch());
+    if (!request) return false;
+    const auto digest = digest_of(*request);
+    if (!digest || *digest != record->code_digest) return false;  // its code has changed since it was measured
+    selection.plan = Plan{found->kernel, "tuned", fmt::format("measured before on this device: {:.2f} us", record->us)};
+    std::rotate(selection.candidates.begin(), found, found + 1);
+    return true;
+}
+
+Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& options, Selection& selection) {
+    KernelList best;
+    for (const Candidate& candidate : selection.candidates) {
+        if (best.size() < options.measure_top) best.push_back(candidate.kernel);
+    }
+    auto outcome = measure_candidates(problem, best, device_, builder_);
+    if (!outcome) return outcome.error();
+    if (outcome->measured.empty()) {
+        return Error{ErrorCode::device, fmt::format("none of {} kernels could be measured; the first: {}", best.size(),
+                                                    outcome->failed.empty() ? "" : outcome->failed.front().reason)};
+    }
+    const Measured& winner = outcome->measured.front();
+    selection.plan = Plan{winner.kernel, "measured",
+                          fmt::format("fastest of {} measured: {:.2f} us", outcome->measured.size(), winner.us)};
+    if (tuning_) {
+        // A result that cannot be kept is still a result.
+        if (auto status = tuning_->add(
+                {device_.identity(), print_problem(problem), winner.kernel->name, winner.code_digest, winner.us});
+            !status) {
+            selection.plan->why += "; " + status.error().message;
+        }
+    }
+    return {};
+}
+
+Status Dispatcher::use_ranked(const Problem& problem, const SelectOptions& options, Selection& selection) const {
+    for (const std::string& name : options.rank(problem, selection.candidates)) {
+        const auto found = find_candidate(selection.candidates, name);
+        if (found == selection.candidates.end()) continue;
+        selection.plan = Plan{found->kernel, "callback", "the first of the caller's ranking that may run the problem"};
+        return {};
+    }
+    return unsupported_error("the caller's ranking names no kernel that may run the problem");
+}
+
+Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions& options) {
+    auto registry = registry_for(problem, options.rule_set);
+    if (!registry) return registry.error();
+    Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads());
+    drop_refused(selection);
+    if (selection.candidates.empty()) {
+        selection.plan.reset();
+        return selection;
+    }
+    Status status;
+    if (options.rank) {
+        status = use_ranked(problem, options, selection);
+    } else if (options.strategy == Strategy::measure) {
+        status = use_measured(problem, options, selection);
+    } else if (options.strategy == Strategy::first_fit) {
+        const auto first = std::min_element(selection.candidates.begin(), selection.candidates.end(),
+                                            [](const Candidate& a, const Candidate& b) {
+                                                if (a.kernel->priority != b.kernel->priority)
+                                                    return a.kernel->priority > b.kernel->priority;
+                                                return a.kernel->name < b.kernel->name;
+                                            });
+        selection.plan = Plan{first->kernel, "first-fit", "the first by priority and name"};
+    } else if (options.strategy == Strategy::rules || !use_tuned(problem, selection)) {
+        selection.plan->kernel = selection.candidates.front().kernel;
+    }
+    if (!status) return status.error();
+    return selection;
+}
+
+Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {
+    const Key key{problem, options.strategy, options.rule_set};
+    if (!options.rank) {
+        const std::shared_lock lock(mutex_);
+        if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+    }
+    auto selection = select(problem, options);
+    if (!selection) return selection.error();
+    if (!selection->plan) {
+        return unsupported_error(fmt::format("no kernel for {} may run {}; tilewise select --explain says why",
+                                             device_.arch().name, print_problem(problem)));
+    }
+    auto made = std::make_shared<const Plan>(std::move(*selection->plan));
+    if (options.rank) return made;
+    const std::unique_lock lock(mutex_);
+    return plans_.emplace(key, made).first->second;
+}
+
+Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& config) {
+    const ArchSpec& arch = device_.arch();
+    const auto violations = check_config(config, arch);
+    if (!violations.empty()) {
+        const Rejected& first = violations.front();
+        return unsupported_error(
+            fmt::format("the config is not valid on {}: rule {}: have {}; need {}{}", arch.name, first.rule, first.have,
+                        first.need, violations.size() > 1 ? fmt::format(" (and {} more)", violations.size() - 1) : ""));
+    }
+    Rejected why;
+    const ProblemView view(problem);
+    const bool misfit = first_misfit(view, config, arch, &why) != nullptr;
+    const auto refused = misfit ? std::optional(why) : device_.refuses(config);
+    auto kernel = std::make_shared<const Kernel>(make_kernel(config, Priority::high, has_template(config)));
+    if (refused) {
+        return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel->name,
+                                             print_problem(problem), refused->rule, refused->have, refused->need));
+    }
+    return Plan{std::move(kernel), "named", "asked for by name"};
+}
+
+Result<std::shared_ptr<const Executable>> Dispatcher::executable(const Problem& problem, const Plan& plan) {
+    const std::string key = plan.kernel->name + ' ' + print_problem(problem);
+    {
+        const std::shared_lock lock(mutex_);
+        if (const auto found = executables_.find(key); found != executables_.end()) return found->second;
+    }
+    auto ready = Executable::prepare(problem, *plan.kernel, device_, builder_);
+    if (!ready) return ready.error();
+    auto made = std::make_shared<const Executable>(std::move(*ready));
+    const std::unique_lock lock(mutex_);
+    return executables_.emplace(key, made).first->second;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Times a few kernels on a problem, on scratch tensors of its own, in turns. Kernels that cannot be built or run are left
+// out with the reason.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "build/builder.hpp"
+#include "device/device.hpp"
+#include "problem/problem.hpp"
+#include "registry/registry.hpp"
+
+namespace tilewise {
+
+struct Measured {
+    KernelPtr kernel;
+    std::string code_digest;
+    double us = 0;
+    double spread = 0;  // relative
+};
+struct Failed {
+    KernelPtr kernel;
+    std::string reason;
+};
+struct MeasureOutcome {
+    std::vector<Measured> measured;  // fastest first
+    std::vector<Failed> failed;
+};
+
+struct MeasureOptions {
+    double seconds_each = 0.05;                      // of timing, for each kernel
+    std::int64_t max_bytes = std::int64_t{1} << 30;  // of scratch tensors; a larger problem is timed on one set of them
+};
+Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelList& kernels, Device& device,
+                                          Builder& builder, const MeasureOptions& options = {});
+
+}  // namespace tilewise

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "select/tuning_database.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/files.hpp"
+#include "base/json_object.hpp"
+#include "base/text.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::int64_t kSchema = 1;
+
+std::optional<TuningRecord> parse_record(std::string_view line) {
+    const auto json = Json::parse(line);
+    if (!json) return std::nullopt;
+    JsonObject from(*json, "tuning");
+    if (!from.ok()) return std::nullopt;
+    from.integer("schema", kSchema, kSchema);
+    TuningRecord record{from.text("device"), from.text("problem"), from.text("kernel"), from.text("code_digest"),
+                        from.number("us")};
+    return from.ok() ? std::optional(record) : std::nullopt;
+}
+
+std::string print_record(const TuningRecord& r) {
+    return Json::object({{"schema", kSchema},
+                         {"device", r.device},
+                         {"problem", r.problem},
+                         {"kernel", r.kernel},
+                         {"code_digest", r.code_digest},
+                         {"us", r.us}})
+        .dump();
+}
+
+}  // namespace
+
+void TuningDatabase::read_once() {
+    if (was_read_) return;
+    was_read_ = true;
+    const auto text = read_file(path_);
+    if (!text) return;  // nothing was tuned yet
+    for (const std::string_view line : split(*text, '\n')) {
+        if (trim(line).empty()) continue;
+        if (auto record = parse_record(line)) {
+            records_[key(record->device, record->problem)] = std::move(*record);
+        } else {
+            ++unreadable_;
+        }
+    }
+}
+
+std::optional<TuningRecord> TuningDatabase::find(const std::string& device, const std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    read_once();
+    const auto found = records_.find(key(device, problem));
+    return found == records_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Status TuningDatabase::add(const TuningRecord& record) {
+    const std::lock_guard lock(mutex_);
+    read_once();
+    records_[key(record.device, record.problem)] = record;
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+    // A leading line break ends whatever a killed process left unfinished; one write is one line.
+    const std::string line = '\n' + print_record(record) + '\n';
+    const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const ssize_t written = fd < 0 ? -1 : write(fd, line.data(), line.size());
+    const int error = errno;
+    if (fd >= 0) close(fd);
+    if (written == static_cast<ssize_t>(line.size())) return {};
+    return Error{ErrorCode::check_failed,
+                 fmt::format("the tuning result could not be kept in '{}': {}", path_, std::strerror(error))};
+}
+
+std::size_t TuningDatabase::size() {
+    const std::lock_guard lock(mutex_);
+    read_once();
+    return records_.size();
+}
+
+std::size_t TuningDatabase::unreadable() {
+    const std::lock_guard lock(mutex_);
+    read_once();
+    return unreadable_;
+}
+
+}  // namespace tilewise

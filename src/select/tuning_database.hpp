@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What measuring found to be best, remembered between processes: one line of JSON per record, appended and never
+// rewritten, so that many processes may add at once and a killed one loses at most its own last line. A record names the
+// device, the problem, the kernel and the digest of its code; it counts only where all of them are still the same.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/result.hpp"
+
+namespace tilewise {
+
+struct TuningRecord {
+    std::string device;       // Device::identity()
+    std::string problem;      // its text
+    std::string kernel;       // its name
+    std::string code_digest;  // of the binary that was measured
+    double us = 0;
+
+    bool operator==(const TuningRecord&) const = default;
+};
+
+class TuningDatabase {
+public:
+    explicit TuningDatabase(std::string path) : path_(std::move(path)) {}  // nothing is read before it is needed
+
+    const std::string& path() const { return path_; }
+
+    std::optional<TuningRecord> find(const std::string& device, const std::string& problem);
+    Status add(const TuningRecord& record);  // the newest record of a device and problem is the one that counts
+    std::size_t size();
+    std::size_t unreadable();  // lines that were passed over
+
+private:
+    void read_once();
+    static std::string key(const std::string& device, const std::string& problem) { return device + '\n' + problem; }
+
+    std::string path_;
+    std::mutex mutex_;
+    bool was_read_ = false;
+    std::size_t unreadable_ = 0;
+    std::unordered_map<std::string, TuningRecord> records_;
+};
+
+}  // namespace tilewise

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "build/pack.hpp"
+
+#include "base/sha256.hpp"
+#include "build/build_testing.hpp"
+
+namespace tilewise {
+namespace {
+
+using namespace build_testing;
+
+class PackTest : public BuildTest {
+protected:
+    void SetUp() override {
+        BuildTest::SetUp();
+        pack_ = at("kernels.pack");
+        Builder builder(settings_);
+        for (int answer : {1, 2, 3}) {
+            const auto kernel = builder.build(answering(answer));
+            ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+            items_.push_back({kernel->manifest, kernel->path});
+        }
+        const auto status = write_pack(items_, pack_);
+        ASSERT_TRUE(status.ok()) << status.error().message;
+        settings_.cache_dir = at("another");
+        settings_.compiler = "/nonexistent/c++";
+        settings_.packs = {pack_};
+    }
+    void expect_refused(const std::string& contents, const std::string& why) const {
+        ASSERT_TRUE(write_file(at("bad.pack"), contents).ok());
+        const auto pack = Pack::open(at("bad.pack"));
+        ASSERT_FALSE(pack.ok());
+        EXPECT_EQ(pack.error().code, ErrorCode::toolchain);
+        EXPECT_NE(pack.error().message.find(why), std::string::npos) << pack.error().message;
+        EXPECT_NE(pack.error().message.find(at("bad.pack")), std::string::npos) << pack.error().message;
+    }
+
+    std::vector<PackItem> items_;
+    std::string pack_;
+};
+
+TEST_F(PackTest, RoundTrip) {
+    const auto pack = Pack::open(pack_);
+    ASSERT_TRUE(pack.ok()) << pack.error().message;
+    EXPECT_EQ(pack->size(), 3U);
+    EXPECT_EQ(pack->manifests().size(), 3U);
+    for (const PackItem& item : items_) {
+        ASSERT_NE(pack->find(item.manifest.digest), nullptr);
+        EXPECT_EQ(*pack->find(item.manifest.digest), item.manifest);
+        EXPECT_EQ(*pack->read(item.manifest.digest), *read_file(item.path));
+    }
+    EXPECT_EQ(pack->find(std::string(64, '0')), nullptr);
+    EXPECT_FALSE(pack->read(std::string(64, '0')).ok());
+    items_.push_back(items_[0]);
+    std::swap(items_[0], items_[1]);
+    ASSERT_TRUE(write_pack(items_, at("again.pack")).ok());
+    EXPECT_EQ(*read_file(at("again.pack")), *read_file(pack_)) << "order and doubles do not matter";
+}
+
+TEST_F(PackTest, AHitNeedsNoCompilerAndGoesIntoTheCache) {
+    {
+        Builder builder(settings_);
+        const auto kernel = builder.build(answering(2));
+        ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+        EXPECT_EQ(kernel->origin, KernelOrigin::pack);
+        EXPECT_EQ(kernel->path, entry(kernel->digest) + "/kernel.so");
+        EXPECT_EQ(ask(kernel->path), 2);
+        EXPECT_FALSE(builder.build(answering(4)).ok());
+    }
+    settings_.packs.clear();
+    Builder builder(settings_);
+    EXPECT_EQ(builder.build(answering(2))->origin, KernelOrigin::cache);
+    EXPECT_TRUE(cache().verify().empty());
+}
+
+TEST_F(PackTest, WithoutAWritableCacheItIsLoadedFromMemory) {
+    ASSERT_TRUE(write_file(settings_.cache_dir, "a file, not a folder").ok());
+    Builder first(settings_), second(settings_);
+    for (int answer : {1, 3}) {
+        const auto kernel = first.build(answering(answer));
+        ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+        EXPECT_EQ(kernel->origin, KernelOrigin::pack);
+        EXPECT_NE(kernel->note.find("cache cannot be used"), std::string::npos) << kernel->note;
+        EXPECT_EQ(ask(kernel->path), answer);
+        EXPECT_EQ(second.build(answering(answer))->path, kernel->path);
+    }
+}
+
+TEST_F(PackTest, CutOffAnywhereItIsRefused) {
+    const std::string good = *read_file(pack_);
+    const std::size_t index = good.find('\n');
+    for (const std::size_t size : {index + 1, index + 20, good.size() - 1, good.size() / 2}) {
+        expect_refused(good.substr(0, size), "cut off");
+    }
+    for (const std::size_t size : {std::size_t{0}, std::size_t{5}, index})
+        expect_refused(good.substr(0, size), "not a pack");
+}
+
+TEST_F(PackTest, DamageIsFound) {
+    const std::string good = *read_file(pack_);
+    std::string bad = good;
+    bad[good.find("answer_1")] = 'X';
+    expect_refused(bad, "index is damaged");
+    expect_refused("PK\003\004 something else\n", "not a pack");
+    expect_refused("tilewise-pack 2 10 x\n", "format 2");
+    expect_refused("tilewise-pack 1 ten x\n", "first line");
+    const auto with_index = [](const std::string& text) {
+        return "tilewise-pack 1 " + std::to_string(text.size()) + " " + sha256_hex(text) + "\n" + text;
+    };
+    expect_refused(with_index(R"({"abi": 999, "version": "9.9", "kernels": []})"), "kernel ABI 999");
+    expect_refused(with_index("{}"), "abi");
+    expect_refused(with_index("nonsense"), "line 1");
+    expect_refused(with_index(R"({"abi": 1, "version": "0", "kernels": 3})"), "damaged");
+    EXPECT_FALSE(Pack::open(at("missing")).ok());
+    EXPECT_FALSE(Pack::open(root_).ok());
+}
+
+TEST_F(PackTest, ADamagedKernelInItIsNotUsed) {
+    std::string bad = *read_file(pack_);
+    bad.back() = static_cast<char>(bad.back() ^ 1);  // in the last kernel, by digest
+    ASSERT_TRUE(write_file(pack_, bad).ok());
+    Builder builder(settings_);
+    EXPECT_TRUE(builder.pack_errors().empty());
+    int refused = 0;
+    for (int answer : {1, 2, 3}) {
+        const auto kernel = builder.build(answering(answer));
+        refused += kernel.ok() ? 0 : 1;
+        EXPECT_TRUE(!kernel.ok() || ask(kernel->path) == answer);
+    }
+    EXPECT_EQ(refused, 1);
+    settings_.compiler = "";
+    EXPECT_EQ(Builder(settings_).build_all(std::vector{answering(1), answering(2), answering(3)}, 1).size(), 3U);
+}
+
+TEST_F(PackTest, WritingIsAllOrNothing) {
+    ASSERT_TRUE(write_file(at("changed"), "something else").ok());
+    items_[1].path = at("changed");
+    const std::string before = *read_file(pack_);
+    const auto status = write_pack(items_, pack_);
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.error().message.find("have changed"), std::string::npos) << status.error().message;
+    EXPECT_EQ(*read_file(pack_), before);
+    EXPECT_FALSE(write_pack(items_, at("missing/x.pack")).ok());
+    EXPECT_FALSE(fs::exists(pack_ + "." + std::to_string(getpid()) + ".tmp"));
+}
+
+}  // namespace
+}  // namespace tilewise

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Runs the built tilewise command as a user does: words in, exit code and texts out."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = ROOT / "build" / "bin" / "tilewise"
+LIMIT_SECONDS = 60
+
+
+class Answer:
+    """What one run of the command gave back."""
+
+    def __init__(self, code, out, err):
+        self.code, self.raw_out, self.raw_err = code, out, err
+        self.out, self.err = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+    @property
+    def json(self):
+        return json.loads(self.raw_out.decode("utf-8"))  # strictly: what is not UTF-8 is not JSON
+
+    def __repr__(self):
+        return f"exit {self.code}\n--- stdout\n{self.out[:2000]}\n--- stderr\n{self.err[:2000]}"
+
+
+def environment(**changes):
+    """The environment without what would change the command's behaviour."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("TILEWISE_") and key != "NO_COLOR"}
+    return {**clean, **changes}
+
+
+@pytest.fixture(scope="session")
+def root():
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def binary():
+    if not BINARY.is_file():
+        pytest.fail(f"{BINARY.relative_to(ROOT)} is missing; run: make build")
+    return BINARY
+
+
+@pytest.fixture(scope="session")
+def run(binary):
+    """run(*words, stdin="", env={}) -> Answer; a death by signal fails the test at once."""
+
+    def call(*words, stdin="", env=None, **options):
+        done = subprocess.run([binary, *words], input=stdin.encode() if isinstance(stdin, str) else stdin,
+                              capture_output=True, env=environment(**(env or {})), cwd=ROOT, timeout=LIMIT_SECONDS,
+                              check=False, **options)
+        assert done.returncode >= 0, f"died of signal {-done.returncode}: {words}"
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def ask(run):
+    """ask(*words) -> the JSON of a run that must succeed."""
+
+    def call(*words, **options):
+        answer = run(*words, "--json", **options)
+        assert answer.code == 0, answer
+        return answer.json
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def a_kernel(ask):
+    """A valid kernel to bend: {name, id, available, config}."""
+    return ask("kernels", "--arch", "gfx942", "--op", "gemm", "--dtype", "bf16", "--rule-set", "tests")["kernels"][0]
+
+
+@pytest.fixture
+def new_arch(root, tmp_path):
+    """new_arch(edit) -> an arch file like gfx942 named gfx-new, changed by edit(dict) or edit(text) -> text."""
+
+    def make(edit=None):
+        spec = json.loads((root / "arch/gfx942.json").read_text())
+        spec["name"] = "gfx-new"
+        if edit:
+            edit(spec)
+        path = tmp_path / "gfx-new.json"
+        path.write_text(json.dumps(spec, indent=1))
+        return path
+
+    return make

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""tilewise completion: scripts that the shells accept and that offer the right words."""
+import shlex
+import subprocess
+
+import pytest
+
+COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "cache", "doctor", "completion"]
+
+
+def complete(script, *words):
+    """What bash offers for the last of the words."""
+    line = " ".join(shlex.quote(word) for word in words)
+    program = (f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; COMPREPLY=(); _tilewise\n"
+               'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "--norc", "-c", program], capture_output=True, text=True, check=True, cwd="/")
+    assert not done.stderr
+    return set(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def bash(run):
+    answer = run("completion", "bash")
+    assert answer.code == 0
+    return answer.out
+
+
+def test_bash_accepts_the_script(bash):
+    subprocess.run(["bash", "-n"], input=bash, text=True, check=True)
+
+
+@pytest.mark.parametrize("words, offered", [
+    (["tilewise", ""], set(COMMANDS)),
+    (["tilewise", "c"], {"cache", "check", "completion"}),
+    (["tilewise", "kernels", "--arch", "g"], {"gfx90a", "gfx942", "gfx950"}),
+    (["tilewise", "select", "x", "--arch", "sm"], {"sm_80", "sm_90a"}),
+    (["tilewise", "kernels", "--rule-set", "full"], {"full", "full-tests"}),
+    (["tilewise", "kernels", "--op", "conv_b"], {"conv_bwd_data", "conv_bwd_weight"}),
+    (["tilewise", "kernels", "--dtype", "bf"], {"bf16", "bf8"}),
+    (["tilewise", "check", "--f"], {"--fix"}),
+    (["tilewise", "doctor", "--color", "a"], {"always", "auto"}),
+    (["tilewise", "arch", "cpu-a"], {"cpu-amx", "cpu-avx2", "cpu-avx512"}),
+    (["tilewise", "completion", "z"], {"zsh"}),
+])
+def test_bash_offers(bash, words, offered):
+    assert complete(bash, *words) == offered
+
+
+def test_bash_offers_the_options_of_the_command(bash, run):
+    for command in COMMANDS:
+        offered = complete(bash, "tilewise", command, "--")
+        shown = {word for line in run(command, "--help").out.splitlines() if line.startswith("  --")
+                 for word in line.split()[:1]}
+        assert offered == shown
+
+
+def test_fish_has_every_command(run):
+    answer = run("completion", "fish")
+    assert answer.code == 0
+    for command in COMMANDS:
+        assert f"-a {command} " in answer.out
+
+
+def test_fish_lines_are_whole_words(run):
+    """An apostrophe in a help text must not end the quoted word it stands in."""
+    for line in run("completion", "fish").out.splitlines():
+        words = shlex.split(line)
+        assert words[:3] == ["complete", "-c", "tilewise"]
+        if "-d" in words:
+            rest = words[words.index("-d") + 2:]
+            assert all(word in ("-r", "-f", "-a") or rest[i - 1] == "-a" for i, word in enumerate(rest)), line
+
+
+def test_zsh_is_bash_with_its_loader(run, bash):
+    out = run("completion", "zsh").out
+    assert "bashcompinit" in out and out.endswith(bash)
+
+
+def test_unknown_shell(run):
+    answer = run("completion", "bsh")
+    assert answer.code == 2 and "did you mean 'bash'?" in answer.err, answer
+    assert run("completion").code == 2

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// What the rule sets promise, for every arch, operation and pair of input types.
+#include "config/rule_set.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "config/archs.hpp"
+#include "config/rules.hpp"
+
+namespace tilewise {
+namespace {
+
+using Names = std::unordered_set<std::string>;
+
+class RuleSets : public EachArch {
+protected:
+    std::vector<KernelConfig> configs(Op op, const DTypePair& pair, RuleSet set) const {
+        auto result = expand(arch(), op, pair, set);
+        EXPECT_TRUE(result.ok()) << result.error().message;
+        return result ? *result : std::vector<KernelConfig>{};
+    }
+
+    Names names(Op op, const DTypePair& pair, RuleSet set) const {
+        Names result;
+        for (const KernelConfig& config : configs(op, pair, set)) result.insert(kernel_name(config));
+        return result;
+    }
+
+    std::string where(Op op, const DTypePair& pair) const {
+        return fmt::format("{} {} {}", arch().name, name_of(op), print_pair(pair));
+    }
+
+    // Reports how many of `inner` are not in `outer`, and one of them.
+    void expect_within(const Names& inner, const Names& outer, const std::string& what) const {
+        std::string example;
+        std::size_t missing = 0;
+        for (const std::string& name : inner) {
+            if (outer.contains(name)) continue;
+            ++missing;
+            if (example.empty() || name < example) example = name;
+        }
+        EXPECT_EQ(missing, 0u) << what << ": " << missing << " of " << inner.size() << " are not, such as " << example;
+    }
+};
+
+TEST_P(RuleSets, AreNestedAsTheManualSays) {
+    for (const Op op : kAllOps) {
+        for (const DTypePair& pair : pairs_of(arch())) {
+            const Names full = names(op, pair, RuleSet::full), full_tests = names(op, pair, RuleSet::full_tests);
+            expect_within(names(op, pair, RuleSet::tiny), full_tests, where(op, pair) + " tiny in full-tests");
+            expect_within(full_tests, full, where(op, pair) + " full-tests in full");
+            expect_within(names(op, pair, RuleSet::tests), full, where(op, pair) + " tests in full");
+            expect_within(names(op, pair, RuleSet::standard), full, where(op, pair) + " default in full");
+            expect_within(names(op, pair, RuleSet::profiler), full, where(op, pair) + " profiler in full");
+        }
+    }
+}
+
+TEST_P(RuleSets, ProfilerIsAFifthToAThirdOfFull) {
+    for (const Op op : kAllOps) {
+        for (const DTypePair& pair : pairs_of(arch())) {
+            const double full = static_cast<double>(configs(op, pair, RuleSet::full).size());
+            if (full == 0) continue;
+            const double share = static_cast<double>(configs(op, pair, RuleSet::profiler).size()) / full;
+            EXPECT_GE(share, 0.15) << where(op, pair) << " of " << full;
+            EXPECT_LE(share, 0.35) << where(op, pair) << " of " << full;
+        }
+    }
+}
+
+// Valid on the arch, of the asked operation and types, each once, the same every time, and shaped to be told apart.
+TEST_P(RuleSets, ExpandToValidConfigsOnceEach) {
+    for (const Op op : kAllOps) {
+        for (const DTypePair& pair : pairs_of(arch())) {
+            for (const RuleSet set : kAllRuleSets) {
+                const auto expanded = configs(op, pair, set);
+                ASSERT_EQ(expanded, configs(op, pair, set)) << where(op, pair) << " " << name_of(set);
+                Names seen;
+                std::set<std::string> ids;
+                for (const KernelConfig& config : expanded) {
+                    const std::string name = kernel_name(config);
+                    ASSERT_TRUE(seen.insert(name).second) << name << " twice in " << name_of(set);
+                    ASSERT_TRUE(ids.insert(kernel_id(name)).second) << name;
+                    ASSERT_TRUE(is_valid(config, arch())) << name;
+                    ASSERT_EQ(config.op, op);
+                    ASSERT_EQ(config.dtype, pair.a);
+                    ASSERT_EQ(config.dtype_b, pair.b);
+                    ASSERT_EQ(config.arch, arch().name);
+                }
+            }
+        }
+    }
+}
+
+// int8 gradients are not computed, and every other operation has kernels in every type the arch has.
+TEST_P(RuleSets, AreEmptyOnlyWhereNothingIsPossible) {
+    for (const Op op : kAllOps) {
+        for (const DTypePair& pair : pairs_of(arch())) {
+            const bool impossible = pair.a == DType::int8 && (op == Op::conv_bwd_data || op == Op::conv_bwd_weight);
+            for (const RuleSet set : kAllRuleSets) {
+                EXPECT_EQ(configs(op, pair, set).empty(), impossible) << where(op, pair) << " " << name_of(set);
+            }
+        }
+        EXPECT_TRUE(configs(op, {DType::fp32, DType::bf16}, RuleSet::full).empty()) << "a pair the arch does not have";
+    }
+}
+
+// Each pipeline with each scheduler that the arch file gives it for the operation, over all types together: a pair
+// may be impossible in one type (a known-bad rule, or a shape that does not exist).
+TEST_P(RuleSets, FullTestsHasEveryPipelineSchedulerPair) {
+    for (const Op op : kAllOps) {
+        std::set<std::pair<Pipeline, Scheduler>> seen;
+        const auto tests = expand(arch(), op, RuleSet::full_tests);
+        ASSERT_TRUE(tests.ok());
+        for (const KernelConfig& config : *tests) {
+            seen.insert({config.pipeline, config.scheduler});
+        }
+        for (std::size_t p = 0; p < kPipelineCount; ++p) {
+            const auto pipeline = static_cast<Pipeline>(p);
+            const PipelineSpec& spec = arch().pipeline(pipeline);
+            if (!spec.supported || !spec.ops[static_cast<std::size_t>(op)]) continue;
+            for (std::size_t s = 0; s < kSchedulerCount; ++s) {
+                if (!spec.schedulers[s]) continue;
+                const auto scheduler = static_cast<Scheduler>(s);
+                EXPECT_TRUE(seen.contains({pipeline, scheduler}))
+                    << name_of(op) << " " << name_of(pipeline) << " " << name_of(scheduler);
+            }
+        }
+    }
+}
+
+// Each feature that the arch file lists for the operation is in tiny, in at least one type.
+TEST_P(RuleSets, TinyHasEveryFeature) {
+    const std::map<std::string_view, bool (*)(const KernelConfig&)> features = {
+        {"two_stage", [](const KernelConfig& c) { return c.two_stage; }},
+        {"num_groups_to_merge", [](const KernelConfig& c) { return c.num_groups_to_merge > 1; }},
+        {"split_image", [](const KernelConfig& c) { return c.split_image; }},
+        {"explicit_gemm", [](const KernelConfig& c) { return c.explicit_gemm; }},
+        {"stream_k", [](const KernelConfig& c) { return c.stream_k != StreamK::off; }},
+        {"specialization", [](const KernelConfig& c) { return c.specialization == Specialization::depthwise; }},
+    };
+    for (const Op op : kAllOps) {
+        const auto tiny = expand(arch(), op, RuleSet::tiny);
+        for (const auto& [field, has] : features) {
+            if (!arch().has_option(field, op) || (field == "specialization" && arch().depthwise_tiles.empty()))
+                continue;
+            EXPECT_TRUE(std::any_of(tiny->begin(), tiny->end(), has)) << name_of(op) << " " << field;
+        }
+    }
+}
+
+// Small enough for a quick build of everything, large enough to be more than the features.
+TEST_P(RuleSets, TinyIsSmall) {
+    for (const Op op : kAllOps) {
+        for (const DTypePair& pair : pairs_of(arch())) {
+            const std::size_t tiny = configs(op, pair, RuleSet::tiny).size(),
+                              tests = configs(op, pair, RuleSet::full_tests).size();
+            EXPECT_GE(tiny, std::min<std::size_t>(10, tests)) << where(op, pair);
+            EXPECT_LE(tiny, 40u) << where(op, pair);
+            EXPECT_LE(tiny, tests);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Archs, RuleSets, testing::ValuesIn(arch_names()), test_name);
+
+TEST(RuleSetCategory, NamesTheFeature) {
+    KernelConfig c;
+    EXPECT_EQ(category(c), "regular");
+    c.split_k = 2;
+    EXPECT_EQ(category(c), "split_k");
+    c.two_stage = true;
+    EXPECT_EQ(category(c), "two_stage");
+    c.specialization = Specialization::depthwise;
+    EXPECT_EQ(category(c), "depthwise");
+}
+
+TEST(RuleSetErrors, AnArchWithoutARuleBookIsToldSo) {
+    ArchSpec arch = arch_named("gfx942");
+    arch.rules = "cdnaa";
+    const auto result = expand(arch, Op::gemm, RuleSet::tiny);
+    ASSERT_FALSE(result.ok());
+    EXPECT_NE(result.error().message.find("unknown rule book 'cdnaa'; did you mean 'cdna'"), std::string::npos)
+        << result.error().message;
+}
+
+}  // namespace
+}  // namespace tilewise

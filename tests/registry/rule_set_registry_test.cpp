@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "registry/rule_set_registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "registry/sample_kernels.hpp"
+
+namespace tilewise {
+namespace {
+
+TEST(RuleSetRegistry, AQueryNarrowsWhatIsListed) {
+    KernelQuery query;
+    query.arch = &arch_named("gfx942");
+    query.set = RuleSet::tiny;
+    const auto all = list_kernels(query);
+    ASSERT_TRUE(all.ok());
+    std::size_t by_op = 0, by_pair = 0;
+    for (const Op op : kAllOps) {
+        query.op = op;
+        query.dtypes.reset();
+        const auto of_op = list_kernels(query);
+        for (const Kernel& kernel : *of_op) EXPECT_EQ(kernel.config.op, op);
+        by_op += of_op->size();
+        for (const DTypePair& pair : pairs_of(*query.arch)) {
+            query.dtypes = pair;
+            const auto of_pair = list_kernels(query);
+            for (const Kernel& kernel : *of_pair) {
+                EXPECT_EQ(kernel.config.dtype, pair.a);
+                EXPECT_EQ(kernel.config.dtype_b, pair.b);
+            }
+            by_pair += of_pair->size();
+        }
+    }
+    EXPECT_EQ(by_op, all->size());
+    EXPECT_EQ(by_pair, all->size());
+    query.dtypes = DTypePair{DType::fp32, DType::fp8};
+    EXPECT_TRUE(list_kernels(query)->empty());
+}
+
+std::string digests(std::string_view text) {
+    std::string lines;
+    for (const std::string_view line : split(text, '\n')) {
+        if (!line.starts_with('#') && !line.empty()) lines += std::string(line) + "\n";
+    }
+    return lines;
+}
+
+// A change of what the rule sets expand to changes every model and every pack: it is a decision, seen in review.
+TEST(RuleSetManifest, IsTheOneCheckedIn) {
+    const std::string path = TILEWISE_SOURCE_DIR "/tests/golden/rule_sets.txt";
+    const auto golden = read_file(path);
+    const auto manifest = rule_set_manifest(embedded_archs());
+    ASSERT_TRUE(manifest.ok()) << manifest.error().message;
+    ASSERT_TRUE(golden.ok()) << golden.error().message << "\nRun `make manifest` to write it.";
+    if (*golden == *manifest) return;
+    const std::string there = digests(*golden), here = digests(*manifest);
+    const auto old_lines = split(there, '\n'), new_lines = split(here, '\n');
+    std::string changes;
+    int shown = 0;
+    for (const std::string_view line : new_lines) {
+        if (std::find(old_lines.begin(), old_lines.end(), line) != old_lines.end()) continue;
+        if (++shown <= 10) changes += "  now " + std::string(line) + "\n";
+    }
+    ADD_FAILURE() << "The rule sets expand to something else than " << path << " says; " << shown << " lines differ:\n"
+                  << changes << "If that is what you want, run `make manifest` and commit the file.";
+}
+
+TEST(RuleSetManifest, HasALineForEachSetOfEachTypeOfEachOperationOfEachArch) {
+    const auto manifest = rule_set_manifest(embedded_archs());
+    ASSERT_TRUE(manifest.ok());
+    std::size_t expected = 0;
+    for (const ArchSpec& arch : embedded_archs().archs()) {
+        expected += kAllOps.size() * pairs_of(arch).size() * kAllRuleSets.size();
+    }
+    std::size_t lines = 0;
+    const std::string text = digests(*manifest);
+    for (const std::string_view line : split(text, '\n')) {
+        if (line.empty()) continue;
+        ++lines;
+        const auto words = split(line, ' ');
+        ASSERT_EQ(words.size(), 6u) << line;
+        EXPECT_TRUE(parse_integer(words[4]).has_value()) << line;
+        EXPECT_EQ(words[5].size(), 16u) << line;
+    }
+    EXPECT_EQ(lines, expected);
+}
+
+}  // namespace
+}  // namespace tilewise

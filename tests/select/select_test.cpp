@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "select/select.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "problem/random_problem.hpp"
+#include "registry/sample_kernels.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr int kThreads = 2;
+
+KernelList kernels_of(const Selection& selection) {
+    KernelList kernels;
+    for (const Candidate& candidate : selection.candidates) kernels.push_back(candidate.kernel);
+    return kernels;
+}
+
+std::vector<std::string> keys_of(const Json& object) {
+    std::vector<std::string> keys;
+    for (const auto& member : *object.object()) keys.push_back(member.first);
+    return keys;
+}
+
+bool has_keys(const Json& object, std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) {
+        if (!object.find(key)) return false;
+    }
+    return true;
+}
+
+TEST(Select, ThePlanIsTheFirstOfTheAccepted) {
+    const ArchSpec& arch = arch_named("gfx942");
+    Registry registry;
+    registry.add(sample_kernels("gfx942", RuleSet::standard));
+    Random random(1);
+    int plans = 0;
+    for (int i = 0; i < 40; ++i) {
+        const Problem problem = i % 2 == 0 ? friendly_problem(random) : random_problem(random);
+        const Selection selection = select_kernel(problem, registry, arch, kThreads);
+        const Candidates candidates = registry.candidates(problem, arch);
+        ASSERT_EQ(kernels_of(selection), candidates.accepted) << "without a model the order is the registry's";
+        ASSERT_EQ(selection.rejected.size(), candidates.rejected.size());
+        ASSERT_EQ(selection.plan.has_value(), !candidates.accepted.empty());
+        if (!selection.plan) continue;
+        ++plans;
+        EXPECT_EQ(selection.plan->kernel, selection.candidates.front().kernel);
+        EXPECT_EQ(selection.candidates.front().predicted_us, std::nullopt);
+        EXPECT_FALSE(selection.plan->source.empty());
+        EXPECT_FALSE(selection.plan->why.empty());
+    }
+    EXPECT_GT(plans, 0);
+    EXPECT_LT(plans, 40);
+}
+
+// Where there is a model, the kernels are the same ones, the least time of the highest priority first.
+TEST(Select, AModelOrdersTheAccepted) {
+    const ArchSpec& arch = arch_named("cpu-avx2");
+    Registry registry;
+    auto kernels = sample_kernels("cpu-avx2", RuleSet::standard);
+    Random random(2);
+    for (Kernel& kernel : kernels) kernel.priority = random.chance(10) ? Priority::high : Priority::normal;
+    registry.add(std::move(kernels));
+    int plans = 0;
+    for (int i = 0; i < 40; ++i) {
+        const Problem problem = i % 2 == 0 ? friendly_problem(random) : random_problem(random);
+        const Selection selection = select_kernel(problem, registry, arch, kThreads);
+        KernelList ranked = kernels_of(selection), accepted = registry.candidates(problem, arch).accepted;
+        ASSERT_EQ(std::set<KernelPtr>(ranked.begin(), ranked.end()),
+                  std::set<KernelPtr>(accepted.begin(), accepted.end()));
+        ASSERT_EQ(ranked.size(), accepted.size());
+        for (std::size_t c = 0; c < selection.candidates.size(); ++c) {
+            const Candidate& candidate = selection.candidates[c];
+            ASSERT_TRUE(candidate.predicted_us.has_value());
+            ASSERT_TRUE(std::isfinite(*candidate.predicted_us) && *candidate.predicted_us > 0)
+                << print_problem(problem) << "\n"
+                << candidate.kernel->name << " " << *candidate.predicted_us;
+            if (c == 0) continue;
+            const Candidate& before = selection.candidates[c - 1];
+            ASSERT_GE(before.kernel->priority, candidate.kernel->priority);
+            if (before.kernel->priority == candidate.kernel->priority) {
+                ASSERT_LE(*before.predicted_us, *candidate.predicted_us);
+            }
+        }
+        if (!selection.plan) continue;
+        EXPECT_EQ(selection.plan->kernel, ranked.front());
+        ++plans;
+    }
+    EXPECT_GT(plans, 0);
+}
+
+TEST(Select, PriorityDecides) {
+    const ArchSpec& arch = arch_named("gfx942");
+    const auto problem = parse_problem("gemm:m=512,n=512,k=512,dtype=bf16");
+    Registry registry;
+    registry.add(sample_kernels("gfx942", RuleSet::standard));
+    const auto accepted = registry.candidates(*problem, arch).accepted;
+    ASSERT_GT(accepted.size(), 1u);
+    Kernel favourite = *accepted.back();
+    favourite.priority = Priority::high;
+    registry.add(favourite);
+    EXPECT_EQ(select_kernel(*problem, registry, arch, kThreads).plan->kernel->name, favourite.name);
+}
+
+TEST(Select, AnEmptyRegistryHasNoPlan) {
+    const auto problem = parse_problem("gemm:m=512,n=512,k=512,dtype=bf16");
+    const Selection selection = select_kernel(*problem, Registry(), arch_named("gfx942"), kThreads);
+    EXPECT_FALSE(selection.plan.has_value());
+    EXPECT_EQ(selection_to_json(selection).dump(), R"({"plan":null,"candidates":[],"rejected":[]})");
+}
+
+// {plan:{kernel, source, why}, candidates:[{name, predicted_us}], rejected:[{name, rule, have, need}]}
+TEST(Select, JsonHasTheShapeOthersRelyOn) {
+    const ArchSpec& arch = arch_named("gfx942");
+    const auto problem = parse_problem("gemm:m=512,n=512,k=512,dtype=bf16");
+    Registry registry;
+    registry.add(sample_kernels());
+    const Selection selection = select_kernel(*problem, registry, arch, kThreads);
+    ASSERT_TRUE(selection.plan.has_value());
+    const Json json = selection_to_json(selection);
+    EXPECT_EQ(keys_of(json), (std::vector<std::string>{"plan", "candidates", "rejected"}));
+    ASSERT_TRUE(has_keys(*json.find("plan"), {"kernel", "source", "why", "id", "available"}));
+    EXPECT_EQ(*json.find("plan")->find("kernel")->string(), selection.plan->kernel->name);
+    const auto& candidates = *json.find("candidates")->array();
+    ASSERT_EQ(candidates.size(), selection.candidates.size());
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        EXPECT_EQ(*candidates[i].find("name")->string(), selection.candidates[i].kernel->name);
+        EXPECT_TRUE(has_keys(candidates[i], {"predicted_us"}));
+    }
+    const auto& rejected = *json.find("rejected")->array();
+    ASSERT_EQ(rejected.size(), selection.rejected.size());
+    ASSERT_GT(rejected.size(), 0u);
+    for (std::size_t i = 0; i < rejected.size(); ++i) {
+        EXPECT_EQ(*rejected[i].find("name")->string(), selection.rejected[i].kernel->name);
+        for (const char* key : {"rule", "have", "need"}) EXPECT_FALSE(rejected[i].find(key)->string()->empty());
+    }
+}
+
+}  // namespace
+}  // namespace tilewise
