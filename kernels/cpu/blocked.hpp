@@ -182,7 +182,7 @@ struct Blocked {
             Core::template tile<false>(count, width, a, b, b_stride, units, c, c_stride, accumulate);
         }
 
-        void run() const {
+        TILEWISE_OUTER void run() const {
             pack_a();
             const Index panels = ceil_div(cols, kCols), step = kRows * Config::wave_m;
             // compv4 packs the next group in as many slices as there are rows of micro-tiles
@@ -227,7 +227,7 @@ struct Blocked {
     }
 
     template <class TA, class TB>
-    static void run(const Task<TA, TB>& task, void* scratch) {
+    TILEWISE_OUTER static void run(const Task<TA, TB>& task, void* scratch) {
         const Index k = task.k_end - task.k_begin, blocks = k > 0 ? ceil_div(k, kBlockK) : 1;
         u32* a_store = static_cast<u32*>(scratch);
         u32* tiles = a_store + a_words(task.m, k);

@@ -27,7 +27,7 @@ struct OutView {
     const KernelArgs* args;
 
     // The view from element (i, j) on.
-    TILEWISE_NOINLINE OutView at(Index i, Index j) const {
+    TILEWISE_OUTER OutView at(Index i, Index j) const {
         OutView v = *this;
         const Index offset = (i * row_stride + j * col_stride) * element_bytes;
         v.c += offset;
@@ -148,7 +148,7 @@ inline constexpr int kTransposeRows = 64;  // columns of a tile turned around at
 
 // A tile of sums into C. A view with row_stride 1 gets the tile turned around first, a few rows at a time.
 template <class Out, class Acc>
-void finish(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
+TILEWISE_OUTER void finish(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
     const Acc* sums = static_cast<const Acc*>(from);
     if (view.col_stride == 1) return finish_rows<Out>(view, sums, stride, rows, cols);
     alignas(kCacheLine) Acc turned[kLanes * kTransposeRows];
@@ -165,7 +165,7 @@ void finish(const OutView& view, const void* from, Index stride, Index rows, Ind
 
 // Partial sums of a split k: into a row-major workspace of sums, added to it from the second block of k on.
 template <class Acc>
-void finish_partial(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
+TILEWISE_OUTER void finish_partial(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
     for (Index i = 0; i < rows; ++i) {
         for (Index j = 0; j < cols; ++j) {
             Acc* to = reinterpret_cast<Acc*>(view.c) + i * view.row_stride + j * view.col_stride;
@@ -176,7 +176,7 @@ void finish_partial(const OutView& view, const void* from, Index stride, Index r
 
 // The whole C of one batch entry, as the problem states it.
 template <class Out, class Acc>
-TILEWISE_NOINLINE OutView out_view(const KernelArgs& args, Index batch, bool partial) {
+TILEWISE_OUTER OutView out_view(const KernelArgs& args, Index batch, bool partial) {
     OutView v = {};
     v.finish = partial ? finish_partial<Acc> : finish<Out, Acc>;
     v.element_bytes = partial ? Index(sizeof(Acc)) : kBytes<Out>;

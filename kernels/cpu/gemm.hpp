@@ -83,7 +83,7 @@ struct Gemm {
     }
 
     template <class TA, class TB>
-    static TILEWISE_NOINLINE void run_task(Task<TA, TB>& task, const KernelArgs& args, bool partial, void* scratch) {
+    TILEWISE_OUTER static void run_task(Task<TA, TB>& task, const KernelArgs& args, bool partial, void* scratch) {
         KernelArgs later = args;  // between blocks of k, C holds sums to add to
         later.beta = 1.0f;
         task.out_later = task.out, task.out_later.args = &later;
@@ -93,7 +93,7 @@ struct Gemm {
         Nest::run(task, scratch);
     }
 
-    static void run_part(const KernelArgs& args, const KernelPart& part, bool partial, void* scratch) {
+    TILEWISE_OUTER static void run_part(const KernelArgs& args, const KernelPart& part, bool partial, void* scratch) {
         if constexpr (kFewRowsOrColumns) return run_few(args, part, partial, scratch);
         const bool swap = !kPackedAhead && Config::swap_ab != (args.c.col_stride != 1);
         const Index m = part.m_end - part.m_begin, n = part.n_end - part.n_begin;
@@ -125,7 +125,7 @@ struct Gemm {
     }
 
     // The side with fewer elements is the one kept whole; swap_ab makes it B.
-    static void run_few(const KernelArgs& args, const KernelPart& part, bool partial, void* scratch) {
+    TILEWISE_OUTER static void run_few(const KernelArgs& args, const KernelPart& part, bool partial, void* scratch) {
         const Index m = part.m_end - part.m_begin, n = part.n_end - part.n_begin;
         const Index begin = k_bound(args, part.k_part), k = k_bound(args, part.k_part + 1) - begin;
         for (Index p = part.batch_begin; p < part.batch_end; ++p) {
@@ -141,7 +141,7 @@ struct Gemm {
         }
     }
 
-    static void run(const KernelArgs* args, const KernelPart* part, void* scratch) {
+    TILEWISE_OUTER static void run(const KernelArgs* args, const KernelPart* part, void* scratch) {
         Tiles::begin();
         if (args->split_k > 1) {
             const KernelArgs partial = partial_args(*args, part->k_part);
@@ -152,7 +152,7 @@ struct Gemm {
         Tiles::end();
     }
 
-    static Index scratch_bytes(const KernelArgs* args) {
+    TILEWISE_OUTER static Index scratch_bytes(const KernelArgs* args) {
         if (kFewRowsOrColumns) return Few::scratch_words(args->k) * Index(sizeof(u32));
         const Index straight = Nest::scratch_words(args->m, args->n, args->k);
         const Index swapped = Nest::scratch_words(args->n, args->m, args->k);
@@ -160,7 +160,7 @@ struct Gemm {
     }
 
     // Adds up the partial sums of the rectangle, part 0 first, kReduceCols columns of a row at a time.
-    static void reduce(const KernelArgs* args, const KernelPart* part) {
+    TILEWISE_OUTER static void reduce(const KernelArgs* args, const KernelPart* part) {
         constexpr Index kReduceCols = 16 * kLanes;
         const Index area = args->m * args->n;
         alignas(kCacheLine) Acc total[kReduceCols];
@@ -201,7 +201,7 @@ struct Gemm {
         return entries * packed_entry_words(*args) * Index(sizeof(u32));
     }
     // Every panel is packed by the part that holds its first column.
-    static void pack_b(const KernelArgs* args, const KernelPart* part, void* packed) {
+    TILEWISE_OUTER static void pack_b(const KernelArgs* args, const KernelPart* part, void* packed) {
         for (Index p = part->batch_begin; p < part->batch_end; ++p) {
             if (args->b.batch_stride == 0 && p > 0) break;
             for (Index j = round_up(part->n_begin, Nest::kCols); j < part->n_end; j += Nest::kCols) {

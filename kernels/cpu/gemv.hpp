@@ -44,7 +44,7 @@ struct Gemv {
     }
 
     template <class T>
-    static TILEWISE_INLINE void pack_x(Store& x, Operand<T> from, Index rows, Index k, bool by_row) {
+    TILEWISE_OUTER static void pack_x(Store& x, Operand<T> from, Index rows, Index k, bool by_row) {
         x.rows = rows + kExtra, x.units = ceil_div(k, E::depth);
         pack_panel<E, T, true>(x.by_k, x.rows, from, rows, k, nullptr);
         if constexpr (E::compensates) {
@@ -167,8 +167,8 @@ struct Gemv {
 
     // rows x cols of the view; both operands start at the range of k.
     template <class TX, class TY>
-    static void run(Operand<TX> x_from, Operand<TY> y_from, Index rows, Index cols, Index k, const OutView& out,
-                    void* scratch) {
+    TILEWISE_OUTER static void run(Operand<TX> x_from, Operand<TY> y_from, Index rows, Index cols, Index k,
+                                   const OutView& out, void* scratch) {
         constexpr Index kGroup = 24;  // columns that all rows use before the next ones: a multiple of every width
         Store x = {};
         x.x_stride = padded_units(k);

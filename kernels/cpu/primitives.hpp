@@ -27,6 +27,7 @@ inline constexpr int kCacheLine = 64;
 
 #define TILEWISE_INLINE inline __attribute__((always_inline))
 #define TILEWISE_NOINLINE __attribute__((noinline))
+#define TILEWISE_OUTER __attribute__((noinline, cold))  // code around the hot loops: compiled for size, so quickly
 #if defined(__clang__)
 #define TILEWISE_UNROLL _Pragma("unroll")
 #else

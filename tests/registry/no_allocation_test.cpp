@@ -32,18 +32,22 @@ void* counted(std::size_t size, std::size_t align) {
 
 }  // namespace
 
-// The plain, nothrow and aligned forms; the array forms call these.
-void* operator new(std::size_t size) { return counted(size, 0); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted_or_null(size, 0); }
-void* operator new(std::size_t size, std::align_val_t align) { return counted(size, static_cast<std::size_t>(align)); }
-void* operator new(std::size_t size, std::align_val_t align, const std::nothrow_t&) noexcept {
+// The plain, nothrow and aligned forms; the array forms call these. Not inlined: where g++ sees only one of a pair inside
+// a caller, it takes free() for a mismatch.
+#define NOT_INLINED __attribute__((noinline))
+NOT_INLINED void* operator new(std::size_t size) { return counted(size, 0); }
+NOT_INLINED void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted_or_null(size, 0); }
+NOT_INLINED void* operator new(std::size_t size, std::align_val_t align) {
+    return counted(size, static_cast<std::size_t>(align));
+}
+NOT_INLINED void* operator new(std::size_t size, std::align_val_t align, const std::nothrow_t&) noexcept {
     return counted_or_null(size, static_cast<std::size_t>(align));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+NOT_INLINED void operator delete(void* memory) noexcept { std::free(memory); }
+NOT_INLINED void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+NOT_INLINED void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+NOT_INLINED void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+NOT_INLINED void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace tilewise {
 namespace {

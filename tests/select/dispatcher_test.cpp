@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "select/dispatcher.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "config/archs.hpp"
+#include "device/cpu/cpu_device.hpp"
+#include "device/cpu/host_cpu.hpp"
+#include "problem/problem_text.hpp"
+
+namespace tilewise {
+namespace {
+
+class DispatcherTest : public testing::Test {
+protected:
+    DispatcherTest()
+        : folder_(std::filesystem::temp_directory_path() / ("tilewise-dispatch-" + std::to_string(getpid()))) {
+        auto settings = build_settings();
+        BuildSettings mine = settings ? *settings : BuildSettings{};
+        mine.cache_dir = folder_;
+        builder_ = std::make_unique<Builder>(mine);
+        device_ = std::move(*make_cpu_device(**host_cpu_arch(embedded_archs()), 1));
+        tuning_ = std::make_unique<TuningDatabase>(folder_ + "/tuning.jsonl");
+        dispatcher_ = std::make_unique<Dispatcher>(*device_, *builder_, tuning_.get());
+    }
+    ~DispatcherTest() override { std::filesystem::remove_all(folder_); }
+
+    static Problem problem(std::string_view text) { return *parse_problem(text); }
+
+    std::string folder_;
+    std::unique_ptr<Builder> builder_;
+    std::unique_ptr<Device> device_;
+    std::unique_ptr<TuningDatabase> tuning_;
+    std::unique_ptr<Dispatcher> dispatcher_;
+};
+
+const char* const kSmall = "gemm:m=33,n=65,k=17,dtype=fp32,layout=rcr";
+
+TEST_F(DispatcherTest, TheModelChoosesAndThePlanIsKept) {
+    const Problem p = problem(kSmall);
+    const auto first = dispatcher_->plan(p);
+    ASSERT_TRUE(first.ok()) << first.error().message;
+    EXPECT_EQ((*first)->source, "rules");
+    const auto again = dispatcher_->plan(p);
+    EXPECT_EQ(first->get(), again->get());
+}
+
+TEST_F(DispatcherTest, ARepeatedProblemIsCheapToPlan) {
+    const Problem p = problem(kSmall);
+    ASSERT_TRUE(dispatcher_->plan(p).ok());
+    constexpr int kCalls = 20000;
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kCalls; ++i) (void)dispatcher_->plan(p);
+    const double ns =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / kCalls;
+    RecordProperty("ns_per_plan", static_cast<int>(ns));
+    EXPECT_LT(ns, 20000);  // a sanitizer on a busy machine; benchmarks say what it really is
+}
+
+TEST_F(DispatcherTest, MeasuringIsRememberedAndUsedByAuto) {
+    const Problem p = problem(kSmall);
+    SelectOptions options;
+    options.strategy = Strategy::measure;
+    options.measure_top = 2;
+    const auto measured = dispatcher_->plan(p, options);
+    ASSERT_TRUE(measured.ok()) << measured.error().message;
+    EXPECT_EQ((*measured)->source, "measured");
+    // Another process: the file is all it has.
+    TuningDatabase reread(tuning_->path());
+    Dispatcher other(*device_, *builder_, &reread);
+    const auto tuned = other.plan(p);
+    ASSERT_TRUE(tuned.ok());
+    EXPECT_EQ((*tuned)->source, "tuned");
+    EXPECT_EQ((*tuned)->kernel->name, (*measured)->kernel->name);
+}
+
+TEST_F(DispatcherTest, ARecordOfOtherCodeOrAnotherDeviceDoesNotCount) {
+    const Problem p = problem(kSmall);
+    const std::string kernel = (*dispatcher_->plan(p))->kernel->name;
+    ASSERT_TRUE(tuning_->add({device_->identity(), print_problem(p), kernel, std::string(64, '0'), 1.0}).ok());
+    ASSERT_TRUE(tuning_->add({"another device", print_problem(p), kernel, std::string(64, '0'), 1.0}).ok());
+    TuningDatabase reread(tuning_->path());
+    Dispatcher other(*device_, *builder_, &reread);
+    EXPECT_EQ((*other.plan(p))->source, "rules");
+}
+
+TEST_F(DispatcherTest, ADamagedTuningFileLosesOnlyItsDamagedLines) {
+    ASSERT_TRUE(tuning_->add({"d", "p", "k", "c", 2.0}).ok());
+    std::ofstream(tuning_->path(), std::ios::app) << "{\"schema\": 1, \"device\"";
+    TuningDatabase second(tuning_->path());
+    ASSERT_TRUE(second.add({"d", "q", "k", "c", 3.0}).ok());
+    TuningDatabase reread(tuning_->path());
+    EXPECT_EQ(reread.size(), 2u);
+    EXPECT_EQ(reread.unreadable(), 1u);
+    EXPECT_EQ(reread.find("d", "q")->us, 3.0);
+}
+
+TEST_F(DispatcherTest, ACallersRankingDecides) {
+    const Problem p = problem(kSmall);
+    SelectOptions options;
+    std::string wanted;
+    options.rank = [&](const Problem&, const std::vector<Candidate>& candidates) {
+        wanted = candidates.back().kernel->name;
+        return std::vector<std::string>{"no such kernel", wanted};
+    };
+    const auto plan = dispatcher_->plan(p, options);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ((*plan)->kernel->name, wanted);
+    EXPECT_EQ((*plan)->source, "callback");
+}
+
+TEST_F(DispatcherTest, ANamedKernelRunsOrFails) {
+    const Problem p = problem(kSmall);
+    KernelConfig config = (*dispatcher_->plan(p))->kernel->config;
+    EXPECT_TRUE(dispatcher_->named_plan(p, config).ok());
+    config.dtype_out = DType::bf16;
+    const auto misfit = dispatcher_->named_plan(p, config);
+    ASSERT_FALSE(misfit.ok());
+    EXPECT_NE(misfit.error().message.find("fit_dtype"), std::string::npos) << misfit.error().message;
+    config.tile.m = 0;
+    const auto invalid = dispatcher_->named_plan(p, config);
+    ASSERT_FALSE(invalid.ok());
+    EXPECT_NE(invalid.error().message.find("positive"), std::string::npos) << invalid.error().message;
+}
+
+TEST_F(DispatcherTest, AConvolutionHasNoKernelThatRunsYet) {
+    const auto plan = dispatcher_->plan(problem("conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32"));
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.error().code, ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace tilewise
