@@ -3,7 +3,7 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup build demo test test-full test-release lint test-asan test-tsan test-python \
-        test-fuzz tidy test-pip test-install format manifest clean
+        test-fuzz test-kernels tidy test-pip test-install format manifest clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -34,7 +34,7 @@ demo: build ## show what tilewise does
 test: setup test-release lint test-asan test-tsan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
 
-test-full: test test-fuzz tidy test-pip test-install ## the tests and the long checks
+test-full: test test-fuzz test-kernels tidy test-pip test-install ## the tests and the long checks
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -70,6 +70,10 @@ test-fuzz:
 	@$(CONFIGURE) asan
 	@$(BUILD) asan
 	@$(CTEST) fuzz
+
+test-kernels:
+	$(PHASE) 'random problems on many kernels of this CPU'
+	@TILEWISE_TEST_CONFIGS=150 build/bin/tilewise_tests --gtest_filter='GemmProperty.*'
 
 tidy:
 	$(PHASE) 'clang-tidy'

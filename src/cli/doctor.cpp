@@ -6,6 +6,9 @@
 #include <cstdlib>
 
 #include "base/version.hpp"
+#include "build/build_settings.hpp"
+#include "build/kernel_cache.hpp"
+#include "build/toolchain.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
 #include "config/rule_set.hpp"
@@ -19,6 +22,12 @@ struct Variable {
     std::string_view name, help;
 };
 constexpr Variable kVariables[] = {
+    {"TILEWISE_CACHE_DIR",
+     "where built kernels and tuning results are kept; else $XDG_CACHE_HOME/tilewise, ~/.cache/tilewise"},
+    {"TILEWISE_CACHE_MAX", "most bytes of built kernels to keep, such as 2G"},
+    {"TILEWISE_CXX", "the compiler for CPU kernels; else the first on PATH that is new enough"},
+    {"TILEWISE_COMPILE_TIMEOUT_S", "seconds a compiler may take; 60"},
+    {"TILEWISE_PACKS", "packs of built kernels to look in, separated by ':'"},
     {"TILEWISE_ARCH_FILE", "an arch file to add, as --arch-file does"},
     {"TILEWISE_LIBRARY", "the library the Python package loads"},
 };
@@ -52,6 +61,19 @@ Result<int> run_doctor(Context& context) {
     for (const std::string& feature : host_cpu_features()) features += (features.empty() ? "" : " ") + feature;
     findings.push_back({"CPU features", features, true});
     for (const ArchSpec& arch : context.archs.archs()) findings.push_back(check_arch(arch));
+    const auto settings = build_settings();
+    findings.push_back({"cache", settings ? settings->cache_dir : settings.error().message, settings.ok()});
+    if (settings) {
+        if (const auto status = KernelCache(settings->cache_dir).check(); !status) {
+            findings.back() = {"cache", status.error().message, false};
+        }
+        // Without a compiler what is cached or packed still runs, so a missing one is news, not a fault.
+        const auto compiler = find_host_compiler(settings->compiler);
+        findings.push_back({"compiler",
+                            compiler ? fmt::format("{} {} ({})", compiler->kind, compiler->version, compiler->path)
+                                     : compiler.error().message,
+                            true});
+    }
     for (const Variable& variable : kVariables) {
         const char* value = std::getenv(std::string(variable.name).c_str());
         findings.push_back(
