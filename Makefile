@@ -68,7 +68,7 @@ test-python:
 test-fuzz:
 	$(PHASE) 'fuzzing'
 	@$(CONFIGURE) asan
-	@$(BUILD) asan
+	@$(BUILD) asan --target all
 	@$(CTEST) fuzz
 
 test-kernels:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The vector core: what the blocked loop nest asks of a micro-kernel family (packing of A, row pieces, one register
 // tile), answered with the vector micro-kernels. The last rows of a block, fewer than warp_m, are cut into pieces for
-// which micro-kernels exist (warp_m, then powers of two), so that no row is computed in vain;
-// a narrow last panel of B is multiplied by micro-kernels of fewer vectors.
+// which micro-kernels exist (warp_m, then powers of two), so that no row is
+// computed in vain; whole rows of micro-tiles use fewer vectors for a narrow last panel of B.
 #pragma once
 #include "micro.hpp"
 #include "pack.hpp"
@@ -55,7 +55,7 @@ struct VectorCore {
         if constexpr (r > 1) {
             if (count != r) return pick<by_rows, below(r), v>(count, cols);
         }
-        if constexpr (v > 1) {
+        if constexpr (v > 1 && r == rows) {
             if (cols <= below(v) * kLanes) return pick<by_rows, r, below(v)>(count, cols);
         }
         return Micro<Engine, r, v, by_rows>::run;

@@ -12,24 +12,6 @@
 namespace tilewise {
 namespace {
 
-// The length of the well-formed UTF-8 sequence that starts the text; 0 when there is none.
-std::size_t utf8_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-    const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
-    const unsigned first = byte(0);
-    if (first < 0x80) return 1;
-    if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
-    if (first >= 0xe0 && first < 0xf0) {
-        const bool overlong = first == 0xe0 && byte(1) < 0xa0, surrogate = first == 0xed && byte(1) >= 0xa0;
-        return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-    }
-    if (first >= 0xf0 && first < 0xf5) {
-        const bool overlong = first == 0xf0 && byte(1) < 0x90, beyond = first == 0xf4 && byte(1) >= 0x90;
-        return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
-    }
-    return 0;
-}
-
 // What comes out is JSON whatever went in: bytes that are no UTF-8 become the replacement character.
 void write_string(std::string& out, std::string_view text) {
     out += '"';

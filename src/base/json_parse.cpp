@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "base/json.hpp"
+#include "base/text.hpp"
 
 namespace tilewise {
 
@@ -128,6 +129,13 @@ private:
             if (at_ >= text_.size()) return fail("a closing '\"'");
             const char c = text_[at_];
             if (static_cast<unsigned char>(c) < 0x20) return fail("no control character inside a string");
+            const std::size_t length = utf8_length(text_.substr(at_));
+            if (length == 0) return fail("well-formed UTF-8");
+            if (length > 1) {
+                out += text_.substr(at_, length);
+                at_ += length;
+                continue;
+            }
             ++at_;
             if (c == '"') return true;
             if (c != '\\') {

@@ -19,6 +19,9 @@ void append_integer(std::string& out, std::int64_t value);
 std::vector<std::string_view> split(std::string_view text, char separator);  // "" gives one empty part
 std::string_view trim(std::string_view text);
 
+// The length of the well-formed UTF-8 sequence that starts the text; 0 when there is none.
+std::size_t utf8_length(std::string_view text);
+
 // "3x3" <-> {3, 3}; at least one part.
 std::optional<std::vector<std::int64_t>> parse_extents(std::string_view text);
 std::string print_extents(std::span<const std::int64_t> extents);

@@ -11,7 +11,7 @@
 namespace tilewise {
 namespace {
 
-Json exported() {
+Json make_export() {
     Random random(1);
     Registry registry("source");
     auto kernels = sample_kernels();
@@ -23,8 +23,13 @@ Json exported() {
     return registry.to_json();
 }
 
+const Json& exported() {
+    static const Json json = make_export();
+    return json;
+}
+
 TEST(RegistryJson, ExportThenImportIsTheSame) {
-    const Json json = exported();
+    const Json& json = exported();
     Registry registry("source");
     const auto taken = registry.import_json(*Json::parse(json.dump(2)));
     ASSERT_TRUE(taken.ok()) << taken.error().message;
@@ -34,7 +39,7 @@ TEST(RegistryJson, ExportThenImportIsTheSame) {
 }
 
 TEST(RegistryJson, StatisticsCountEveryKernel) {
-    const Json json = exported();
+    const Json& json = exported();
     const Json* statistics = json.find("statistics");
     ASSERT_NE(statistics, nullptr);
     const auto total = [](const Json& counts) {
@@ -72,7 +77,7 @@ TEST(RegistryJson, KernelsHaveTheirShape) {
 
 // The export with one member of the last kernel replaced (or, with null, dropped).
 Json damaged(std::string_view key, const Json& value) {
-    const Json whole = exported();
+    const Json& whole = exported();
     Json::Array kernels = *whole.find("kernels")->array();
     Json last{Json::Object{}};
     const Json old = kernels.back();
@@ -85,8 +90,9 @@ Json damaged(std::string_view key, const Json& value) {
 }
 
 void expect_nothing_added(const Json& json) {
+    static const Kernel there = sample_kernels("cpu-avx2").front();
     Registry registry;
-    registry.add(sample_kernels("cpu-avx2").front());
+    registry.add(there);
     const auto result = registry.import_json(json);
     EXPECT_FALSE(result.ok()) << json.dump().substr(0, 200);
     EXPECT_EQ(registry.size(), 1u);
