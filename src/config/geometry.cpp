@@ -93,6 +93,12 @@ DType operand_dtype(const KernelConfig& c, int operand) {
     return operand == 0 ? c.dtype : operand == 1 ? c.dtype_b : c.dtype_out;
 }
 
+const std::vector<Shape3>* warp_tiles_of(const KernelConfig& c, const ArchSpec& arch) {
+    if (c.specialization == Specialization::depthwise) return &arch.depthwise_tiles;
+    const WarpTiles* entry = arch.find_warp_tiles({c.dtype, c.dtype_b});
+    return entry ? &entry->tiles : nullptr;
+}
+
 bool tile_is_multiple(const KernelConfig& c) {
     return is_multiple(c.tile.m, std::int64_t{c.wave.m} * c.warp_tile.m) &&
            is_multiple(c.tile.n, std::int64_t{c.wave.n} * c.warp_tile.n) &&

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
@@ -28,6 +29,9 @@ int contiguous_tile_extent(const KernelConfig& config, int operand);
 int vector_width(const KernelConfig& config, int operand);
 void set_vector_width(KernelConfig& config, int operand, int width);
 DType operand_dtype(const KernelConfig& config, int operand);
+
+// The warp tiles the arch lists for the config: those of its types, or the depthwise ones. Null for an unlisted pair.
+const std::vector<Shape3>* warp_tiles_of(const KernelConfig& config, const ArchSpec& arch);
 
 bool tile_is_multiple(const KernelConfig& config);  // tile = wave x warp tile x whole repeats, in m, n and k
 

@@ -97,13 +97,8 @@ private:
         return book_.recipes(op_).other_waves;
     }
 
-    const std::vector<Shape3>& listed_warps(const KernelConfig& c) const {
-        if (c.specialization == Specialization::depthwise) return arch_.depthwise_tiles;
-        return arch_.find_warp_tiles(dtypes_)->tiles;
-    }
-
     std::vector<Shape3> warps_of(const Block& block, const KernelConfig& c) const {
-        return block.warps.empty() ? listed_warps(c) : block.warps;
+        return block.warps.empty() ? *warp_tiles_of(c, arch_) : block.warps;
     }
 
     // Sets tile and warp tile; false when the recipe has nothing for this type.
@@ -111,7 +106,7 @@ private:
         const Shape3 given = warp;
         c.tile = tile.shape;
         if (tile.depth_in_bytes) c.tile.k = static_cast<int>(tile.shape.k / bytes_of(dtypes_.a));
-        for (const Shape3& listed : listed_warps(c)) {
+        for (const Shape3& listed : *warp_tiles_of(c, arch_)) {
             const bool wanted = listed.m == warp.m && (warp.n == listed.n || given.n == 0) && given.k == 0;
             const bool fits =
                 (given.n > 0 || c.tile.n % (c.wave.n * listed.n) == 0) && c.tile.k % (c.wave.k * listed.k) == 0;

@@ -10,12 +10,6 @@
 namespace tilewise {
 namespace {
 
-const std::vector<Shape3>* warp_tiles_of(const KernelConfig& c, const ArchSpec& arch) {
-    if (c.specialization == Specialization::depthwise) return &arch.depthwise_tiles;
-    const WarpTiles* entry = arch.find_warp_tiles({c.dtype, c.dtype_b});
-    return entry ? &entry->tiles : nullptr;
-}
-
 bool contains(const std::vector<Shape3>& shapes, const Shape3& shape) {
     for (const Shape3& candidate : shapes) {
         if (candidate == shape) return true;
