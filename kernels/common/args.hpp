@@ -9,11 +9,12 @@ namespace tilewise {
 
 using Index = long long;  // 64 bits on every target
 
-inline constexpr int kKernelAbi = 1;
+inline constexpr int kKernelAbi = 2;
 
 enum class KernelEpilogueOp : int { none, bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish };
 enum class KernelDOp : int { none, add, mul };
 enum class KernelScale : int { none, tensor, row };
+enum class KernelRaster : int { m, n, hilbert };
 
 inline constexpr int kMaxKernelEpilogueOps = 4;
 inline constexpr int kMaxKernelDTensors = 4;
@@ -43,6 +44,9 @@ struct KernelArgs {
     KernelDOp d_ops[kMaxKernelDTensors];               // in order, filled up with none
     int split_k;                                       // parts of the reduction; 1 for none
     void* workspace;  // split_k > 1: partial sums, split_k x batch x m x n of the accumulator's type
+    // GPU: the order in which blocks take tiles: along this axis, `raster_group` rows of tiles side by side.
+    KernelRaster raster;
+    int raster_group;
 };
 
 // What one call computes: a rectangle of C for a range of batch entries, and with split_k > 1 one part of k, whose
@@ -68,7 +72,12 @@ struct CpuKernel {
     // Tells a thread to get ready before its first run (matrix tile registers need a configuration). May be null.
     int (*enter_thread)();
 };
+// The names under which a built kernel is found: a table of functions (CPU) or a kernel (GPU). A GPU kernel takes the
+// argument block and, where its launch needs tensor maps, those of A, B and C after it, all by value:
+//     tilewise_kernel(KernelArgs args, TensorMap a, TensorMap b, TensorMap c)
+// One with split_k > 1 leaves its partial sums to a second kernel, tilewise_reduce(KernelArgs args).
 #define TILEWISE_KERNEL_SYMBOL tilewise_kernel
 inline constexpr const char* kKernelSymbol = "tilewise_kernel";
+inline constexpr const char* kReduceSymbol = "tilewise_reduce";
 
 }  // namespace tilewise

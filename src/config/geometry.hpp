@@ -17,7 +17,8 @@ std::int64_t threads_per_block(const KernelConfig& config, const ArchSpec& arch)
 std::int64_t accumulators_per_thread(const KernelConfig& config, const ArchSpec& arch);
 
 int buffer_count(const KernelConfig& config);  // operand tiles resident at once
-std::int64_t shared_bytes(const KernelConfig& config);
+// Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.
+std::int64_t shared_bytes(const KernelConfig& config, const ArchSpec& arch);
 
 // The axis of the tile along which an operand is contiguous in memory; a layout of `any` leaves it open.
 enum class Axis { m, n, k, open };

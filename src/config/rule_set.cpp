@@ -157,7 +157,7 @@ private:
 
     int most_stages(const PipelineSpec& spec, KernelConfig c) const {
         for (c.stages = spec.max_stages; c.stages > spec.min_stages; --c.stages) {
-            if (shared_bytes(c) <= arch_.shared_bytes) break;
+            if (shared_bytes(c, arch_) <= arch_.shared_bytes) break;
         }
         return c.stages;
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What a backend is: memory, streams, events, loading a built kernel, launching it. Everything above (run, measure,
-// select) speaks to this interface only. Calls are safe from any thread. A launch allocates nothing and, on a GPU, does
-// not wait.
+// select) speaks to this interface only. Calls are safe from any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/rejected.hpp"
 #include "base/result.hpp"
 #include "build/builder.hpp"
+#include "codegen/launch_spec.hpp"
 #include "config/arch_spec.hpp"
 #include "kernels/common/args.hpp"
 
@@ -22,11 +24,26 @@ namespace tilewise {
 using Stream = void*;
 inline constexpr Stream kDefaultStream = nullptr;
 
+// A tensor as the copy engine of a GPU sees it: lines of neighbouring elements, with the box that one copy moves. The
+// pointer is patched in at every launch.
+struct TensorMapSpec {
+    DType dtype = DType::fp32;
+    std::array<std::int64_t, 3> size{};          // elements along a line, lines, matrices
+    std::array<std::int64_t, 2> stride_bytes{};  // between lines, between matrices
+    TensorBox box;
+};
+
 // How a launch is spread over the device, fixed when an executable is prepared.
 struct LaunchGeometry {
     std::vector<KernelPart> parts;         // CPU: what each task computes
     std::vector<KernelPart> reduce_parts;  // CPU, split-K: what each task adds up afterwards
     int threads = 1;
+
+    LaunchSpec block;       // GPU: what one block is
+    int blocks = 0;         // GPU: how many
+    int reduce_blocks = 0;  // GPU, split-K: blocks of the kernel that adds up afterwards
+    int reduce_threads = 0;
+    std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them
 };
 
 // A built kernel, loaded. Belongs to the device that loaded it.
@@ -35,6 +52,16 @@ public:
     virtual ~Code() = default;
     // Bytes of B in the kernel's packed form, 0 for a kernel that reads B as it is.
     virtual std::int64_t packed_b_bytes(const KernelArgs& args) const = 0;
+};
+
+// A kernel made ready for one problem: all that can be worked out before the pointers are known. Belongs to the device
+// that prepared it; runs from any thread, allocates nothing and, on a GPU, does not wait.
+class Launch {
+public:
+    virtual ~Launch() = default;
+    virtual Status run(const KernelArgs& args, Stream stream) const = 0;
+    // Writes B in the form that the kernel reads.
+    virtual Status pack_b(const KernelArgs& args, void* packed, Stream stream) const = 0;
 };
 
 class Device {
@@ -48,17 +75,20 @@ public:
     // Why this very device cannot run the kernel although its arch could (a CPU without an optional feature).
     virtual std::optional<Rejected> refuses(const KernelConfig& config) const = 0;
 
+    // Memory that kernels can use, of the device; zero bytes are allowed. Touched where that matters for the first use.
     virtual Result<void*> allocate(std::size_t bytes) = 0;
     virtual void release(void* memory) = 0;
+    // Whether kernels read and write ordinary host memory, so that nothing needs to be copied.
+    virtual bool shares_host_memory() const = 0;
+    // From or to the host or within the device, in the order of the stream; done when it returns for host memory.
     virtual Status copy(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
     virtual Status synchronize(Stream stream) = 0;
+    // Seconds that the device spends on what `work` puts into the stream it is given, repeated `times` times.
+    virtual Result<double> time(const std::function<Status(Stream)>& work, int times) = 0;
 
     virtual Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) = 0;
-    // Makes sure that launches of this code and geometry find the scratch memory they need.
-    virtual Status reserve(const Code& code, const KernelArgs& args, const LaunchGeometry& geometry) = 0;
-    virtual Status launch(const Code& code, const KernelArgs& args, const LaunchGeometry& geometry, Stream stream) = 0;
-    virtual Status pack_b(const Code& code, const KernelArgs& args, const LaunchGeometry& geometry, void* packed,
-                          Stream stream) = 0;
+    virtual Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
+                                                          LaunchGeometry geometry) = 0;
 };
 
 }  // namespace tilewise

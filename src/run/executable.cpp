@@ -10,6 +10,7 @@
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
 #include "problem/problem_text.hpp"
+#include "run/block_grid.hpp"
 #include "run/partition.hpp"
 
 namespace tilewise {
@@ -27,6 +28,8 @@ KernelArgs make_args(const Problem& p, const KernelConfig& c) {
     args.m = view.m, args.n = view.n, args.k = view.k, args.batch = view.batch;
     args.a = matrix(p, 0), args.b = matrix(p, 1), args.c = matrix(p, 2);
     args.split_k = c.split_k;
+    args.raster = static_cast<KernelRaster>(c.raster);
+    args.raster_group = c.raster_group;
     args.scale = static_cast<KernelScale>(p.scale);
     // The kernels' words are ours shifted by one: theirs begin with none.
     for (std::size_t i = 0; i < p.epilogue.size(); ++i) {
@@ -40,6 +43,7 @@ KernelArgs make_args(const Problem& p, const KernelConfig& c) {
 static_assert(static_cast<int>(KernelEpilogueOp::hardswish) == static_cast<int>(EpilogueOp::hardswish) + 1);
 static_assert(static_cast<int>(KernelDOp::mul) == static_cast<int>(DOp::mul) + 1);
 static_assert(static_cast<int>(KernelScale::row) == static_cast<int>(Scale::row));
+static_assert(static_cast<int>(KernelRaster::hilbert) == static_cast<int>(Raster::hilbert));
 static_assert(kMaxKernelEpilogueOps == kMaxEpilogueOps && kMaxKernelDTensors == kMaxDTensors);
 
 Error missing(std::string_view what) {
@@ -54,9 +58,13 @@ Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& a
     BuildRequest request;
     request.name = kernel_name(config);
     request.source = std::move(source->text);
-    request.flags = host_flags(source->features);
     request.arch = arch.name;
-    request.suffix = ".so";
+    if (arch.backend == "cpu") {
+        request.flags = host_flags(source->features);
+        request.suffix = ".so";
+    } else {
+        request.suffix = ".cubin";
+    }
     return request;
 }
 
@@ -75,19 +83,21 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     if (!code) return code.error();
 
     Executable ready;
-    ready.device_ = &device;
     ready.built_ = std::move(*built);
-    ready.code_ = std::move(*code);
     ready.args_ = make_args(problem, kernel.config);
-    ready.geometry_ = partition(view.gemm, kernel.config, device.max_threads());
+    LaunchGeometry geometry = device.arch().backend == "cpu" ? partition(view.gemm, kernel.config, device.max_threads())
+                                                             : block_grid(problem, kernel.config, device.arch());
+    ready.threads_ = geometry.threads;
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
-    ready.packed_b_bytes_ = ready.code_->packed_b_bytes(ready.args_);
+    ready.packed_b_bytes_ = (*code)->packed_b_bytes(ready.args_);
     ready.has_beta_ = problem.beta;
     ready.has_bias_ =
         std::find(problem.epilogue.begin(), problem.epilogue.end(), EpilogueOp::bias) != problem.epilogue.end();
     ready.has_scales_ = problem.scale != Scale::none;
     ready.d_count_ = problem.d_ops.size();
-    if (auto status = device.reserve(*ready.code_, ready.args_, ready.geometry_); !status) return status.error();
+    auto launch = device.prepare(std::move(*code), ready.args_, std::move(geometry));
+    if (!launch) return launch.error();
+    ready.launch_ = std::move(*launch);
     return ready;
 }
 
@@ -110,13 +120,13 @@ Status Executable::launch(const Operands& o, Stream stream) const {
     args.alpha = o.alpha;
     args.beta = has_beta_ ? o.beta : 0;
     args.workspace = o.workspace;
-    return device_->launch(*code_, args, geometry_, stream);
+    return launch_->run(args, stream);
 }
 
 Status Executable::pack_b(const void* b, void* packed, Stream stream) const {
     KernelArgs args = args_;
     args.b.data = const_cast<void*>(b);
-    return device_->pack_b(*code_, args, geometry_, packed, stream);
+    return launch_->pack_b(args, packed, stream);
 }
 
 }  // namespace tilewise

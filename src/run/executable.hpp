@@ -40,7 +40,7 @@ public:
     std::int64_t workspace_bytes() const { return workspace_bytes_; }
     std::int64_t packed_b_bytes() const { return packed_b_bytes_; }  // 0 when B is read as it is
     const BuiltKernel& built() const { return built_; }
-    int threads() const { return geometry_.threads; }
+    int threads() const { return threads_; }
 
     Status launch(const Operands& operands, Stream stream = kDefaultStream) const;
     // Writes B in the form that launches of this executable read it; once for many launches.
@@ -49,11 +49,10 @@ public:
 private:
     Executable() = default;
 
-    Device* device_ = nullptr;
     BuiltKernel built_;
-    std::shared_ptr<const Code> code_;
+    std::shared_ptr<const Launch> launch_;
     KernelArgs args_{};  // everything but the pointers and scalars
-    LaunchGeometry geometry_;
+    int threads_ = 1;
     std::int64_t workspace_bytes_ = 0;
     std::int64_t packed_b_bytes_ = 0;
     bool has_beta_ = false, has_bias_ = false, has_scales_ = false;

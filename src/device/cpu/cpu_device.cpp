@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -91,6 +92,41 @@ void pack_part(void* context, int index) {
     task.kernel->pack_b(task.args, task.parts + index, task.packed);
 }
 
+Error no_memory(const KernelArgs& args) {
+    return device_error(
+        fmt::format("out of memory for the packing buffers of a {}x{}x{} product", args.m, args.n, args.k));
+}
+
+class CpuLaunch final : public Launch {
+public:
+    CpuLaunch(std::shared_ptr<const CpuCode> code, LaunchGeometry geometry)
+        : code_(std::move(code)), geometry_(std::move(geometry)) {}
+
+    Status run(const KernelArgs& args, Stream) const override {
+        Task task{&code_->kernel(), &args, geometry_.parts.data(), nullptr, {}};
+        ThreadPool& pool = ThreadPool::instance();
+        pool.run(static_cast<int>(geometry_.parts.size()), geometry_.threads, run_part, &task);
+        if (task.out_of_memory) return no_memory(args);
+        if (!geometry_.reduce_parts.empty()) {
+            task.parts = geometry_.reduce_parts.data();
+            pool.run(static_cast<int>(geometry_.reduce_parts.size()), geometry_.threads, reduce_part, &task);
+        }
+        return {};
+    }
+
+    Status pack_b(const KernelArgs& args, void* packed, Stream) const override {
+        if (!code_->kernel().pack_b) return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+        KernelPart whole{0, args.m, 0, args.n, 0, args.batch, 0};
+        Task task{&code_->kernel(), &args, &whole, packed, {}};
+        ThreadPool::instance().run(1, geometry_.threads, pack_part, &task);
+        return {};
+    }
+
+private:
+    std::shared_ptr<const CpuCode> code_;
+    LaunchGeometry geometry_;
+};
+
 std::string cpu_model() {
     const auto text = read_file("/proc/cpuinfo");
     if (!text) return "x86-64";
@@ -121,15 +157,25 @@ public:
 
     Result<void*> allocate(std::size_t bytes) override {
         const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-        if (void* memory = std::aligned_alloc(kAlignment, whole)) return memory;
-        return device_error(fmt::format("cannot allocate {} bytes", bytes));
+        void* memory = std::aligned_alloc(kAlignment, whole);
+        if (!memory) return device_error(fmt::format("cannot allocate {} bytes", bytes));
+        std::memset(memory, 0, whole);  // so that the first run does not pay for fresh pages
+        return memory;
     }
     void release(void* memory) override { std::free(memory); }
+    bool shares_host_memory() const override { return true; }
     Status copy(void* to, const void* from, std::size_t bytes, Stream) override {
         std::memcpy(to, from, bytes);
         return {};
     }
     Status synchronize(Stream) override { return {}; }
+    Result<double> time(const std::function<Status(Stream)>& work, int times) override {
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < times; ++i) {
+            if (auto status = work(kDefaultStream); !status) return status.error();
+        }
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {
         void* handle = dlopen(built.path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -147,40 +193,15 @@ public:
         return std::shared_ptr<const Code>(std::make_shared<CpuCode>(handle, kernel));
     }
 
-    Status reserve(const Code& code, const KernelArgs& args, const LaunchGeometry&) override {
-        const auto bytes = static_cast<std::size_t>(kernel_of(code).scratch_bytes(&args));
-        return thread_scratch(bytes) ? Status() : no_memory(args);
-    }
-
-    Status launch(const Code& code, const KernelArgs& args, const LaunchGeometry& geometry, Stream) override {
-        Task task{&kernel_of(code), &args, geometry.parts.data(), nullptr, {}};
-        ThreadPool& pool = ThreadPool::instance();
-        pool.run(static_cast<int>(geometry.parts.size()), geometry.threads, run_part, &task);
-        if (task.out_of_memory) return no_memory(args);
-        if (!geometry.reduce_parts.empty()) {
-            task.parts = geometry.reduce_parts.data();
-            pool.run(static_cast<int>(geometry.reduce_parts.size()), geometry.threads, reduce_part, &task);
-        }
-        return {};
-    }
-
-    Status pack_b(const Code& code, const KernelArgs& args, const LaunchGeometry& geometry, void* packed,
-                  Stream) override {
-        const CpuKernel& kernel = kernel_of(code);
-        if (!kernel.pack_b) return unsupported_error("this kernel reads B as it is; there is nothing to pack");
-        KernelPart whole{0, args.m, 0, args.n, 0, args.batch, 0};
-        Task task{&kernel, &args, &whole, packed, {}};
-        ThreadPool::instance().run(1, geometry.threads, pack_part, &task);
-        return {};
+    Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
+                                                  LaunchGeometry geometry) override {
+        auto cpu_code = std::static_pointer_cast<const CpuCode>(std::move(code));
+        const auto bytes = static_cast<std::size_t>(cpu_code->kernel().scratch_bytes(&args));
+        if (!thread_scratch(bytes)) return no_memory(args);
+        return std::unique_ptr<const Launch>(std::make_unique<CpuLaunch>(std::move(cpu_code), std::move(geometry)));
     }
 
 private:
-    static const CpuKernel& kernel_of(const Code& code) { return static_cast<const CpuCode&>(code).kernel(); }
-    static Status no_memory(const KernelArgs& args) {
-        return device_error(
-            fmt::format("out of memory for the packing buffers of a {}x{}x{} product", args.m, args.n, args.k));
-    }
-
     const ArchSpec& arch_;
     int threads_;
     std::vector<std::string> features_ = host_cpu_features();

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/launch_spec.hpp"
+
+#include "config/geometry.hpp"
+#include "problem/facts.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr int kSwizzleBytes = 128;  // a line of a box, and the depth of every tile that tensor copies fill
+
+// A box is the whole extent along the lines, 128 bytes along a line; a longer extent takes several boxes.
+TensorBox operand_box(const KernelConfig& c, int operand) {
+    const int columns = static_cast<int>(kSwizzleBytes / bytes_of(operand_dtype(c, operand)));
+    const int extent = operand == 0 ? c.tile.m : c.tile.n;
+    return {contiguous_axis(c, operand) == Axis::k ? extent : c.tile.k, columns};
+}
+
+}  // namespace
+
+LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
+    LaunchSpec spec;
+    spec.threads = static_cast<int>(threads_per_block(c, arch));
+    spec.shared_bytes = shared_bytes(c, arch) / c.blocks_per_unit;
+    spec.cluster = c.cluster;
+    spec.persistent = c.persistent;
+    if (has_wide_waves(c, arch)) {
+        spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
+        // Results of 16 bits leave by tensor copies of one wave's rows; wider ones by ordinary stores.
+        if (bytes_of(c.dtype_out) == 2) spec.boxes[2] = {arch.wide_wave_rows, kSwizzleBytes / 2};
+    }
+    return spec;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What a GPU kernel's blocks look like, from its config alone: the host needs it for every launch, and the generated source
+// carries the same numbers, which the template checks when it is compiled.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+
+namespace tilewise {
+
+// The part of an operand that one bulk tensor copy moves: `rows` lines of `columns` neighbouring elements. Nothing (0 x 0)
+// where the kernel reads or writes the operand by ordinary accesses.
+struct TensorBox {
+    int rows = 0;
+    int columns = 0;
+
+    bool operator==(const TensorBox&) const = default;
+};
+
+struct LaunchSpec {
+    int threads = 0;                // of a block
+    std::int64_t shared_bytes = 0;  // of a block
+    Shape2 cluster;
+    bool persistent = false;              // blocks walk over tiles until none are left
+    std::array<TensorBox, 3> boxes = {};  // of A, B and C; all with 128-byte swizzle
+
+    bool uses_tensor_maps() const { return boxes[0].rows > 0; }
+};
+
+LaunchSpec launch_spec(const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "run/block_grid.hpp"
+
+#include <algorithm>
+
+#include "problem/facts.hpp"
+
+namespace tilewise {
+namespace {
+
+std::int64_t blocks(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
+std::int64_t rounded_up(std::int64_t size, std::int64_t unit) { return blocks(size, unit) * unit; }
+
+TensorMapSpec tensor_map(const Problem& p, int operand, const TensorBox& box) {
+    const DType dtype = operand == 0 ? p.dtype_a : operand == 1 ? p.dtype_b : p.dtype_out;
+    const std::int64_t bytes = bytes_of(dtype);
+    const std::int64_t elements[] = {p.gemm.m * p.gemm.k, p.gemm.k * p.gemm.n, p.gemm.m * p.gemm.n};
+    const std::int64_t length = contiguous_length(p, operand), lines = elements[operand] / length;
+    const std::int64_t leading = leading_stride(p, operand), between = batch_stride(p, operand);
+    // One matrix that serves the whole batch is one matrix; the kernel asks for the first every time.
+    const bool shared = between == 0;
+    TensorMapSpec map;
+    map.dtype = dtype;
+    map.size = {length, lines, shared ? 1 : p.gemm.batch};
+    map.stride_bytes = {leading * bytes, (shared || p.gemm.batch == 1 ? lines * leading : between) * bytes};
+    map.box = box;
+    return map;
+}
+
+}  // namespace
+
+LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    LaunchGeometry geometry;
+    geometry.block = launch_spec(c, arch);
+    // A cluster is a rectangle of tiles; where the last one is not whole, its blocks without a tile have nothing to do.
+    const GemmView gemm = gemm_view(p);
+    const std::int64_t tiles = rounded_up(blocks(gemm.m, c.tile.m), c.cluster.m) *
+                               rounded_up(blocks(gemm.n, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
+    const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
+    const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
+    geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
+    if (c.split_k > 1) {
+        constexpr int kReduceThreads = 256;
+        constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over
+        geometry.reduce_threads = kReduceThreads;
+        geometry.reduce_blocks = static_cast<int>(
+            std::min(blocks(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
+    }
+    if (geometry.block.uses_tensor_maps()) {
+        for (int operand = 0; operand < 3; ++operand) {
+            geometry.tensor_maps.push_back(
+                tensor_map(p, operand, geometry.block.boxes[static_cast<std::size_t>(operand)]));
+        }
+    }
+    return geometry;
+}
+
+}  // namespace tilewise
