@@ -3,35 +3,16 @@
 
 #include <fmt/core.h>
 
+#include "codegen/cuda_source.hpp"
+#include "codegen/source_text.hpp"
 #include "config/config_name.hpp"
 
 namespace tilewise {
 namespace {
 
-std::string_view element_type(DType dtype) {
-    switch (dtype) {
-        case DType::fp32: return "Fp32";
-        case DType::fp16: return "Fp16";
-        case DType::bf16: return "Bf16";
-        case DType::fp8: return "Fp8";
-        case DType::bf8: return "Bf8";
-        case DType::int8: return "Int8";
-        case DType::int32: return "Int32";
-    }
-    return "Fp32";
-}
-
-std::string shape_lines(std::string_view name, const Shape3& s) {
-    return fmt::format("    static constexpr int {0}_m = {1}, {0}_n = {2}, {0}_k = {3};\n", name, s.m, s.n, s.k);
-}
-
 std::string cpu_gemm_source(const KernelConfig& c) {
-    KernelConfig code = c;
-    for (const ConfigField& field : config_fields()) {
-        if (field.mark == Mark::launch) field.reset(code);
-    }
     std::string text =
-        fmt::format("// {}\n#include \"cpu/gemm.hpp\"\n\nnamespace {{\nstruct Config {{\n", kernel_name(code));
+        fmt::format("// {}\n#include \"cpu/gemm.hpp\"\n\nnamespace {{\nstruct Config {{\n", code_name(c));
     for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
         text += fmt::format("    using {} = tilewise::cpu::{};\n", name, element_type(dtype));
     }
@@ -43,12 +24,17 @@ std::string cpu_gemm_source(const KernelConfig& c) {
 
 }  // namespace
 
-bool has_template(const KernelConfig& c) { return c.op == Op::gemm && c.arch.starts_with("cpu-"); }
+bool has_template(const KernelConfig& c) {
+    if (c.arch.starts_with("cpu-")) return c.op == Op::gemm;
+    return c.arch.starts_with("sm_") && has_cuda_template(c);
+}
 
 Result<KernelSource> generate_source(const KernelConfig& c, const ArchSpec& arch) {
-    if (!has_template(c) || arch.backend != "cpu") {
-        return unsupported_error(fmt::format("there is no kernel template yet for {} on {}", name_of(c.op), arch.name));
+    if (!has_template(c) || c.arch != arch.name) {
+        return unsupported_error(
+            fmt::format("there is no kernel template yet for {} on {}", kernel_name(c), arch.name));
     }
+    if (arch.backend == "cuda") return KernelSource{cuda_source(c, arch), {}};
     return KernelSource{cpu_gemm_source(c), kernel_features(c, arch)};
 }
 

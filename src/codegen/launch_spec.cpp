@@ -13,7 +13,9 @@ constexpr int kSwizzleBytes = 128;  // a line of a box, and the depth of every t
 TensorBox operand_box(const KernelConfig& c, int operand) {
     const int columns = static_cast<int>(kSwizzleBytes / bytes_of(operand_dtype(c, operand)));
     const int extent = operand == 0 ? c.tile.m : c.tile.n;
-    return {contiguous_axis(c, operand) == Axis::k ? extent : c.tile.k, columns};
+    // Blocks of a cluster that use the same tile each copy a share of its lines.
+    const int sharers = operand == 0 ? c.cluster.n : c.cluster.m;
+    return {(contiguous_axis(c, operand) == Axis::k ? extent : c.tile.k) / sharers, columns};
 }
 
 }  // namespace
@@ -27,7 +29,8 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     if (has_wide_waves(c, arch)) {
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
         // Results of 16 bits leave by tensor copies of one wave's rows; wider ones by ordinary stores.
-        if (bytes_of(c.dtype_out) == 2) spec.boxes[2] = {arch.wide_wave_rows, kSwizzleBytes / 2};
+        const int columns = c.tile.n % 64 == 0 ? 64 : c.tile.n % 32 == 0 ? 32 : 16;
+        if (bytes_of(c.dtype_out) == 2) spec.boxes[2] = {arch.wide_wave_rows, columns};
     }
     return spec;
 }

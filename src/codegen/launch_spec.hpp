@@ -25,7 +25,7 @@ struct LaunchSpec {
     std::int64_t shared_bytes = 0;  // of a block
     Shape2 cluster;
     bool persistent = false;              // blocks walk over tiles until none are left
-    std::array<TensorBox, 3> boxes = {};  // of A, B and C; all with 128-byte swizzle
+    std::array<TensorBox, 3> boxes = {};  // of A, B and C; swizzled over the bytes of a line
 
     bool uses_tensor_maps() const { return boxes[0].rows > 0; }
 };

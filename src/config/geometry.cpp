@@ -34,8 +34,10 @@ std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
 }
 
 std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch) {
-    // Waves that split k each hold the whole m x n tile of their part.
-    const std::int64_t threads = std::int64_t{c.wave.m} * c.wave.n * threads_per_wave(c, arch);
+    // Waves that split k each hold the whole m x n tile of their part; so do warpgroups that take turns on tiles.
+    const bool takes_turns = c.pipeline == Pipeline::compv5 && has_wide_waves(c, arch);
+    const std::int64_t waves = takes_turns ? 1 : std::int64_t{c.wave.m} * c.wave.n;
+    const std::int64_t threads = waves * threads_per_wave(c, arch);
     return (std::int64_t{c.tile.m} * c.tile.n + threads - 1) / std::max<std::int64_t>(threads, 1);
 }
 

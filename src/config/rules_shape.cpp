@@ -47,21 +47,23 @@ bool not_positive(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     }
     for (const NamedCount& n : {NamedCount{"stages", c.stages},
                                 {"split_k", c.split_k},
-                                {"raster_group", c.raster_group},
                                 {"blocks_per_unit", c.blocks_per_unit},
                                 {"num_groups_to_merge", c.num_groups_to_merge},
                                 {"cluster.m", c.cluster.m},
                                 {"cluster.n", c.cluster.n}}) {
         if (n.count < 1) return refuse(out, TILEWISE_TEXT("{} {}", n.name, n.count), TILEWISE_TEXT("1 or more"));
     }
+    if (c.raster_group < 0) {
+        return refuse(out, TILEWISE_TEXT("raster_group {}", c.raster_group), TILEWISE_TEXT("0 or more"));
+    }
     return false;
 }
 
 void correct_positive(KernelConfig& c, const ArchSpec& arch) {
-    for (int* count : {&c.stages, &c.split_k, &c.raster_group, &c.blocks_per_unit, &c.num_groups_to_merge, &c.cluster.m,
-                       &c.cluster.n}) {
+    for (int* count : {&c.stages, &c.split_k, &c.blocks_per_unit, &c.num_groups_to_merge, &c.cluster.m, &c.cluster.n}) {
         if (*count < 1) *count = 1;
     }
+    c.raster_group = std::max(0, c.raster_group);
     const auto listed = [](Shape3& shape, const std::vector<Shape3>* shapes) {
         const bool positive = shape.m > 0 && shape.n > 0 && shape.k > 0;
         if (!positive && shapes && !shapes->empty()) shape = shapes->front();

@@ -43,6 +43,7 @@ struct LaunchGeometry {
     int blocks = 0;         // GPU: how many
     int reduce_blocks = 0;  // GPU, split-K: blocks of the kernel that adds up afterwards
     int reduce_threads = 0;
+    int raster_group = 1;  // GPU: tiles side by side in the order they are taken
     std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them
 };
 
@@ -64,6 +65,15 @@ public:
     virtual Status pack_b(const KernelArgs& args, void* packed, Stream stream) const = 0;
 };
 
+// Work that the device repeats without the host in between. What it uses must outlive it.
+class Recording {
+public:
+    virtual ~Recording() = default;
+    virtual Result<double> replay() = 0;  // seconds, by the device's clock
+};
+// Puts the i-th call into the stream.
+using RecordedWork = std::function<Status(Stream stream, std::int64_t i)>;
+
 class Device {
 public:
     virtual ~Device() = default;
@@ -83,8 +93,10 @@ public:
     // From or to the host or within the device, in the order of the stream; done when it returns for host memory.
     virtual Status copy(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
     virtual Status synchronize(Stream stream) = 0;
-    // Seconds that the device spends on what `work` puts into the stream it is given, repeated `times` times.
-    virtual Result<double> time(const std::function<Status(Stream)>& work, int times) = 0;
+    // Whether work put into the stream is recorded by the program instead of run; then nothing may be measured.
+    virtual bool is_capturing(Stream stream) const = 0;
+    // The work of so many calls, to be timed as one.
+    virtual Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) = 0;
 
     virtual Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) = 0;
     virtual Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,

@@ -27,6 +27,20 @@ TensorMapSpec tensor_map(const Problem& p, int operand, const TensorBox& box) {
     return map;
 }
 
+// Tiles that are computed at the same time should read few rows of A and columns of B in all: with strips of `group`
+// clusters side by side, `resident` clusters span group x (resident / group) of them.
+int best_group(const KernelConfig& c, std::int64_t resident, bool along_n) {
+    const std::int64_t m = std::int64_t{c.tile.m} * c.cluster.m, n = std::int64_t{c.tile.n} * c.cluster.n;
+    const std::int64_t side = along_n ? m : n, along = along_n ? n : m;
+    int best = 1;
+    const auto span = [&](std::int64_t group) { return group * side + blocks(resident, group) * along; };
+    constexpr int kWidest = 64;
+    for (int group = 2; group <= kWidest; ++group) {
+        if (span(group) < span(best)) best = group;
+    }
+    return best;
+}
+
 }  // namespace
 
 LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
@@ -39,6 +53,8 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
+    geometry.raster_group =
+        c.raster_group > 0 ? c.raster_group : best_group(c, resident / cluster, c.raster == Raster::n);
     if (c.split_k > 1) {
         constexpr int kReduceThreads = 256;
         constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over

@@ -29,7 +29,6 @@ KernelArgs make_args(const Problem& p, const KernelConfig& c) {
     args.a = matrix(p, 0), args.b = matrix(p, 1), args.c = matrix(p, 2);
     args.split_k = c.split_k;
     args.raster = static_cast<KernelRaster>(c.raster);
-    args.raster_group = c.raster_group;
     args.scale = static_cast<KernelScale>(p.scale);
     // The kernels' words are ours shifted by one: theirs begin with none.
     for (std::size_t i = 0; i < p.epilogue.size(); ++i) {
@@ -88,6 +87,7 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     LaunchGeometry geometry = device.arch().backend == "cpu" ? partition(view.gemm, kernel.config, device.max_threads())
                                                              : block_grid(problem, kernel.config, device.arch());
     ready.threads_ = geometry.threads;
+    ready.args_.raster_group = geometry.raster_group;
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
     ready.packed_b_bytes_ = (*code)->packed_b_bytes(ready.args_);
     ready.has_beta_ = problem.beta;

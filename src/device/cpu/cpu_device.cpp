@@ -127,6 +127,23 @@ private:
     LaunchGeometry geometry_;
 };
 
+class CpuRecording final : public Recording {
+public:
+    CpuRecording(RecordedWork work, std::int64_t calls) : work_(std::move(work)), calls_(calls) {}
+
+    Result<double> replay() override {
+        const auto begin = std::chrono::steady_clock::now();
+        for (std::int64_t i = 0; i < calls_; ++i) {
+            if (auto status = work_(kDefaultStream, i); !status) return status.error();
+        }
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+
+private:
+    RecordedWork work_;
+    std::int64_t calls_;
+};
+
 std::string cpu_model() {
     const auto text = read_file("/proc/cpuinfo");
     if (!text) return "x86-64";
@@ -169,12 +186,9 @@ public:
         return {};
     }
     Status synchronize(Stream) override { return {}; }
-    Result<double> time(const std::function<Status(Stream)>& work, int times) override {
-        const auto begin = std::chrono::steady_clock::now();
-        for (int i = 0; i < times; ++i) {
-            if (auto status = work(kDefaultStream); !status) return status.error();
-        }
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    bool is_capturing(Stream) const override { return false; }
+    Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {
+        return std::unique_ptr<Recording>(std::make_unique<CpuRecording>(work, calls));
     }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {

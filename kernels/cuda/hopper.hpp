@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Hopper's own instructions (sm_90a), one function each: transaction barriers, bulk tensor copies, warpgroup matrix products,
+// register hand-over, clusters. Beside primitives.hpp the only place with PTX.
+#pragma once
+
+#include "cuda/primitives.hpp"
+
+namespace tilewise::cuda {
+
+// What a bulk tensor copy knows of a tensor; made by the driver, passed by value as a kernel parameter.
+struct alignas(64) TensorMap {
+    unsigned long long opaque[16];
+};
+
+// --- threads, clusters, registers -----------------------------------------------------------------------------------
+
+// One thread of a warp that is all here, the same every time.
+TILEWISE_DEVICE bool elect_one() {
+    unsigned elected;
+    asm volatile(
+        "{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.b32 %0, 1, 0, p;\n}\n"
+        : "=r"(elected));
+    return elected != 0;
+}
+
+template <int kRegisters>
+TILEWISE_DEVICE void give_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+TILEWISE_DEVICE void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+TILEWISE_DEVICE unsigned cluster_rank() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+// All threads of the cluster; what they wrote before is seen after.
+TILEWISE_DEVICE void cluster_sync() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Threads of one named barrier (1 to 15; 0 is the block's own).
+TILEWISE_DEVICE void named_sync(int barrier, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+TILEWISE_DEVICE void named_arrive(int barrier, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+// --- transaction barriers (mbarrier), by their address in shared memory --------------------------------------------
+
+TILEWISE_DEVICE void barrier_init(unsigned barrier, unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
+}
+// Makes the initialisation visible to the copy engine and to the other blocks of the cluster.
+TILEWISE_DEVICE void barrier_init_fence() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+TILEWISE_DEVICE void barrier_expect(unsigned barrier, unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+TILEWISE_DEVICE void barrier_arrive(unsigned barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// On the barrier at the same place in another block of the cluster.
+TILEWISE_DEVICE void barrier_arrive_remote(unsigned barrier, unsigned rank) {
+    asm volatile(
+        "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"
+        " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}\n" ::"r"(barrier),
+        "r"(rank)
+        : "memory");
+}
+// Waits for the end of the phase with this parity.
+TILEWISE_DEVICE void barrier_wait(unsigned barrier, unsigned parity) {
+    asm volatile(
+        "{\n .reg .pred done;\nagain:\n"
+        " mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        " @done bra ready;\n bra again;\nready:\n}\n" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
+}
+// The same where other blocks of the cluster arrive.
+TILEWISE_DEVICE void barrier_wait_cluster(unsigned barrier, unsigned parity) {
+    asm volatile(
+        "{\n .reg .pred done;\nagain:\n"
+        " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+        " @done bra ready;\n bra again;\nready:\n}\n" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
+}
+
+// --- bulk tensor copies (TMA) ---------------------------------------------------------------------------------------
+
+// Which lines the L2 cache should keep: those that other blocks read soon, or that nobody reads again.
+inline constexpr unsigned long long kKeepFirst = 0x12f0000000000000ull;  // evict_first
+inline constexpr unsigned long long kKeepNormal = 0x1000000000000000ull;
+inline constexpr unsigned long long kKeepLast = 0x14f0000000000000ull;  // evict_last
+
+TILEWISE_DEVICE void prefetch_map(const TensorMap& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+// A box at (x, y, z) to shared memory; its bytes count on the barrier. What lies outside the tensor arrives as zeros.
+TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrier, int x, int y, int z,
+                                         unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(keep)
+        : "memory");
+}
+// The same to the same place in every block of the mask, counting on the barrier of each.
+TILEWISE_DEVICE void copy_box_multicast(unsigned to, const TensorMap& map, unsigned barrier, int x, int y,
+                                                   int z, unsigned short blocks, unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(blocks), "l"(keep)
+        : "memory");
+}
+// A box from shared memory to the tensor; what lies outside is not written.
+TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y, int z) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+                 "r"(from), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+TILEWISE_DEVICE void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Until at most this many of the thread's store groups still read shared memory.
+template <int kGroups>
+TILEWISE_DEVICE void store_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kGroups) : "memory");
+}
+template <int kGroups>
+TILEWISE_DEVICE void store_wait() {
+    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kGroups) : "memory");
+}
+// Ordinary writes to shared memory become visible to copies and matrix products that start afterwards.
+TILEWISE_DEVICE void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// --- warpgroup matrix products (wgmma) ------------------------------------------------------------------------------
+
+TILEWISE_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TILEWISE_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int kGroups>
+TILEWISE_DEVICE void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kGroups) : "memory");
+}
+// Keeps the compiler from moving uses of an accumulator across a fence or a wait.
+TILEWISE_DEVICE void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+
+// Where a product finds an operand: 128-byte lines in the 128-byte swizzle, 8 lines (1024 bytes) to a block. Lines along k:
+// `stride` is between blocks of 8 rows. Lines along m or n: `stride` is between blocks of 8 k, `leading` between lines' worth
+// (64 elements of 16 bits) of rows.
+TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading_bytes, unsigned stride_bytes) {
+    const auto field = [](unsigned bytes) { return static_cast<unsigned long long>((bytes & 0x3ffff) >> 4); };
+    constexpr unsigned long long kSwizzle128 = 1ull << 62;
+    return field(address) | field(leading_bytes) << 16 | field(stride_bytes) << 32 | kSwizzle128;
+}
+
+// d(64 x n) = a(64 x 16) * b(16 x n) + (keep ? d : 0). Thread t of the warpgroup holds, for each 8 columns j, rows
+// r = 16 * (t / 32) + t % 32 / 4 and r + 8, columns 8j + 2 * (t % 4) and the next: d[4j] = (r, c), (r, c+1), (r+8, c), (r+8, c+1).
+#define TW_D10(t) \
+    "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9"
+#define TW_D0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9"
+#define TW_F2(i) "+f"(d[i]), "+f"(d[i + 1])
+#define TW_F8(i) TW_F2(i), TW_F2(i + 2), TW_F2(i + 4), TW_F2(i + 6)
+#define TW_F16(i) TW_F8(i), TW_F8(i + 8)
+#define TW_F32(i) TW_F16(i), TW_F16(i + 16)
+#define TW_F64(i) TW_F32(i), TW_F32(i + 32)
+
+#define TW_D8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define TW_D16 TW_D0 ", %10, %11, %12, %13, %14, %15"
+#define TW_D32 TW_D0 ", " TW_D10(1) ", " TW_D10(2) ", %30, %31"
+#define TW_D40 TW_D0 ", " TW_D10(1) ", " TW_D10(2) ", " TW_D10(3)
+#define TW_D48 TW_D40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define TW_D64 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", %60, %61, %62, %63"
+#define TW_D80 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", " TW_D10(6) ", " TW_D10(7)
+#define TW_D96 TW_D80 ", " TW_D10(8) ", %90, %91, %92, %93, %94, %95"
+#define TW_D100 TW_D80 ", " TW_D10(8) ", " TW_D10(9)
+#define TW_D112 TW_D100 ", " TW_D10(10) ", %110, %111"
+#define TW_D128 TW_D100 ", " TW_D10(10) ", " TW_D10(11) ", %120, %121, %122, %123, %124, %125, %126, %127"
+
+// n, the list of n/2 registers, the numbers of the five operands behind them, the outputs
+#define TW_WGMMA(N, TYPE, LIST, A, B, KEEP, TA, TB, ...)                                                            \
+    asm volatile("{\n .reg .pred keep;\n setp.ne.b32 keep, %" #KEEP ", 0;\n"                                        \
+                 " wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" LIST "}, %" #A ", %" #B       \
+                 ", keep, 1, 1, %" #TA ", %" #TB ";\n}\n"                                                           \
+                 : __VA_ARGS__                                                                                      \
+                 : "l"(a), "l"(b), "r"(static_cast<int>(keep)), "n"(kTransA), "n"(kTransB))
+
+#define TW_WGMMA_FOR(NAME, TYPE)                                                                                        \
+    template <int kN, int kTransA, int kTransB>                                                                         \
+    TILEWISE_DEVICE void NAME(float (&d)[kN / 2], unsigned long long a, unsigned long long b, bool keep) {   \
+        if constexpr (kN == 16) TW_WGMMA(16, TYPE, TW_D8, 8, 9, 10, 11, 12, TW_F8(0));                                   \
+        if constexpr (kN == 32) TW_WGMMA(32, TYPE, TW_D16, 16, 17, 18, 19, 20, TW_F16(0));                               \
+        if constexpr (kN == 64) TW_WGMMA(64, TYPE, TW_D32, 32, 33, 34, 35, 36, TW_F32(0));                               \
+        if constexpr (kN == 96) TW_WGMMA(96, TYPE, TW_D48, 48, 49, 50, 51, 52, TW_F32(0), TW_F16(32));                   \
+        if constexpr (kN == 128) TW_WGMMA(128, TYPE, TW_D64, 64, 65, 66, 67, 68, TW_F64(0));                             \
+        if constexpr (kN == 160) TW_WGMMA(160, TYPE, TW_D80, 80, 81, 82, 83, 84, TW_F64(0), TW_F16(64));                 \
+        if constexpr (kN == 192) TW_WGMMA(192, TYPE, TW_D96, 96, 97, 98, 99, 100, TW_F64(0), TW_F32(64));                \
+        if constexpr (kN == 224)                                                                                        \
+            TW_WGMMA(224, TYPE, TW_D112, 112, 113, 114, 115, 116, TW_F64(0), TW_F32(64), TW_F16(96));                    \
+        if constexpr (kN == 256) TW_WGMMA(256, TYPE, TW_D128, 128, 129, 130, 131, 132, TW_F64(0), TW_F64(64));           \
+    }
+TW_WGMMA_FOR(wgmma_bf16, "bf16")
+TW_WGMMA_FOR(wgmma_fp16, "f16")
+
+}  // namespace tilewise::cuda

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/cuda_source.hpp"
+
+#include <fmt/core.h>
+
+#include "codegen/launch_spec.hpp"
+#include "codegen/source_text.hpp"
+#include "problem/facts.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr int kWarpgroupRows = 64;  // warp tiles of so many rows are computed by warpgroup instructions
+constexpr int kLineElements = 64;   // of 16 bits: a line of 128 bytes, which tensor copies fill whole
+
+bool is_warpgroup(const KernelConfig& c) { return c.warp_tile.m == kWarpgroupRows; }
+bool is_half(DType dtype) { return dtype == DType::fp16 || dtype == DType::bf16; }
+bool is_float_output(DType dtype) { return is_half(dtype) || dtype == DType::fp32; }
+
+// What no CUDA template does yet.
+bool asks_too_much(const KernelConfig& c) {
+    return c.op != Op::gemm || c.dtype != c.dtype_b || !is_float_output(c.dtype_out) || c.stream_k != StreamK::off ||
+           c.swap_ab || c.math != Math::strict || c.pipeline == Pipeline::preshuffle || c.layout == Layout::any ||
+           c.blocks_per_unit != 1 || !c.deterministic;
+}
+
+bool has_warpgroup_template(const KernelConfig& c) {
+    const bool pipelined = c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6;
+    const bool b_lines = !is_row(c.layout, 1) || c.tile.n % kLineElements == 0;
+    return is_half(c.dtype) && pipelined && c.producer_waves == 1 && c.wave.n == 1 && c.wave.k == 1 &&
+           c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && b_lines && c.epilogue == Epilogue::cshuffle &&
+           (c.pipeline == Pipeline::compv6 || c.wave.m == 2);
+}
+
+std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
+    std::string text;
+    for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
+        text += fmt::format("    using {} = tilewise::cuda::{};\n", name, element_type(dtype));
+    }
+    text += shape_lines("tile", c.tile) + shape_lines("wave", c.wave) + shape_lines("warp", c.warp_tile);
+    text += fmt::format("    static constexpr auto pipeline = tilewise::cuda::Pipeline::{};\n", name_of(c.pipeline));
+    text += fmt::format("    static constexpr bool a_row = {}, b_row = {}, c_row = {};\n", is_row(c.layout, 0),
+                        is_row(c.layout, 1), is_row(c.layout, 2));
+    text += fmt::format("    static constexpr int stages = {}, cluster_m = {}, cluster_n = {};\n", c.stages,
+                        c.cluster.m, c.cluster.n);
+    text += fmt::format("    static constexpr int vector_a = {}, vector_b = {}, vector_c = {};\n", c.vector_a,
+                        c.vector_b, c.vector_c);
+    text += fmt::format("    static constexpr bool staged_epilogue = {};\n", c.epilogue == Epilogue::cshuffle);
+    text +=
+        fmt::format("    static constexpr int threads = {}, shared_bytes = {};\n", launch.threads, launch.shared_bytes);
+    return text;
+}
+
+}  // namespace
+
+bool has_cuda_template(const KernelConfig& c) {
+    if (asks_too_much(c)) return false;
+    return is_warpgroup(c) && has_warpgroup_template(c);
+}
+
+std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
+    return fmt::format(
+        "// {}\n#include \"cuda/wgmma_gemm.hpp\"\n\nnamespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
+        "TILEWISE_CUDA_WGMMA_GEMM(Config)\n",
+        code_name(c), common_lines(c, launch_spec(c, arch)));
+}
+
+}  // namespace tilewise

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/cuda_device.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "device/cuda/context_scope.hpp"
+#include "device/cuda/cuda_launch.hpp"
+#include "device/cuda/cuda_recording.hpp"
+#include "device/cuda/driver.hpp"
+
+namespace tilewise {
+namespace {
+
+using namespace cuda_driver;
+
+Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
+
+// sm_90a for 9.0; for a chip with no arch file of its own, the newest one whose code it can run.
+Result<const ArchSpec*> arch_of(const ArchCatalog& catalog, int major, int minor) {
+    const int have = major * 10 + minor;
+    const ArchSpec* best = nullptr;
+    int best_version = 0;
+    for (const ArchSpec& arch : catalog.archs()) {
+        if (arch.backend != "cuda" || !arch.name.starts_with("sm_")) continue;
+        const bool exact = arch.name.ends_with('a');  // code for that chip alone
+        const auto version = parse_integer(arch.name.substr(3, arch.name.size() - 3 - (exact ? 1 : 0)));
+        if (!version || *version > have || (exact && *version != have)) continue;
+        const int rank = static_cast<int>(*version) * 2 + (exact ? 1 : 0);
+        if (rank <= best_version) continue;
+        best = &arch;
+        best_version = rank;
+    }
+    if (best) return best;
+    return device_error(
+        fmt::format("a GPU of compute capability {}.{}: there is no arch for it; need 8.0 or newer", major, minor));
+}
+
+class CudaDevice final : public Device {
+public:
+    CudaDevice(const Driver& driver, CUcontext context, ArchSpec arch, int ordinal, const std::string& model)
+        : driver_(driver), context_(context), arch_(std::move(arch)), name_(fmt::format("cuda:{}", ordinal)) {
+        identity_ = fmt::format("{}; {}; {} units; driver {}.{}", model, arch_.name, arch_.units, driver.version / 1000,
+                                driver.version % 1000 / 10);
+    }
+
+    const std::string& name() const override { return name_; }
+    const std::string& identity() const override { return identity_; }
+    const ArchSpec& arch() const override { return arch_; }
+    int max_threads() const override { return 1; }
+    std::optional<Rejected> refuses(const KernelConfig&) const override { return std::nullopt; }
+    bool shares_host_memory() const override { return false; }
+    bool is_capturing(Stream stream) const override {
+        const ContextScope scope(driver_, context_);
+        CUcaptureStatus status = kCaptureNone;
+        driver_.stream_is_capturing(static_cast<CUstream>(stream), &status);
+        return status != kCaptureNone;
+    }
+
+    Result<void*> allocate(std::size_t bytes) override {
+        const ContextScope scope(driver_, context_);
+        CUdeviceptr memory = 0;
+        const auto code = driver_.mem_alloc(&memory, std::max<std::size_t>(bytes, 1));
+        if (code != kSuccess) {
+            return device_error(
+                fmt::format("cannot allocate {} bytes: {}", bytes, driver_.failure("cuMemAlloc", code).message));
+        }
+        return reinterpret_cast<void*>(memory);
+    }
+    void release(void* memory) override {
+        const ContextScope scope(driver_, context_);
+        driver_.mem_free(reinterpret_cast<CUdeviceptr>(memory));
+    }
+    Status copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
+        if (bytes == 0) return {};
+        const ContextScope scope(driver_, context_);
+        const auto on = static_cast<CUstream>(stream);
+        auto status = driver_.check(
+            driver_.memcpy_async(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from), bytes, on),
+            "cuMemcpyAsync");
+        return status ? driver_.check(driver_.stream_synchronize(on), "cuStreamSynchronize") : status;
+    }
+    Status synchronize(Stream stream) override {
+        const ContextScope scope(driver_, context_);
+        return driver_.check(driver_.stream_synchronize(static_cast<CUstream>(stream)), "cuStreamSynchronize");
+    }
+    Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {
+        return record_graph(driver_, context_, work, calls);
+    }
+
+    Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {
+        const auto image = read_file(built.path);
+        if (!image) return image.error();
+        return load_cuda_code(driver_, context_, *image, built.manifest.kernel);
+    }
+    Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
+                                                  LaunchGeometry geometry) override {
+        return prepare_cuda_launch(driver_, context_, std::move(code), args, std::move(geometry));
+    }
+
+private:
+    const Driver& driver_;
+    CUcontext context_;
+    ArchSpec arch_;
+    std::string name_, identity_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int ordinal) {
+    auto loaded = load_driver();
+    if (!loaded) return loaded.error();
+    const Driver& driver = **loaded;
+    int count = 0;
+    if (auto status = driver.check(driver.device_get_count(&count), "cuDeviceGetCount"); !status) return status.error();
+    if (ordinal < 0 || ordinal >= count) {
+        return device_error(fmt::format("no device cuda:{}: this machine has {} NVIDIA GPUs", ordinal, count));
+    }
+    CUdevice device = 0;
+    char model[128] = {};
+    int major = 0, minor = 0, units = 0, cache_bytes = 0;
+    CUcontext context = nullptr;
+    const auto attribute = [&](int& value, CUdeviceAttribute which) {
+        return driver.check(driver.device_get_attribute(&value, which, device), "cuDeviceGetAttribute");
+    };
+    auto status = driver.check(driver.device_get(&device, ordinal), "cuDeviceGet");
+    if (status) status = driver.check(driver.device_get_name(model, sizeof model - 1, device), "cuDeviceGetName");
+    if (status) status = attribute(major, kComputeMajor);
+    if (status) status = attribute(minor, kComputeMinor);
+    if (status) status = attribute(units, kMultiprocessorCount);
+    if (status) status = attribute(cache_bytes, kL2CacheBytes);
+    // Never given back: other libraries use the same one, and it ends with the process.
+    if (status) status = driver.check(driver.primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");
+    if (!status) return status.error();
+    auto arch = arch_of(catalog, major, minor);
+    if (!arch) return arch.error();
+    ArchSpec own = **arch;
+    own.units = units;
+    own.cache_bytes = cache_bytes;
+    return std::unique_ptr<Device>(std::make_unique<CudaDevice>(driver, context, std::move(own), ordinal, model));
+}
+
+}  // namespace tilewise

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/cuda_launch.hpp"
+
+#include <fmt/core.h>
+
+#include "device/cuda/context_scope.hpp"
+
+namespace tilewise {
+namespace {
+
+using namespace cuda_driver;
+
+Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
+
+class CudaCode final : public Code {
+public:
+    CudaCode(const Driver& driver, CUcontext context, CUmodule module)
+        : driver_(driver), context_(context), module_(module) {}
+    ~CudaCode() override {
+        const ContextScope scope(driver_, context_);
+        driver_.module_unload(module_);
+    }
+    CudaCode(const CudaCode&) = delete;
+    CudaCode& operator=(const CudaCode&) = delete;
+
+    std::int64_t packed_b_bytes(const KernelArgs&) const override { return 0; }
+
+    CUfunction kernel = nullptr;
+    CUfunction reduce = nullptr;  // null for a kernel without one
+
+private:
+    const Driver& driver_;
+    CUcontext context_;
+    CUmodule module_;
+};
+
+CUtensorMapDataType tensor_type(DType dtype) {
+    switch (dtype) {
+        case DType::fp32: return kTensorFloat32;
+        case DType::fp16: return kTensorFloat16;
+        case DType::bf16: return kTensorBfloat16;
+        case DType::int32: return kTensorInt32;
+        case DType::fp8:
+        case DType::bf8:
+        case DType::int8: return kTensorUint8;
+    }
+    return kTensorUint8;
+}
+
+CUtensorMapSwizzle swizzle_of(std::int64_t line_bytes) {
+    return line_bytes == 128  ? kSwizzle128
+           : line_bytes == 64 ? kSwizzle64
+           : line_bytes == 32 ? kSwizzle32
+                              : kSwizzleNone;
+}
+
+// With a stand-in for the address, which every launch replaces.
+Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
+    alignas(64) static char stand_in[64];
+    CUtensorMap map{};
+    const std::uint64_t sizes[3] = {static_cast<std::uint64_t>(spec.size[0]), static_cast<std::uint64_t>(spec.size[1]),
+                                    static_cast<std::uint64_t>(spec.size[2])};
+    const std::uint64_t strides[2] = {static_cast<std::uint64_t>(spec.stride_bytes[0]),
+                                      static_cast<std::uint64_t>(spec.stride_bytes[1])};
+    const std::uint32_t box[3] = {static_cast<std::uint32_t>(spec.box.columns),
+                                  static_cast<std::uint32_t>(spec.box.rows), 1};
+    const std::uint32_t steps[3] = {1, 1, 1};
+    const auto code =
+        driver.tensor_map_encode(&map, tensor_type(spec.dtype), 3, stand_in, sizes, strides, box, steps, 0,
+                                 swizzle_of(spec.box.columns * bytes_of(spec.dtype)), kPromotion256, 0);
+    if (code == kSuccess) return map;
+    return device_error(fmt::format("{} (a tensor of {} x {} x {} elements, {} and {} bytes apart, box {} x {})",
+                                    driver.failure("cuTensorMapEncodeTiled", code).message, spec.size[0], spec.size[1],
+                                    spec.size[2], spec.stride_bytes[0], spec.stride_bytes[1], spec.box.columns,
+                                    spec.box.rows));
+}
+
+class CudaLaunch final : public Launch {
+public:
+    CudaLaunch(const Driver& driver, CUcontext context, std::shared_ptr<const CudaCode> code, LaunchGeometry geometry)
+        : driver_(driver), context_(context), code_(std::move(code)), geometry_(std::move(geometry)) {}
+
+    Status encode_maps() {
+        for (std::size_t i = 0; i < geometry_.tensor_maps.size(); ++i) {
+            if (geometry_.tensor_maps[i].box.rows == 0) continue;  // an operand the kernel takes no map for
+            auto map = encode(driver_, geometry_.tensor_maps[i]);
+            if (!map) return map.error();
+            maps_[i] = *map;
+        }
+        return {};
+    }
+
+    Status run(const KernelArgs& args, Stream stream) const override {
+        const ContextScope scope(driver_, context_);
+        CUtensorMap maps[3];
+        if (!geometry_.tensor_maps.empty()) {
+            void* const address[3] = {args.a.data, args.b.data, args.c.data};
+            for (std::size_t i = 0; i < 3; ++i) {
+                maps[i] = maps_[i];
+                if (geometry_.tensor_maps[i].box.rows == 0) continue;
+                const auto code = driver_.tensor_map_replace_address(&maps[i], address[i]);
+                if (code != kSuccess) return driver_.failure("cuTensorMapReplaceAddress", code);
+            }
+        }
+        const LaunchSpec& block = geometry_.block;
+        void* parameters[] = {const_cast<KernelArgs*>(&args), &maps[0], &maps[1], &maps[2]};
+        if (auto status = launch(code_->kernel, geometry_.blocks, block.threads, block.shared_bytes, block.cluster,
+                                 parameters, stream);
+            !status) {
+            return status;
+        }
+        if (geometry_.reduce_blocks == 0) return {};
+        return launch(code_->reduce, geometry_.reduce_blocks, geometry_.reduce_threads, 0, Shape2{}, parameters,
+                      stream);
+    }
+
+    Status pack_b(const KernelArgs&, void*, Stream) const override {
+        return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+    }
+
+private:
+    // With leave to start while the kernel before it in the stream is ending: every kernel waits, by itself, for those
+    // before it ahead of its first access to memory.
+    Status launch(CUfunction function, int blocks, int threads, std::int64_t shared_bytes, const Shape2& cluster,
+                  void** parameters, Stream stream) const {
+        CUlaunchAttribute attributes[2] = {};
+        attributes[0].id = kLaunchProgrammaticSerialization;
+        attributes[0].value.programmatic_serialization_allowed = 1;
+        attributes[1].id = kLaunchCluster;
+        attributes[1].value.cluster = {static_cast<unsigned>(cluster.m * cluster.n), 1, 1};
+        CUlaunchConfig config = {};
+        config.grid_x = static_cast<unsigned>(blocks), config.grid_y = config.grid_z = 1;
+        config.block_x = static_cast<unsigned>(threads), config.block_y = config.block_z = 1;
+        config.shared_bytes = static_cast<unsigned>(shared_bytes);
+        config.stream = static_cast<CUstream>(stream);
+        config.attributes = attributes;
+        config.attribute_count = cluster.m * cluster.n > 1 ? 2 : 1;
+        return driver_.check(driver_.launch_kernel(&config, function, parameters, nullptr), "cuLaunchKernelEx");
+    }
+
+    const Driver& driver_;
+    CUcontext context_;
+    std::shared_ptr<const CudaCode> code_;
+    LaunchGeometry geometry_;
+    CUtensorMap maps_[3] = {};
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Code>> load_cuda_code(const Driver& driver, CUcontext context, const std::string& image,
+                                                   const std::string& kernel) {
+    const ContextScope scope(driver, context);
+    const OutsideCapture outside(driver);
+    CUmodule module = nullptr;
+    if (auto status = driver.check(driver.module_load_data(&module, image.data()), "cuModuleLoadData"); !status) {
+        return device_error(fmt::format("kernel {}: {}", kernel, status.error().message));
+    }
+    auto code = std::make_shared<CudaCode>(driver, context, module);
+    if (auto status =
+            driver.check(driver.module_get_function(&code->kernel, module, kKernelSymbol), "cuModuleGetFunction");
+        !status) {
+        return device_error(fmt::format("kernel {}: {}", kernel, status.error().message));
+    }
+    if (driver.module_get_function(&code->reduce, module, kReduceSymbol) != kSuccess) code->reduce = nullptr;
+    return std::shared_ptr<const Code>(std::move(code));
+}
+
+Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, CUcontext context,
+                                                          std::shared_ptr<const Code> code, const KernelArgs&,
+                                                          LaunchGeometry geometry) {
+    const ContextScope scope(driver, context);
+    const OutsideCapture outside(driver);
+    auto cuda_code = std::static_pointer_cast<const CudaCode>(std::move(code));
+    if (geometry.reduce_blocks > 0 && !cuda_code->reduce) {
+        return device_error(fmt::format("the kernel has no {}, which split_k needs", kReduceSymbol));
+    }
+    const auto set = [&](CUfunctionAttribute attribute, std::int64_t value) {
+        return driver.check(driver.function_set_attribute(cuda_code->kernel, attribute, static_cast<int>(value)),
+                            "cuFuncSetAttribute");
+    };
+    if (auto status = set(kMaxDynamicSharedBytes, geometry.block.shared_bytes); !status) return status.error();
+    auto launch = std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), std::move(geometry));
+    if (auto status = launch->encode_maps(); !status) return status.error();
+    return std::unique_ptr<const Launch>(std::move(launch));
+}
+
+}  // namespace tilewise

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/driver.hpp"
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace tilewise::cuda_driver {
+namespace {
+
+Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
+
+Result<Driver> load() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return device_error(fmt::format("no NVIDIA driver on this machine: {}", dlerror()));
+    Driver driver;
+#define X(name, symbol, parameters)                                                                  \
+    driver.name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol));                  \
+    if (!driver.name) {                                                                              \
+        return device_error("the NVIDIA driver has no " symbol "; need one for CUDA 12.3 or newer"); \
+    }
+    TILEWISE_CUDA_FUNCTIONS(X)
+#undef X
+    if (auto status = driver.check(driver.init(0), "cuInit"); !status) return status.error();
+    if (auto status = driver.check(driver.driver_get_version(&driver.version), "cuDriverGetVersion"); !status) {
+        return status.error();
+    }
+    return driver;
+}
+
+}  // namespace
+
+Error Driver::failure(const char* call, CUresult code) const {
+    const char *name = nullptr, *text = nullptr;
+    get_error_name(code, &name);
+    get_error_string(code, &text);
+    return device_error(fmt::format("{} failed: {}: {}", call, name ? name : std::to_string(code), text ? text : ""));
+}
+
+Result<const Driver*> load_driver() {
+    static std::mutex mutex;
+    static std::optional<Driver> driver;
+    static pid_t owner = 0;
+    const std::scoped_lock lock(mutex);
+    if (driver && owner != getpid()) {
+        return device_error(
+            "CUDA was started before this process was forked and cannot be used here; start the workers before the "
+            "first "
+            "run on the GPU, or by spawning instead of forking");
+    }
+    if (!driver) {
+        auto loaded = load();
+        if (!loaded) return loaded.error();
+        driver = *loaded;
+        owner = getpid();
+    }
+    return &*driver;
+}
+
+}  // namespace tilewise::cuda_driver
