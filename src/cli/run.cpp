@@ -6,7 +6,7 @@
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
 #include "measure/bound_run.hpp"
-#include "measure/timing.hpp"
+#include "measure/device_tensors.hpp"
 #include "measure/verify.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
@@ -42,11 +42,16 @@ Result<int> run_run(Context& context) {
     auto tensors = GemmTensors::make(*problem, 1);
     if (!tensors) return tensors.error();
     const float alpha = kAlpha * suggested_alpha(*problem), beta = problem->beta ? kBeta : 0.0f;
-    auto bound = BoundRun::make(*executable, {&*tensors, 1}, alpha, beta);
+    auto on_device = DeviceTensors::make(*runtime->device, *tensors);
+    if (!on_device) return on_device.error();
+    auto bound = BoundRun::make(*executable, *runtime->device, {&on_device->operands(), 1}, alpha, beta);
     if (!bound) return bound.error();
-    const double start = monotonic_seconds();
-    if (auto status = bound->run(); !status) return status.error();
-    const double us = (monotonic_seconds() - start) * 1e6;
+    auto recording = runtime->device->record([&](Stream stream, std::int64_t) { return bound->run(0, stream); }, 1);
+    if (!recording) return recording.error();
+    auto seconds = (*recording)->replay();
+    if (!seconds) return seconds.error();
+    if (auto status = on_device->fetch(); !status) return status.error();
+    const double us = *seconds * 1e6;
     const double tflops = flops(*problem) / us / 1e6;
 
     Json json = Json::object({{"problem", print_problem(*problem)},

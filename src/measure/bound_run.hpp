@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An executable bound to tensors: the operands of each set, a packed B where the kernel reads one, the workspace. A run is
-// then one call, which is what timing and verifying want.
+// An executable bound to sets of operands: with a packed B where the kernel reads one, and the workspace. A run is then one
+// call, which is what timing and verifying want.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,20 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "measure/tensors.hpp"
 #include "run/executable.hpp"
 
 namespace tilewise {
 
 class BoundRun {
 public:
-    // The tensors stay the caller's and must outlive this. B is packed here, once.
-    static Result<BoundRun> make(std::shared_ptr<const Executable> executable, std::span<const GemmTensors> sets,
-                                 float alpha, float beta);
+    // The operands' memory stays the caller's and must outlive this, as must the device. B is packed here, once.
+    static Result<BoundRun> make(std::shared_ptr<const Executable> executable, Device& device,
+                                 std::span<const Operands> sets, float alpha, float beta);
 
-    Status run(std::size_t set = 0) const { return executable_->launch(operands_[set]); }
+    Status run(std::size_t set = 0, Stream stream = kDefaultStream) const {
+        return executable_->launch(operands_[set], stream);
+    }
+    std::size_t sets() const { return operands_.size(); }
     const Executable& executable() const { return *executable_; }
 
 private:

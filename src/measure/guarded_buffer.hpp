@@ -45,6 +45,11 @@ public:
     DType type() const { return type_; }
     std::int64_t bytes() const { return shape_.span() * bytes_of(type_); }
 
+    // All of it, guards included, and where in it the tensor begins: for a copy of it in other memory.
+    std::byte* whole() const { return memory_.get(); }
+    std::int64_t whole_bytes() const { return front_ + bytes() + kGuardBytes; }
+    std::int64_t front_bytes() const { return front_; }
+
     void seal();  // from now on the contents must not change
     // Which byte that should be as it was is not; nothing when all is well.
     std::optional<std::string> damage() const;

@@ -14,19 +14,6 @@
 namespace tilewise {
 namespace {
 
-StoredRows stored_rows(const Problem& p, int operand) {
-    const std::int64_t between = batch_stride(p, operand);
-    const bool shared = p.gemm.batch > 1 && between == 0;  // one matrix serves the whole batch
-    StoredRows shape;
-    shape.matrices = shared ? 1 : p.gemm.batch;
-    shape.row_length = contiguous_length(p, operand);
-    const std::int64_t elements[] = {p.gemm.m * p.gemm.k, p.gemm.k * p.gemm.n, p.gemm.m * p.gemm.n};
-    shape.rows = elements[operand] / shape.row_length;
-    shape.leading = leading_stride(p, operand);
-    shape.between = between;
-    return shape;
-}
-
 StoredRows vector_of(std::int64_t length) { return {1, 1, length, length, length}; }
 
 Status put(std::optional<GuardedBuffer>& to, Result<GuardedBuffer> made) {
@@ -56,6 +43,19 @@ void copy_rows(const GuardedBuffer& from, const GuardedBuffer& to) {
 }
 
 }  // namespace
+
+StoredRows stored_rows(const Problem& p, int operand) {
+    const std::int64_t between = batch_stride(p, operand);
+    const bool shared = p.gemm.batch > 1 && between == 0;  // one matrix serves the whole batch
+    StoredRows shape;
+    shape.matrices = shared ? 1 : p.gemm.batch;
+    shape.row_length = contiguous_length(p, operand);
+    const std::int64_t elements[] = {p.gemm.m * p.gemm.k, p.gemm.k * p.gemm.n, p.gemm.m * p.gemm.n};
+    shape.rows = elements[operand] / shape.row_length;
+    shape.leading = leading_stride(p, operand);
+    shape.between = between;
+    return shape;
+}
 
 Result<GemmTensors> GemmTensors::make(const Problem& p, std::uint64_t seed) {
     if (p.op != Op::gemm) return unsupported_error(fmt::format("no test tensors for {}; only gemm", name_of(p.op)));
@@ -119,6 +119,13 @@ std::int64_t GemmTensors::bytes() const {
     return total;
 }
 
+std::vector<const GuardedBuffer*> GemmTensors::buffers() const {
+    std::vector<const GuardedBuffer*> all = {&a_, &b_, &c_};
+    for (const auto* buffer : {&bias_, &scale_a_, &scale_b_}) all.push_back(*buffer ? &**buffer : nullptr);
+    for (const GuardedBuffer& d : d_) all.push_back(&d);
+    return all;
+}
+
 void GemmTensors::reset_output() {
     if (original_c_) {
         copy_rows(*original_c_, c_);
@@ -158,21 +165,6 @@ float suggested_alpha(const Problem& p) {
     // aimed at.
     const double deviation = 127.0 * 127.0 / 3 * std::sqrt(static_cast<double>(gemm_view(p).k));
     return static_cast<float>(40.0 / deviation);
-}
-
-Result<std::vector<GemmTensors>> make_tensor_sets(const Problem& problem, std::int64_t cache_bytes, std::uint64_t seed,
-                                                  int most_sets) {
-    std::vector<GemmTensors> sets;
-    std::int64_t total = 0;
-    do {
-        auto set = GemmTensors::make(problem, random_bits(seed, sets.size()));
-        if (!set) return set.error();
-        total += set->bytes();
-        sets.push_back(std::move(*set));
-        // The set in use is in the cache, so the others alone must exceed it.
-    } while (total - sets.front().bytes() <= cache_bytes && static_cast<int>(sets.size()) < most_sets &&
-             cache_bytes > 0);
-    return sets;
 }
 
 }  // namespace tilewise

@@ -29,6 +29,9 @@ struct MatrixView {
     KernelMatrix for_kernel() const { return {data, row_stride, col_stride, batch_stride}; }
 };
 
+// How operand 0 (A), 1 (B) or 2 (C) lies in memory.
+StoredRows stored_rows(const Problem& problem, int operand);
+
 class GemmTensors {
 public:
     static Result<GemmTensors> make(const Problem& problem, std::uint64_t seed);
@@ -47,6 +50,9 @@ public:
     const float* scale_b() const { return floats(scale_b_); }
 
     std::int64_t bytes() const;  // of the operands a kernel touches, with the gaps of their strides
+
+    // Every buffer a kernel gets a pointer to, in the order A, B, C, bias, scale of A, scale of B, D; absent ones are null.
+    std::vector<const GuardedBuffer*> buffers() const;
 
     // Before a further run: C is poisoned, or with beta gets its first contents back.
     void reset_output();
@@ -76,10 +82,5 @@ private:
 // An alpha under which the results of random tensors use the range of the output's type instead of saturating: sums of
 // int8 products are far beyond int8 and fp16. 1 for all other types.
 float suggested_alpha(const Problem& problem);
-
-// Several sets of tensors, one more than fit in a cache of that many bytes, so that taking turns finds none of them
-// there. At most `most_sets`, which is what keeps tiny problems from taking minutes to fill.
-Result<std::vector<GemmTensors>> make_tensor_sets(const Problem& problem, std::int64_t cache_bytes, std::uint64_t seed,
-                                                  int most_sets = 4096);
 
 }  // namespace tilewise

@@ -13,17 +13,16 @@ namespace {
 // One callable being timed.
 class Timed {
 public:
-    Timed(const TimedCall& call, const TimingOptions& options) : call_(call), options_(options) {}
+    Timed(const TimedBlock& block, const TimingOptions& options) : block_(block), options_(options) {}
 
     // Calls until the warm-up is over, in runs of growing length; the last run tells how many calls make a block. The
     // first call, which may load code and fault in memory, only counts if there is time for no other.
     void warm_up() {
-        const double begin = options_.clock();
         double last = run(1), elapsed = last;
         std::int64_t count = 1;
         while (elapsed < options_.warmup_seconds) {
             last = run(count) / static_cast<double>(count);
-            elapsed = options_.clock() - begin;
+            elapsed += last * static_cast<double>(count);
             if (last * static_cast<double>(count) < options_.block_seconds) count *= 2;
         }
         const double calls = last > 0 ? std::ceil(options_.block_seconds / last) : 1;
@@ -57,15 +56,12 @@ private:
     static constexpr double kMostCalls = 1e9;
 
     double run(std::int64_t count) {
-        const double begin = options_.clock();
-        for (std::int64_t i = 0; i < count; ++i) {
-            call_(set_);
-            if (++set_ >= options_.sets) set_ = 0;
-        }
-        return options_.clock() - begin;
+        const double seconds = block_(count, set_);
+        set_ = static_cast<int>((set_ + count) % std::max(options_.sets, 1));
+        return seconds;
     }
 
-    const TimedCall& call_;
+    const TimedBlock& block_;
     const TimingOptions& options_;
     TimingResult result_;
     double used_ = 0;
@@ -83,9 +79,25 @@ TimingResult time_calls(const TimedCall& call, const TimingOptions& options) {
 }
 
 std::vector<TimingResult> interleave(std::span<const TimedCall> calls, const TimingOptions& options) {
+    std::vector<TimedBlock> blocks;
+    blocks.reserve(calls.size());
+    for (const TimedCall& call : calls) {
+        blocks.emplace_back([&](std::int64_t count, int set) {
+            const double begin = options.clock();
+            for (std::int64_t i = 0; i < count; ++i) {
+                call(set);
+                if (++set >= options.sets) set = 0;
+            }
+            return options.clock() - begin;
+        });
+    }
+    return interleave_blocks(blocks, options);
+}
+
+std::vector<TimingResult> interleave_blocks(std::span<const TimedBlock> blocks, const TimingOptions& options) {
     std::vector<Timed> timed;
-    timed.reserve(calls.size());
-    for (const TimedCall& call : calls) timed.emplace_back(call, options);
+    timed.reserve(blocks.size());
+    for (const TimedBlock& block : blocks) timed.emplace_back(block, options);
     for (Timed& one : timed) one.warm_up();
     // Whoever agrees with itself already still takes part, so that all see the same moments. Every other round runs
     // backwards: no callable always follows the same other.

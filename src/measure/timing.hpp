@@ -14,6 +14,9 @@ namespace tilewise {
 // What is timed; `set` says which of the rotating tensor sets to use.
 using TimedCall = std::function<void(int set)>;
 
+// The seconds that so many calls take together, beginning with tensor set `first_set`; for what has a clock of its own.
+using TimedBlock = std::function<double(std::int64_t calls, int first_set)>;
+
 double monotonic_seconds();
 
 struct TimingOptions {
@@ -39,5 +42,6 @@ TimingResult time_calls(const TimedCall& call, const TimingOptions& options = {}
 
 // One result each, in the order given.
 std::vector<TimingResult> interleave(std::span<const TimedCall> calls, const TimingOptions& options = {});
+std::vector<TimingResult> interleave_blocks(std::span<const TimedBlock> blocks, const TimingOptions& options = {});
 
 }  // namespace tilewise

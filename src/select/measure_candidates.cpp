@@ -2,52 +2,108 @@
 #include "select/measure_candidates.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "measure/bound_run.hpp"
+#include "measure/scratch_sets.hpp"
+#include "measure/tensors.hpp"
 #include "measure/timing.hpp"
 
 namespace tilewise {
+namespace {
+
+// Blocks of launches as the device times them: recorded when their number changes, replayed otherwise.
+class RecordedBlocks {
+public:
+    RecordedBlocks(const BoundRun& run, Device& device) : run_(&run), device_(&device) {}
+
+    double operator()(std::int64_t calls, int first_set) {
+        if (!status) return 0;
+        if (!recording_ || calls != calls_ || first_set != first_set_) {
+            const auto sets = static_cast<std::int64_t>(run_->sets());
+            auto recorded = device_->record(
+                [run = run_, sets, first_set](Stream stream, std::int64_t i) {
+                    return run->run(static_cast<std::size_t>((first_set + i) % sets), stream);
+                },
+                calls);
+            if (!recorded) return status = recorded.error(), 0;
+            recording_ = std::move(*recorded);
+            calls_ = calls;
+            first_set_ = first_set;
+        }
+        auto seconds = recording_->replay();
+        if (!seconds) return status = seconds.error(), 0;
+        return *seconds;
+    }
+
+    Status status;
+
+private:
+    const BoundRun* run_;
+    Device* device_;
+    std::unique_ptr<Recording> recording_;
+    std::int64_t calls_ = 0;
+    int first_set_ = 0;
+};
+
+// Kernels that are ready to be timed, each with what it was made from.
+struct Contestant {
+    Measured measured;
+    std::unique_ptr<BoundRun> run;  // its address must stay
+};
+
+std::vector<Contestant> prepare(const Problem& problem, const KernelList& kernels, Device& device, Builder& builder,
+                                const ScratchSets& scratch, std::vector<Failed>& failed) {
+    std::vector<Contestant> ready;
+    for (const KernelPtr& kernel : kernels) {
+        auto executable = Executable::prepare(problem, *kernel, device, builder);
+        if (!executable) {
+            failed.push_back({kernel, executable.error().message});
+            continue;
+        }
+        const std::string digest = executable->built().digest;
+        auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*executable)), device, scratch.sets(),
+                                    suggested_alpha(problem), problem.beta ? 1.0f : 0.0f);
+        auto status = bound ? bound->run() : Status(bound.error());
+        if (status) status = device.synchronize(kDefaultStream);
+        if (!status) {
+            failed.push_back({kernel, status.error().message});
+            continue;
+        }
+        ready.push_back({{kernel, digest, 0, 0}, std::make_unique<BoundRun>(std::move(*bound))});
+    }
+    return ready;
+}
+
+}  // namespace
 
 Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelList& kernels, Device& device,
                                           Builder& builder, const MeasureOptions& options) {
-    // Rotating sets beyond the cache, unless that takes more memory than allowed: then what fits, at least one.
-    const std::int64_t wanted = std::min(2 * device.arch().cache_bytes, options.max_bytes);
     constexpr int kMostSets = 64;
-    auto sets = make_tensor_sets(problem, wanted, 1, kMostSets);
-    if (!sets) return sets.error();
-
+    auto scratch = ScratchSets::make(problem, device, 2 * device.arch().cache_bytes, options.max_bytes, kMostSets);
+    if (!scratch) return scratch.error();
     MeasureOutcome outcome;
-    std::vector<BoundRun> runs;
-    for (const KernelPtr& kernel : kernels) {
-        auto ready = Executable::prepare(problem, *kernel, device, builder);
-        if (!ready) {
-            outcome.failed.push_back({kernel, ready.error().message});
-            continue;
-        }
-        const std::string digest = ready->built().digest;
-        auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), *sets,
-                                    suggested_alpha(problem), problem.beta ? 1.0f : 0.0f);
-        auto status = bound ? bound->run() : Status(bound.error());
-        if (!status) {
-            outcome.failed.push_back({kernel, status.error().message});
-            continue;
-        }
-        runs.push_back(std::move(*bound));
-        outcome.measured.push_back({kernel, digest, 0, 0});
-    }
+    std::vector<Contestant> contestants = prepare(problem, kernels, device, builder, *scratch, outcome.failed);
 
     TimingOptions timing;
-    timing.sets = static_cast<int>(sets->size());
+    timing.sets = static_cast<int>(scratch->sets().size());
     timing.max_seconds = options.seconds_each;
     timing.warmup_seconds = options.seconds_each / 10;
-    std::vector<TimedCall> calls;
-    for (const BoundRun& run : runs) {
-        calls.emplace_back([&run](int set) { (void)run.run(static_cast<std::size_t>(set)); });
-    }
-    const auto results = interleave(calls, timing);
+    std::vector<RecordedBlocks> recorded;
+    recorded.reserve(contestants.size());
+    std::vector<TimedBlock> blocks;
+    for (const Contestant& contestant : contestants) recorded.emplace_back(*contestant.run, device);
+    for (RecordedBlocks& one : recorded) blocks.emplace_back(std::ref(one));
+    const auto results = interleave_blocks(blocks, timing);
     for (std::size_t i = 0; i < results.size(); ++i) {
-        outcome.measured[i].us = results[i].seconds * 1e6;
-        outcome.measured[i].spread = results[i].spread;
+        Measured& measured = contestants[i].measured;
+        if (!recorded[i].status) {
+            outcome.failed.push_back({measured.kernel, recorded[i].status.error().message});
+            continue;
+        }
+        measured.us = results[i].seconds * 1e6;
+        measured.spread = results[i].spread;
+        outcome.measured.push_back(std::move(measured));
     }
     std::stable_sort(outcome.measured.begin(), outcome.measured.end(),
                      [](const Measured& a, const Measured& b) { return a.us < b.us; });

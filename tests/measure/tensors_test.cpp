@@ -188,20 +188,6 @@ TEST(Tensors, RefusesWhatItCannotHold) {
 #endif
 }
 
-TEST(Tensors, SetsExceedTheCache) {
-    const Problem problem = problem_of("gemm:m=64,n=64,k=64");
-    const auto sets = make_tensor_sets(problem, 1 << 20, 3);
-    ASSERT_TRUE(sets);
-    std::int64_t total = 0;
-    for (const GemmTensors& t : *sets) total += t.bytes();
-    EXPECT_EQ(sets->front().bytes(), 3 * 64 * 64 * 4);
-    EXPECT_GT(total - sets->back().bytes(), 1 << 20) << "also without the set in use";
-    EXPECT_LT(total, 2 << 20);
-    EXPECT_NE(element((*sets)[0].a(), 0, 0, 0), element((*sets)[1].a(), 0, 0, 0));
-    EXPECT_EQ(make_tensor_sets(problem, 0, 3)->size(), 1u);
-    EXPECT_EQ(make_tensor_sets(problem, 1 << 30, 3, 5)->size(), 5u);
-}
-
 TEST(Tensors, SuggestedAlphaKeepsResultsInRange) {
     for (const char* out : {"int8", "fp16", "bf16"}) {
         const GemmTensors t = tensors_for(std::string("gemm:m=32,n=32,k=700,dtype=int8,out=") + out);

@@ -15,6 +15,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "measure/bound_run.hpp"
+#include "measure/device_tensors.hpp"
 #include "measure/verify.hpp"
 #include "problem/random_problem.hpp"
 #include "registry/registry.hpp"
@@ -85,9 +86,11 @@ TEST(GemmProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
             auto tensors = GemmTensors::make(problem, random.bits());
             ASSERT_TRUE(tensors.ok()) << tensors.error().message;
             const float alpha = suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
-            auto run =
-                BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), {&*tensors, 1}, alpha, beta);
-            ASSERT_TRUE(run.ok() && run->run().ok());
+            auto on_device = DeviceTensors::make(**device, *tensors);
+            ASSERT_TRUE(on_device.ok()) << on_device.error().message;
+            auto run = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), **device,
+                                      {&on_device->operands(), 1}, alpha, beta);
+            ASSERT_TRUE(run.ok() && run->run().ok() && on_device->fetch().ok());
             VerifyOptions options;
             options.split_k = kernel.config.split_k;
             const VerifyReport report = verify_gemm(*tensors, alpha, beta, options);
