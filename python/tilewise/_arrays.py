@@ -97,7 +97,10 @@ def _torch_look() -> Look:
     grad_enabled = sys.modules["torch"].is_grad_enabled
 
     def look(x: Any) -> tuple[int, Any]:
-        return x.data_ptr(), (x.dtype, x.shape, x.stride(), x.device, x.requires_grad and grad_enabled())
+        try:
+            return x.data_ptr(), (x.dtype, x.shape, x.stride(), x.device, x.requires_grad and grad_enabled())
+        except RuntimeError as error:
+            raise TypeError(f"a tensor of layout {x.layout} on {x.device} has no plain memory; use .to_dense()") from error
 
     return look
 
