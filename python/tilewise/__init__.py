@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""tilewise: picks the tile kernel for a GEMM or a grouped convolution, and says why.
+"""tilewise: picks the tile kernel for a GEMM or a grouped convolution, says why, builds it once and runs it.
 
     >>> import tilewise
+    >>> c = tilewise.gemm(a, b, layout="rrr", bias=bias, activation="gelu")     # NumPy arrays, torch tensors, ...
     >>> tilewise.select("gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr", arch="gfx942").plan
 
 This package is a thin view of libtilewise.so: names, defaults and rules are the library's. Importing it needs the
@@ -9,12 +10,15 @@ standard library alone.
 """
 from ._library import (CheckFailedError, DeviceError, InternalError, TilewiseError, ToolchainError, UnsupportedError,
                        UsageError, version)
+from ._gemm import gemm
+from ._runtime import Bench, Measurement, OperandSpec, Prepared, bench, prepare
 from .api import Candidate, Check, Kernel, Plan, Rejection, Selection, Violation, check, kernels, select
 
 __version__ = version()
+Error = TilewiseError  # what every failure of the library is
 
 __all__ = [
-    "Candidate", "Check", "CheckFailedError", "DeviceError", "InternalError", "Kernel", "Plan", "Rejection",
-    "Selection", "TilewiseError", "ToolchainError", "UnsupportedError", "UsageError", "Violation", "check", "kernels",
-    "select",
+    "Bench", "Candidate", "Check", "CheckFailedError", "DeviceError", "Error", "InternalError", "Kernel",
+    "Measurement", "OperandSpec", "Plan", "Prepared", "Rejection", "Selection", "TilewiseError", "ToolchainError",
+    "UnsupportedError", "UsageError", "Violation", "bench", "check", "gemm", "kernels", "prepare", "select",
 ]

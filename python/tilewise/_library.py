@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Finds and loads libtilewise.so and calls its C API (include/tilewise/tilewise.h).
 
-Everything that knows about ctypes is here; the rest of the package sees Python values and exceptions.
+What is declared there is in _structs.py. Texts, handles and answers become Python values, failures exceptions.
 """
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import json
 import os
 import pathlib
 from typing import Any
+
+from . import _structs
 
 ABI_VERSION = 1
 _NAME = "libtilewise.so"
@@ -74,24 +76,13 @@ def _find() -> pathlib.Path:
 
 def _load() -> ctypes.CDLL:
     path = _find()
-    text = ctypes.c_char_p
-    out = ctypes.POINTER(ctypes.c_void_p)  # not c_char_p: the pointer itself is needed to free the text
     try:
         library = ctypes.CDLL(os.fspath(path))
-        library.tilewise_abi_version.restype = ctypes.c_int
-        library.tilewise_abi_version.argtypes = []
         abi = library.tilewise_abi_version()
         if abi != ABI_VERSION:
             raise ImportError(f"{path} has ABI version {abi}, but this package needs {ABI_VERSION}; "
                               "install the package and the library of the same release")
-        for name, result, arguments in (
-            ("tilewise_version", text, []),
-            ("tilewise_last_error", text, []),
-            ("tilewise_kernels", ctypes.c_int, [text, out]),
-            ("tilewise_select", ctypes.c_int, [text, text, out]),
-            ("tilewise_check", ctypes.c_int, [text, ctypes.c_int, out]),
-            ("tilewise_free", None, [ctypes.c_void_p]),
-        ):
+        for name, (result, arguments) in _structs.FUNCTIONS.items():
             function = getattr(library, name)
             function.restype = result
             function.argtypes = arguments
@@ -107,7 +98,7 @@ def version() -> str:
     return _library.tilewise_version().decode()
 
 
-def _encode(text: str) -> bytes:
+def encode(text: str) -> bytes:
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -117,15 +108,37 @@ def _encode(text: str) -> bytes:
     return data
 
 
-def call(name: str, *arguments: str | int) -> Any:
+def failure(status: int, name: str) -> TilewiseError:
+    """The exception for a status other than 0 that the last call of this thread returned."""
+    message = (_library.tilewise_last_error() or b"").decode(errors="replace")
+    return _ERRORS.get(status, InternalError)(status, message or f"{name} failed with status {status}")
+
+
+def _convert(value: Any) -> Any:
+    return encode(value) if isinstance(value, str) else value
+
+
+def create(name: str, *arguments: Any) -> int:
+    """Calls a function that hands out a handle, and returns the handle or raises a TilewiseError."""
+    handle = ctypes.c_void_p()
+    status = getattr(_library, name)(*map(_convert, arguments), ctypes.byref(handle))
+    if status:
+        raise failure(status, name)
+    assert handle.value is not None
+    return handle.value
+
+
+def call(name: str, *arguments: Any) -> Any:
     """Calls a function that answers in JSON, and returns the answer or raises a TilewiseError."""
     answer = ctypes.c_void_p()
-    values = [_encode(value) if isinstance(value, str) else value for value in arguments]
-    status = getattr(_library, name)(*values, ctypes.byref(answer))
+    status = getattr(_library, name)(*map(_convert, arguments), ctypes.byref(answer))
     try:
         if status:
-            message = (_library.tilewise_last_error() or b"").decode(errors="replace")
-            raise _ERRORS.get(status, InternalError)(status, message or f"{name} failed with status {status}")
+            raise failure(status, name)
         return json.loads(ctypes.string_at(answer.value))
     finally:
         _library.tilewise_free(answer)
+
+
+def function(name: str) -> Any:
+    return getattr(_library, name)

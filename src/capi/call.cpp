@@ -2,7 +2,7 @@
 #include "capi/call.hpp"
 
 #include <cstdlib>
-#include <cstring>
+#include <new>
 
 namespace tilewise::capi {
 
@@ -12,31 +12,17 @@ std::string& last_error() {
 }
 
 tilewise_status give_text(char** out, const std::function<Result<std::string>()>& body) noexcept {
-    try {
-        last_error().clear();
-        if (!out) {
-            last_error() = "the output pointer is NULL";
-            return TILEWISE_USAGE;
-        }
+    return guarded([&]() -> Status {
+        if (!out) return usage_error("the output pointer is NULL");
         *out = nullptr;
         const Result<std::string> text = body();
-        if (!text) {
-            last_error() = text.error().message;
-            return static_cast<tilewise_status>(text.error().code);
-        }
+        if (!text) return text.error();
         char* copy = static_cast<char*>(std::malloc(text->size() + 1));
         if (!copy) throw std::bad_alloc();
         std::memcpy(copy, text->c_str(), text->size() + 1);
         *out = copy;
-        return TILEWISE_OK;
-    } catch (const std::exception& error) {
-        try {
-            last_error() = error.what();
-        } catch (...) {
-            // Not even the message fits; the status still says what kind of failure it was.
-        }
-        return TILEWISE_INTERNAL;
-    }
+        return {};
+    });
 }
 
 }  // namespace tilewise::capi

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The C functions that answer questions with JSON: kernels, select, check.
-#include <fmt/core.h>
-
-#include <cstdlib>
-
 #include "base/json_object.hpp"
 #include "base/version.hpp"
+#include "capi/archs.hpp"
 #include "capi/call.hpp"
 #include "codegen/kernel_source.hpp"
-#include "config/arch_catalog.hpp"
 #include "config/check_report.hpp"
 #include "config/config_json.hpp"
 #include "device/cpu/host_cpu.hpp"
@@ -19,19 +15,6 @@
 
 namespace tilewise::capi {
 namespace {
-
-// Read once: the embedded archs and the file the environment adds.
-const Result<ArchCatalog>& archs() {
-    static const Result<ArchCatalog> catalog = [] {
-        auto embedded = ArchCatalog::embedded();
-        const char* file = std::getenv("TILEWISE_ARCH_FILE");
-        if (embedded && file && *file) {
-            if (auto status = embedded->add_file(file); !status) return Result<ArchCatalog>(status.error());
-        }
-        return embedded;
-    }();
-    return catalog;
-}
 
 // `has_kernels`: whether the query may name an operation and types, as a list of kernels does; a problem has its own.
 Result<KernelQuery> read_query(const char* text, bool has_kernels) {

@@ -35,7 +35,9 @@ Result<int> run_run(Context& context) {
         return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem->op)));
     auto runtime = open_runtime(context);
     if (!runtime) return runtime.error();
-    auto plan = choose_plan(context, *runtime, *problem);
+    auto choice = read_choice(context);
+    if (!choice) return choice.error();
+    auto plan = choose_plan(*runtime, *problem, *choice);
     if (!plan) return plan.error();
     auto executable = runtime->dispatcher->executable(*problem, *plan);
     if (!executable) return executable.error();

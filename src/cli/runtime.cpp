@@ -9,8 +9,6 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "config/config_json.hpp"
-#include "device/cpu/cpu_device.hpp"
-#include "device/cpu/host_cpu.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise::cli {
@@ -27,34 +25,16 @@ Result<std::int64_t> read_number(const Context& context, std::string_view option
     return *number;
 }
 
-Result<std::unique_ptr<Device>> open_device(const Context& context) {
-    const std::string name = context.arguments.value("device").value_or("cpu");
-    if (name != "cpu") {
-        return Error{ErrorCode::device, fmt::format("device '{}': this build runs kernels on the cpu only", name)};
-    }
-    auto threads = read_number(context, "threads", 0, 0);
-    if (!threads) return threads.error();
-    auto arch = chosen_arch(context);
-    if (!arch) return arch.error();
-    return make_cpu_device(**arch, static_cast<int>(*threads));
-}
-
 }  // namespace
 
 Result<Runtime> open_runtime(const Context& context) {
-    Runtime runtime;
-    auto device = open_device(context);
-    if (!device) return device.error();
-    auto settings = build_settings();
-    if (!settings) return settings.error();
-    for (const std::string& pack : context.arguments.values("pack")) settings->packs.push_back(pack);
-    const std::string tuning_path = settings->cache_dir + "/tuning.jsonl";
-    runtime.device = std::move(*device);
-    runtime.builder = std::make_unique<Builder>(std::move(*settings));
-    if (!runtime.builder->pack_errors().empty()) return runtime.builder->pack_errors().front();
-    runtime.tuning = std::make_unique<TuningDatabase>(tuning_path);
-    runtime.dispatcher = std::make_unique<Dispatcher>(*runtime.device, *runtime.builder, runtime.tuning.get());
-    return runtime;
+    RuntimeOptions options;
+    options.device = context.arguments.value("device").value_or(options.device);
+    const auto threads = read_number(context, "threads", 0, 0);
+    if (!threads) return threads.error();
+    options.device_options = {context.arguments.value("arch").value_or(""), static_cast<int>(*threads)};
+    options.packs = context.arguments.values("pack");
+    return tilewise::open_runtime(options, context.archs);
 }
 
 Result<SelectOptions> select_options(const Context& context) {
@@ -71,17 +51,17 @@ Result<SelectOptions> select_options(const Context& context) {
     return options;
 }
 
-Result<Plan> choose_plan(const Context& context, Runtime& runtime, const Problem& problem) {
+Result<Choice> read_choice(const Context& context) {
+    Choice choice;
     if (const auto named = context.arguments.value("kernel")) {
         auto config = read_config_operand(*named);
         if (!config) return config.error();
-        return runtime.dispatcher->named_plan(problem, *config);
+        choice.kernel = std::move(*config);
     }
     auto options = select_options(context);
     if (!options) return options.error();
-    auto plan = runtime.dispatcher->plan(problem, *options);
-    if (!plan) return plan.error();
-    return **plan;
+    choice.options = std::move(*options);
+    return choice;
 }
 
 Result<std::vector<Problem>> read_problems(const Context& context) {

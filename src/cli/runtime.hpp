@@ -1,30 +1,22 @@
 // SPDX-License-Identifier: MIT
-// What the commands that run kernels share: the device, the builder, the tuning database and a dispatcher over them, made
-// from the options every such command has.
+// What the commands that run kernels share: from the options every such command has to a runtime, a choice of kernel and
+// problems.
 #pragma once
-
-#include <memory>
 
 #include "base/result.hpp"
 #include "cli/command.hpp"
-#include "select/dispatcher.hpp"
+#include "select/runtime.hpp"
 
 namespace tilewise::cli {
 
-struct Runtime {
-    std::unique_ptr<Device> device;
-    std::unique_ptr<Builder> builder;
-    std::unique_ptr<TuningDatabase> tuning;
-    std::unique_ptr<Dispatcher> dispatcher;
-};
-// --device, --threads, --pack
+// --device, --arch, --threads, --pack
 Result<Runtime> open_runtime(const Context& context);
 
 // --strategy, --rule-set, --top
 Result<SelectOptions> select_options(const Context& context);
 
-// The plan for the problem: --kernel NAME|CONFIG.json if given, else by the options.
-Result<Plan> choose_plan(const Context& context, Runtime& runtime, const Problem& problem);
+// --kernel NAME|CONFIG.json if given, and the options above
+Result<Choice> read_choice(const Context& context);
 
 // Problems of the operands and of --problems FILE (one a line, # starts a comment); at least one.
 Result<std::vector<Problem>> read_problems(const Context& context);

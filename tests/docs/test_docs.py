@@ -3,7 +3,7 @@
 
 A ```console or ```sh block is run where the line before it is `<!-- tested -->`: each line that begins with "$ " is a
 command (a backslash at its end continues it), run from the project's root with this checkout's tools first on PATH.
-A ```sh block without "$ " is one script. Each must exit with 0.
+A ```sh block without "$ " is one script, a ```python block one program. Each must exit with 0.
 """
 import os
 import pathlib
@@ -24,13 +24,16 @@ def commands(text):
         if line.strip() != MARK:
             continue
         fence = FENCE.match(lines[start + 1]) if start + 1 < len(lines) else None
-        if not fence or fence[1] not in ("console", "sh"):
-            raise ValueError(f"line {start + 1}: {MARK} stands before no console or sh block")
+        if not fence or fence[1] not in ("console", "sh", "python"):
+            raise ValueError(f"line {start + 1}: {MARK} stands before no console, sh or python block")
         try:
             end = lines.index("```", start + 2)
         except ValueError:
             raise ValueError(f"line {start + 2}: the block has no end") from None
         block = lines[start + 2:end]
+        if fence[1] == "python":
+            yield start + 3, "python3 - <<'END_OF_PROGRAM'\n" + "\n".join(block) + "\nEND_OF_PROGRAM"
+            continue
         found = list(prompted(block, start + 3))
         if not found and fence[1] == "sh":
             found = [(start + 3, "\n".join(block))]
@@ -74,12 +77,14 @@ def test_documented_command(command):
 
 def test_marked_blocks_are_found():
     text = "\n".join(["```console", "$ unmarked", "```", MARK, "```console", "$ one", "output", "$ two \\", "  more",
-                      "```", MARK, "```sh", "three", "```"])
-    assert list(commands(text)) == [(6, "one"), (8, "two \\\n  more"), (13, "three")]
+                      "```", MARK, "```sh", "three", "```", MARK, "```python", "four", "```"])
+    *shown, (line, program) = commands(text)
+    assert shown == [(6, "one"), (8, "two \\\n  more"), (13, "three")]
+    assert line == 17 and program.splitlines()[1:-1] == ["four"]
 
 
 @pytest.mark.parametrize("text", [
-    MARK, f"{MARK}\n\n```sh\nls\n```", f"{MARK}\n```python\n1\n```", f"{MARK}\n```console\nno prompt\n```",
+    MARK, f"{MARK}\n\n```sh\nls\n```", f"{MARK}\n```json\n1\n```", f"{MARK}\n```console\nno prompt\n```",
     f"{MARK}\n```sh\n$ no end",
 ])
 def test_malformed_block_is_an_error(text):

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Arrays of other libraries as operands: NumPy arrays, torch tensors, anything with __dlpack__. Nothing is copied, and no
+library is imported that the caller has not imported.
+
+A repeated call must be quick, so there are two views of an array. look(x) gives (address, key): the key says all that
+matters for choosing a kernel and is only compared. operand(x) spells the same out, for the first call and for messages.
+"""
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import _dlpack
+
+# What other libraries call the element types.
+DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "fp8", "float8_e5m2": "bf8",
+          "int8": "int8", "int32": "int32"}
+_NAMES = {ours: theirs for theirs, ours in DTYPES.items()}
+
+Look = Callable[[Any], "tuple[int, Any]"]
+Maker = Callable[[], "tuple[Any, int]"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Operand:
+    """An array spelled out: type in the library's words, shape, strides in elements, device ("cpu", "cuda:0")."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: str
+    writable: bool
+    address: int
+    nbytes: int
+
+
+def dtype_name(dtype: Any) -> str:
+    """The library's word for an element type: given in its own words, or as a type of NumPy, ml_dtypes or torch."""
+    if isinstance(dtype, str) and dtype in _NAMES:
+        return dtype
+    text = str(dtype).removeprefix("torch.")
+    numpy = sys.modules.get("numpy")
+    if text not in DTYPES and numpy is not None:
+        try:
+            text = numpy.dtype(dtype).name
+        except TypeError:
+            pass
+    if text not in DTYPES:
+        raise TypeError(f"dtype {dtype!r} is not supported; use one of {', '.join(DTYPES)}")
+    return DTYPES[text]
+
+
+# ---- NumPy -----------------------------------------------------------------------------------------------------------
+
+
+def _look_numpy(x: Any) -> tuple[int, Any]:
+    return x.ctypes.data, (x.dtype, x.shape, x.strides, x.flags.writeable)
+
+
+def _operand_numpy(x: Any, name: str) -> Operand:
+    if not x.dtype.isnative:
+        raise TypeError(f"{name}: its bytes are in the order of another machine; "
+                        f"use {name}.astype({name}.dtype.newbyteorder('='))")
+    if hasattr(x, "mask"):
+        raise TypeError(f"{name}: masked arrays are not supported; use {name}.filled(value)")
+    size = x.dtype.itemsize
+    if any(stride % size for stride in x.strides):
+        raise ValueError(f"{name}: strides of {x.strides} bytes are no multiples of the element's {size}; "
+                         "use numpy.ascontiguousarray")
+    return Operand(name, _dtype_of(x, name), x.shape, tuple(stride // size for stride in x.strides), "cpu",
+                   x.flags.writeable, x.ctypes.data, x.nbytes)
+
+
+def _maker_numpy(shape: tuple[int, ...], dtype: str) -> Maker:
+    numpy = sys.modules["numpy"]
+    name = _NAMES[dtype]
+    if hasattr(numpy, name):
+        element = numpy.dtype(name)
+    else:
+        import ml_dtypes  # asked for by name, or there would be no such input
+        element = numpy.dtype(getattr(ml_dtypes, name))
+
+    def make() -> tuple[Any, int]:
+        made = numpy.empty(shape, element)
+        return made, made.ctypes.data
+
+    return make
+
+
+# ---- torch -----------------------------------------------------------------------------------------------------------
+
+
+def _torch_look() -> Look:
+    grad_enabled = sys.modules["torch"].is_grad_enabled
+
+    def look(x: Any) -> tuple[int, Any]:
+        try:
+            return x.data_ptr(), (x.dtype, x.shape, x.stride(), x.device, x.requires_grad and grad_enabled())
+        except RuntimeError as error:
+            raise TypeError(f"a tensor of layout {x.layout} on {x.device} has no plain memory; use .to_dense()") from error
+
+    return look
+
+
+def _operand_torch(x: Any, name: str) -> Operand:
+    torch = sys.modules["torch"]
+    if x.layout != torch.strided:
+        raise TypeError(f"{name}: a tensor of layout {x.layout} is not supported; use {name}.to_dense()")
+    if x.device.type not in ("cpu", "cuda"):
+        raise TypeError(f"{name}: device {x.device} is not supported; use cpu or cuda")
+    if x.requires_grad and torch.is_grad_enabled():
+        raise ValueError(f"{name}: it requires a gradient, and gradients are not recorded here; "
+                         f"use {name}.detach(), or call under torch.no_grad()")
+    device = "cpu" if x.device.type == "cpu" else f"cuda:{x.device.index}"
+    return Operand(name, _dtype_of(x, name), tuple(x.shape), tuple(x.stride()), device, True, x.data_ptr(),
+                   x.numel() * x.element_size())
+
+
+def _maker_torch(shape: tuple[int, ...], dtype: str, device: Any) -> Maker:
+    torch = sys.modules["torch"]
+    element = getattr(torch, _NAMES[dtype])
+    empty = torch.empty
+
+    def make() -> tuple[Any, int]:
+        made = empty(shape, dtype=element, device=device)
+        return made, made.data_ptr()
+
+    return make
+
+
+# ---- DLPack ----------------------------------------------------------------------------------------------------------
+
+
+def _look_dlpack(x: Any) -> tuple[int, Any]:
+    view = _dlpack.view_of(x)
+    return view.address, (view.dtype, view.shape, view.strides, view.device, view.writable)
+
+
+def _operand_dlpack(x: Any, name: str) -> Operand:
+    view = _dlpack.view_of(x)
+    if view.dtype not in DTYPES:
+        raise TypeError(f"{name}: dtype {view.dtype} is not supported; use one of {', '.join(DTYPES)}")
+    return Operand(name, DTYPES[view.dtype], view.shape, view.strides, view.device, view.writable, view.address,
+                   view.nbytes)
+
+
+# ---- which of them ---------------------------------------------------------------------------------------------------
+
+
+def _dtype_of(x: Any, name: str) -> str:
+    try:
+        return dtype_name(x.dtype)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+
+
+def is_numpy(x: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(x, numpy.ndarray)
+
+
+def is_torch(x: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+LOOKS: dict[type, Look] = {}  # by type, filled as types are met
+
+
+def look_of(x: Any, name: str) -> Look:
+    """The quick view for x's type; later calls find it in LOOKS."""
+    if is_torch(x):
+        look = _torch_look()
+    elif is_numpy(x):
+        look = _look_numpy
+    elif hasattr(x, "__dlpack__"):
+        look = _look_dlpack
+    else:
+        raise TypeError(f"{name}: expected a NumPy array, a torch tensor or an object with __dlpack__, "
+                        f"got {type(x).__name__}")
+    LOOKS[type(x)] = look
+    return look
+
+
+def look(x: Any, name: str) -> tuple[int, Any]:
+    return (LOOKS.get(type(x)) or look_of(x, name))(x)
+
+
+def operand(x: Any, name: str) -> Operand:
+    if is_torch(x):
+        return _operand_torch(x, name)
+    return _operand_numpy(x, name) if is_numpy(x) else _operand_dlpack(x, name)
+
+
+def maker_like(x: Any, shape: tuple[int, ...], dtype: str) -> Maker:
+    """Makes uninitialised arrays of x's library and device, each with its address."""
+    if is_torch(x):
+        return _maker_torch(shape, dtype, x.device)
+    if is_numpy(x):
+        return _maker_numpy(shape, dtype)
+    raise ValueError(f"out: a {type(x).__name__} cannot be made here; give out=, a writable array")

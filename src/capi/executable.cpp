@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// The C functions on an executable: preparing a problem, asking about it, running it. A run allocates nothing.
+#include "run/executable.hpp"
+
+#include "capi/call.hpp"
+#include "capi/handles.hpp"
+#include "problem/operand_specs.hpp"
+#include "problem/problem_text.hpp"
+
+namespace tilewise::capi {
+namespace {
+
+static_assert(sizeof(tilewise_operands::d) / sizeof(void*) == kMaxDTensors);
+
+Error no_executable() { return usage_error("the executable is NULL"); }
+
+Status prepare(tilewise_context* context, const char* text, const tilewise_select_options* given,
+               tilewise_executable** out) {
+    if (!out) return usage_error("the output pointer is NULL");
+    *out = nullptr;
+    if (!context) return usage_error("the context is NULL");
+    auto problem = read_problem_argument(text);
+    if (!problem) return problem.error();
+    const auto choice = read_choice(given);
+    if (!choice) return choice.error();
+    Runtime& runtime = *context->runtime;
+    auto plan = choose_plan(runtime, *problem, *choice);
+    if (!plan) return plan.error();
+    auto ready = runtime.dispatcher->executable(*problem, *plan);
+    if (!ready) return ready.error();
+    *out = new tilewise_executable{context->runtime, std::move(*problem), std::move(*plan), std::move(*ready)};
+    return {};
+}
+
+std::string describe(const tilewise_executable& e) {
+    const Plan& plan = e.plan;
+    Json json = Json::object({{"problem", print_problem(e.problem)},
+                              {"kernel", plan.kernel->name},
+                              {"plan", Json::object({{"kernel", plan.kernel->name},
+                                                     {"source", plan.source},
+                                                     {"why", plan.why},
+                                                     {"available", plan.kernel->available}})},
+                              {"origin", name_of(e.ready->built().origin)},
+                              {"threads", e.ready->threads()},
+                              {"align", e.problem.align_bytes},
+                              {"workspace_bytes", e.ready->workspace_bytes()},
+                              {"packed_b_bytes", e.ready->packed_b_bytes()}});
+    if (e.problem.op == Op::gemm) json.set("operands", operands_to_json(gemm_operands(e.problem)));
+    return json.dump();
+}
+
+Status run(const tilewise_executable* executable, const tilewise_operands* given, void* stream) {
+    if (!executable) return no_executable();
+    if (!given) return usage_error("the operands are NULL");
+    tilewise_operands from = TILEWISE_OPERANDS_INIT;
+    if (auto status = read_sized(given, "tilewise_operands", from); !status) return status;
+    Operands o;
+    o.a = from.a, o.b = from.b, o.c = from.c;
+    o.bias = from.bias;
+    std::copy(std::begin(from.d), std::end(from.d), o.d.begin());
+    o.scale_a = from.scale_a, o.scale_b = from.scale_b;
+    o.alpha = from.alpha, o.beta = from.beta;
+    o.workspace = from.workspace;
+    return executable->ready->launch(o, stream);
+}
+
+Status pack_b(const tilewise_executable* executable, const void* b, void* packed, void* stream) {
+    if (!executable) return no_executable();
+    if (!b || !packed) return usage_error("B or the memory for its packed form is NULL");
+    return executable->ready->pack_b(b, packed, stream);
+}
+
+}  // namespace
+}  // namespace tilewise::capi
+
+extern "C" {
+
+tilewise_status tilewise_prepare(tilewise_context* context, const char* problem, const tilewise_select_options* options,
+                                 tilewise_executable** executable) {
+    return tilewise::capi::guarded([&] { return tilewise::capi::prepare(context, problem, options, executable); });
+}
+
+void tilewise_executable_destroy(tilewise_executable* executable) { delete executable; }
+
+const char* tilewise_executable_kernel(const tilewise_executable* executable) {
+    return executable ? executable->plan.kernel->name.c_str() : "";
+}
+
+const char* tilewise_executable_source(const tilewise_executable* executable) {
+    return executable ? executable->plan.source.c_str() : "";
+}
+
+const char* tilewise_executable_why(const tilewise_executable* executable) {
+    return executable ? executable->plan.why.c_str() : "";
+}
+
+int64_t tilewise_executable_workspace_bytes(const tilewise_executable* executable) {
+    return executable ? executable->ready->workspace_bytes() : 0;
+}
+
+int64_t tilewise_executable_packed_b_bytes(const tilewise_executable* executable) {
+    return executable ? executable->ready->packed_b_bytes() : 0;
+}
+
+tilewise_status tilewise_executable_describe(const tilewise_executable* executable, char** json) {
+    return tilewise::capi::give_text(json, [&]() -> tilewise::Result<std::string> {
+        if (!executable) return tilewise::capi::no_executable();
+        return tilewise::capi::describe(*executable);
+    });
+}
+
+tilewise_status tilewise_run(const tilewise_executable* executable, const tilewise_operands* operands, void* stream) {
+    return tilewise::capi::guarded([&] { return tilewise::capi::run(executable, operands, stream); });
+}
+
+tilewise_status tilewise_pack_b(const tilewise_executable* executable, const void* b, void* packed, void* stream) {
+    return tilewise::capi::guarded([&] { return tilewise::capi::pack_b(executable, b, packed, stream); });
+}
+
+}  // extern "C"

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The operands a GEMM problem asks for, as a caller stores them: their names, element types, shapes and strides. What the C
+// interface tells its clients, so that none of them works it out a second time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+struct OperandSpec {
+    std::string name;  // "a", "b", "c", "bias", "d0" to "d3", "scale_a", "scale_b"
+    DType dtype = DType::fp32;
+    // Outermost first; a batch comes before rows and columns, unless one matrix serves all of it. Strides in elements.
+    std::vector<std::int64_t> shape, strides;
+};
+
+// In the order of the names above; only those that the problem has.
+std::vector<OperandSpec> gemm_operands(const Problem& problem);
+
+Json operands_to_json(const std::vector<OperandSpec>& operands);  // [{name, dtype, shape, strides}]
+
+}  // namespace tilewise

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "select/bench.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "problem/facts.hpp"
+#include "problem/problem_text.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr double kSecondsForOne = 0.5;
+constexpr double kSecondsEachOfAll = 0.05;
+
+// The least time the device could take.
+double roof_us(const Problem& problem, const ArchSpec& arch, int threads) {
+    double tflops = 0;
+    for (const Peak& peak : arch.peaks) {
+        if (peak.dtype == problem.dtype_a) tflops = peak.tflops;
+    }
+    const double compute = tflops > 0 ? flops(problem) / (tflops * 1e6 * threads) : 0;
+    return std::max(compute, bytes_moved(problem) / (arch.memory_gbps * 1e3));
+}
+
+Result<KernelList> kernels_of(Runtime& runtime, const Problem& problem, const Choice& choice, bool all) {
+    if (!all) {
+        auto plan = choose_plan(runtime, problem, choice);
+        if (!plan) return plan.error();
+        return KernelList{plan->kernel};
+    }
+    SelectOptions options = choice.options;
+    options.strategy = Strategy::rules;
+    auto selection = runtime.dispatcher->select(problem, options);
+    if (!selection) return selection.error();
+    KernelList kernels;
+    for (const Candidate& candidate : selection->candidates) kernels.push_back(candidate.kernel);
+    return kernels;
+}
+
+}  // namespace
+
+Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, const Choice& choice, bool all) {
+    if (problem.op != Op::gemm)
+        return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem.op)));
+    auto kernels = kernels_of(runtime, problem, choice, all);
+    if (!kernels) return kernels.error();
+    MeasureOptions options;
+    options.seconds_each = all ? kSecondsEachOfAll : kSecondsForOne;
+    auto measured = measure_candidates(problem, *kernels, *runtime.device, *runtime.builder, options);
+    if (!measured) return measured.error();
+    BenchOutcome outcome;
+    outcome.failed = std::move(measured->failed);
+    const double roof = roof_us(problem, runtime.device->arch(), runtime.device->max_threads());
+    for (const Measured& one : measured->measured) {
+        outcome.rows.push_back({one.kernel, one.us, one.spread, flops(problem) / one.us / 1e6,
+                                bytes_moved(problem) / one.us / 1e3, roof / one.us});
+    }
+    return outcome;
+}
+
+Json bench_row_to_json(const Problem& problem, const BenchRow& row) {
+    return Json::object({{"problem", print_problem(problem)},
+                         {"kernel", row.kernel->name},
+                         {"us", row.us},
+                         {"spread", row.spread},
+                         {"tflops", row.tflops},
+                         {"gbps", row.gbps},
+                         {"roof", row.roof}});
+}
+
+Json bench_failure_to_json(const Problem& problem, const Failed& failed) {
+    return Json::object(
+        {{"problem", print_problem(problem)}, {"kernel", failed.kernel->name}, {"reason", failed.reason}});
+}
+
+Json bench_to_json(const Device& device, Json::Array results, Json::Array failures) {
+    return Json::object({{"device", device.identity()},
+                         {"results", Json(std::move(results))},
+                         {"failures", Json(std::move(failures))}});
+}
+
+}  // namespace tilewise

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Timing the kernels of a problem and setting the times against the roof: the larger of arithmetic at the arch's peak and
+// bytes at its memory bandwidth.
+#pragma once
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "select/measure_candidates.hpp"
+#include "select/runtime.hpp"
+
+namespace tilewise {
+
+struct BenchRow {
+    KernelPtr kernel;
+    double us = 0;
+    double spread = 0;  // relative
+    double tflops = 0, gbps = 0;
+    double roof = 0;  // the part of the roof that is reached
+};
+struct BenchOutcome {
+    std::vector<BenchRow> rows;  // fastest first
+    std::vector<Failed> failed;
+};
+
+// Every candidate with `all`, else the one that is chosen.
+Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, const Choice& choice, bool all);
+
+Json bench_row_to_json(const Problem& problem, const BenchRow& row);
+Json bench_failure_to_json(const Problem& problem, const Failed& failed);
+// {device, results, failures}
+Json bench_to_json(const Device& device, Json::Array results, Json::Array failures);
+
+}  // namespace tilewise

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Everything that running kernels on one device takes: the device, the builder, the tuning database and a dispatcher over
+// them, with the settings of the environment. The command line and the C interface both start here.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "config/arch_catalog.hpp"
+#include "device/make_device.hpp"
+#include "select/dispatcher.hpp"
+
+namespace tilewise {
+
+struct RuntimeOptions {
+    std::string device = "cpu";
+    DeviceOptions device_options;
+    std::vector<std::string> packs;  // besides those of the environment
+};
+
+struct Runtime {
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Builder> builder;
+    std::unique_ptr<TuningDatabase> tuning;
+    std::unique_ptr<Dispatcher> dispatcher;
+};
+// The catalogue must outlive the runtime. A pack that cannot be read is an error.
+Result<Runtime> open_runtime(const RuntimeOptions& options, const ArchCatalog& archs);
+
+// Which kernel to take: the one named, else by the options.
+struct Choice {
+    std::optional<KernelConfig> kernel;
+    SelectOptions options;
+};
+Result<Plan> choose_plan(Runtime& runtime, const Problem& problem, const Choice& choice);
+
+}  // namespace tilewise

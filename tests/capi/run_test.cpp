@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// Running kernels through the C interface: contexts, executables, runs; what is refused; what may be destroyed when.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tilewise/tilewise.h"
+
+namespace {
+
+constexpr int kM = 5, kN = 7, kK = 9;
+const char* const kProblem = "gemm:m=5,n=7,k=9,dtype=fp32,layout=rcr";
+
+// A(i, p) and B(p, j) of small whole numbers, so that sums are exact.
+std::vector<float> numbers(std::size_t count, int seed) {
+    std::vector<float> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>((static_cast<int>(i) * seed) % 11 - 5);
+    return values;
+}
+
+std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b) {
+    std::vector<float> c(kM * kN);
+    for (int i = 0; i < kM; ++i)
+        for (int j = 0; j < kN; ++j)
+            for (int p = 0; p < kK; ++p) c[i * kN + j] += a[i * kK + p] * b[j * kK + p];
+    return c;
+}
+
+class CapiRun : public testing::Test {
+protected:
+    void SetUp() override { ASSERT_EQ(tilewise_context_create("cpu", nullptr, &context_), TILEWISE_OK) << error(); }
+    void TearDown() override {
+        tilewise_executable_destroy(executable_);
+        tilewise_context_destroy(context_);
+    }
+    static std::string error() { return tilewise_last_error(); }
+
+    tilewise_status prepare(const char* problem, const tilewise_select_options* options = nullptr) {
+        tilewise_executable_destroy(executable_);
+        return tilewise_prepare(context_, problem, options, &executable_);
+    }
+
+    tilewise_operands operands() {
+        tilewise_operands given = TILEWISE_OPERANDS_INIT;
+        given.a = a_.data(), given.b = b_.data(), given.c = c_.data();
+        return given;
+    }
+
+    std::vector<float> a_ = numbers(kM * kK, 3), b_ = numbers(kN * kK, 7), c_ = std::vector<float>(kM * kN, NAN);
+    tilewise_context* context_ = nullptr;
+    tilewise_executable* executable_ = nullptr;
+};
+
+TEST_F(CapiRun, AProductIsRight) {
+    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    const tilewise_operands given = operands();
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    EXPECT_EQ(c_, product(a_, b_));
+}
+
+TEST_F(CapiRun, EveryOperandArrives) {
+    ASSERT_EQ(prepare((std::string(kProblem) + ",epilogue=bias,d=add+mul,beta=1,scale=row").c_str()), TILEWISE_OK)
+        << error();
+    const auto bias = numbers(kN, 2), d0 = numbers(kM * kN, 5), d1 = numbers(kM * kN, 4), rows = numbers(kM, 6),
+               columns = numbers(kN, 8), before = numbers(kM * kN, 9);
+    c_ = before;
+    tilewise_operands given = operands();
+    given.bias = bias.data(), given.d[0] = d0.data(), given.d[1] = d1.data();
+    given.scale_a = rows.data(), given.scale_b = columns.data();
+    given.alpha = 2, given.beta = 0.5f;
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    const auto plain = product(a_, b_);
+    for (int i = 0; i < kM; ++i) {
+        for (int j = 0; j < kN; ++j) {
+            const int at = i * kN + j;
+            const float sum = 2 * rows[i] * columns[j] * plain[at] + 0.5f * before[at] + bias[j];
+            EXPECT_EQ(c_[at], (sum + d0[at]) * d1[at]) << i << ',' << j;
+        }
+    }
+}
+
+TEST_F(CapiRun, AnExecutableSaysWhatItIs) {
+    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    const std::string kernel = tilewise_executable_kernel(executable_);
+    EXPECT_EQ(kernel.find("gemm_fp32_"), 0u);
+    EXPECT_STRNE(tilewise_executable_source(executable_), "");
+    EXPECT_STRNE(tilewise_executable_why(executable_), "");
+    EXPECT_EQ(tilewise_executable_workspace_bytes(executable_), 0);
+    EXPECT_EQ(tilewise_executable_packed_b_bytes(executable_), 0);
+    char* json = nullptr;
+    ASSERT_EQ(tilewise_executable_describe(executable_, &json), TILEWISE_OK) << error();
+    const std::string text = json;
+    tilewise_free(json);
+    for (const std::string& part :
+         {"\"kernel\":\"" + kernel, std::string(R"("plan":{"kernel":)"), std::string(R"("workspace_bytes":0)"),
+          std::string(R"({"name":"b","dtype":"fp32","shape":[7,9],"strides":[9,1]})")}) {
+        EXPECT_NE(text.find(part), std::string::npos) << part << '\n' << text;
+    }
+}
+
+TEST_F(CapiRun, AKernelCanBeNamed) {
+    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    const std::string name = tilewise_executable_kernel(executable_);
+    tilewise_select_options options = {};
+    options.size = sizeof(options);
+    options.kernel = name.c_str();
+    ASSERT_EQ(prepare(kProblem, &options), TILEWISE_OK) << error();
+    EXPECT_STREQ(tilewise_executable_source(executable_), "named");
+    EXPECT_EQ(tilewise_executable_kernel(executable_), name);
+    options.kernel = nullptr;
+    options.strategy = "first-fit";
+    ASSERT_EQ(prepare(kProblem, &options), TILEWISE_OK) << error();
+    EXPECT_STREQ(tilewise_executable_source(executable_), "first-fit");
+}
+
+TEST_F(CapiRun, WhatIsMissingIsNamed) {
+    ASSERT_EQ(prepare((std::string(kProblem) + ",epilogue=bias").c_str()), TILEWISE_OK) << error();
+    tilewise_operands given = operands();
+    EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
+    EXPECT_NE(error().find("bias"), std::string::npos) << error();
+    given.a = nullptr;
+    EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
+    EXPECT_TRUE(std::isnan(c_[0])) << "nothing was launched";
+}
+
+TEST_F(CapiRun, NullsAreUsageErrors) {
+    tilewise_context* context = nullptr;
+    EXPECT_EQ(tilewise_context_create(nullptr, nullptr, &context), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_context_create("cpu", nullptr, nullptr), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_prepare(nullptr, kProblem, nullptr, &executable_), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_prepare(context_, nullptr, nullptr, &executable_), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_prepare(context_, kProblem, nullptr, nullptr), TILEWISE_USAGE);
+    const tilewise_operands given = operands();
+    EXPECT_EQ(tilewise_run(nullptr, &given, nullptr), TILEWISE_USAGE);
+    EXPECT_NE(error(), "");
+    ASSERT_EQ(prepare(kProblem), TILEWISE_OK);
+    EXPECT_EQ(tilewise_run(executable_, nullptr, nullptr), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_pack_b(executable_, nullptr, nullptr, nullptr), TILEWISE_USAGE);
+    char* json = nullptr;
+    EXPECT_EQ(tilewise_executable_describe(nullptr, &json), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_bench(nullptr, kProblem, nullptr, 0, &json), TILEWISE_USAGE);
+    EXPECT_EQ(json, nullptr);
+    EXPECT_STREQ(tilewise_executable_kernel(nullptr), "");
+    EXPECT_EQ(tilewise_executable_workspace_bytes(nullptr), 0);
+    tilewise_context_destroy(nullptr);
+    tilewise_executable_destroy(nullptr);
+}
+
+TEST_F(CapiRun, StatusCodesOfPrepare) {
+    EXPECT_EQ(prepare("nonsense"), TILEWISE_USAGE);
+    EXPECT_EQ(executable_, nullptr);
+    EXPECT_EQ(prepare("gemm:m=0,n=1,k=1,dtype=fp32"), TILEWISE_UNSUPPORTED);
+    tilewise_select_options options = {};
+    options.size = sizeof(options);
+    options.strategy = "guess";
+    EXPECT_EQ(prepare(kProblem, &options), TILEWISE_USAGE);
+    options.strategy = nullptr, options.rule_set = "nonsense";
+    EXPECT_EQ(prepare(kProblem, &options), TILEWISE_USAGE);
+    options.rule_set = nullptr, options.top = -1;
+    EXPECT_EQ(prepare(kProblem, &options), TILEWISE_USAGE);
+    options.top = 0, options.kernel = "nonsense";
+    EXPECT_EQ(prepare(kProblem, &options), TILEWISE_USAGE);
+}
+
+TEST_F(CapiRun, ADeviceThatIsNotThereIsADeviceError) {
+    tilewise_context* context = context_;
+    EXPECT_EQ(tilewise_context_create("abacus:0", nullptr, &context), TILEWISE_DEVICE);
+    EXPECT_EQ(context, nullptr);
+    EXPECT_NE(error().find("abacus:0"), std::string::npos) << error();
+    tilewise_context_options options = {};
+    options.size = sizeof(options);
+    options.threads = 100000;
+    EXPECT_EQ(tilewise_context_create("cpu", &options, &context), TILEWISE_USAGE);
+    options.threads = 0, options.arch = "z80";
+    EXPECT_EQ(tilewise_context_create("cpu", &options, &context), TILEWISE_USAGE);
+    options.arch = nullptr, options.packs = "/nonexistent/a.pack";
+    EXPECT_NE(tilewise_context_create("cpu", &options, &context), TILEWISE_OK);
+    options.packs = nullptr, options.threads = 1;
+    ASSERT_EQ(tilewise_context_create("cpu", &options, &context), TILEWISE_OK) << error();
+    tilewise_context_destroy(context);
+}
+
+// An older client's struct is shorter, a newer one's is longer; both are fine as long as they say no more than is known.
+TEST_F(CapiRun, StructsMayGrow) {
+    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    tilewise_operands given = operands();
+    given.size = 0;
+    EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
+    EXPECT_NE(error().find("size"), std::string::npos) << error();
+
+    given.alpha = 77;  // beyond the size below, thus not read: alpha is 1
+    given.size = offsetof(tilewise_operands, alpha);
+    EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    EXPECT_EQ(c_, product(a_, b_));
+
+    struct Newer {
+        tilewise_operands known;
+        void* more;
+    } newer = {operands(), nullptr};
+    newer.known.size = sizeof(newer);
+    EXPECT_EQ(tilewise_run(executable_, &newer.known, nullptr), TILEWISE_OK) << error();
+    newer.more = &newer;
+    EXPECT_EQ(tilewise_run(executable_, &newer.known, nullptr), TILEWISE_USAGE);
+    EXPECT_NE(error().find("newer"), std::string::npos) << error();
+}
+
+TEST_F(CapiRun, AnExecutableOutlivesItsContext) {
+    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    tilewise_context_destroy(context_);
+    context_ = nullptr;
+    const tilewise_operands given = operands();
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    EXPECT_EQ(c_, product(a_, b_));
+}
+
+TEST_F(CapiRun, ManyThreadsRunOneExecutable) {
+    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    const auto want = product(a_, b_);
+    std::vector<int> right(4);
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < right.size(); ++t) {
+        threads.emplace_back([&, t] {
+            std::vector<float> c(kM * kN);
+            tilewise_operands given = operands();
+            given.c = c.data(), given.alpha = static_cast<float>(t + 1);
+            bool good = true;
+            for (int i = 0; i < 200; ++i) {
+                good &= tilewise_run(executable_, &given, nullptr) == TILEWISE_OK;
+                for (std::size_t e = 0; e < c.size(); ++e) good &= c[e] == want[e] * given.alpha;
+            }
+            right[t] = good ? 1 : 0;
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const int good : right) EXPECT_EQ(good, 1);
+}
+
+TEST_F(CapiRun, BPackedAhead) {
+    ASSERT_EQ(prepare((std::string(kProblem) + ",packed_b=1").c_str()), TILEWISE_OK) << error();
+    const auto bytes = tilewise_executable_packed_b_bytes(executable_);
+    ASSERT_GT(bytes, 0);
+    std::vector<char> packed(static_cast<std::size_t>(bytes));
+    ASSERT_EQ(tilewise_pack_b(executable_, b_.data(), packed.data(), nullptr), TILEWISE_OK) << error();
+    tilewise_operands given = operands();
+    given.b = packed.data();
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    EXPECT_EQ(c_, product(a_, b_));
+}
+
+TEST_F(CapiRun, BenchAnswersInJson) {
+    char* json = nullptr;
+    ASSERT_EQ(tilewise_bench(context_, kProblem, nullptr, 0, &json), TILEWISE_OK) << error();
+    const std::string text = json;
+    tilewise_free(json);
+    for (const char* part :
+         {R"("device":")", R"("results":[{"problem":")", R"("us":)", R"("roof":)", R"("failures":[])"}) {
+        EXPECT_NE(text.find(part), std::string::npos) << part << '\n' << text;
+    }
+}
+
+}  // namespace

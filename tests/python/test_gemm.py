@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: MIT
+"""tilewise.gemm, prepare and bench on NumPy arrays, against products in float64."""
+import concurrent.futures
+import math
+import os
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewise
+
+LAYOUTS = [a + b + c for a in "rc" for b in "rc" for c in "rc"]
+M, N, K = 33, 45, 29
+# Half a unit in the last place of each type, twice over.
+EPSILON = {"float32": 2.0 ** -22, "float16": 2.0 ** -10, "bfloat16": 2.0 ** -7, "float8_e4m3fn": 2.0 ** -3,
+           "float8_e5m2": 2.0 ** -2}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def wide(x):
+    return np.asarray(x).astype(np.float64)
+
+
+def random(rng, shape, dtype=np.float32):
+    if np.dtype(dtype) == np.int8:
+        return rng.integers(-128, 128, shape, dtype=np.int8)
+    return rng.uniform(-1, 1, shape).astype(dtype)
+
+
+def stored(letter, x):
+    """x as the layout's letter stores it."""
+    return np.ascontiguousarray(x if letter == "r" else np.swapaxes(x, -1, -2))
+
+
+def written(letter, x):
+    return x if letter == "r" else np.swapaxes(x, -1, -2)
+
+
+def assert_close(have, want, scale=1.0):
+    name = np.asarray(have).dtype.name
+    if name.startswith("int"):
+        np.testing.assert_array_equal(have, want)
+    else:
+        np.testing.assert_allclose(wide(have), want, rtol=EPSILON[name], atol=scale * max(EPSILON[name], 2e-6))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("batch", [None, 3])
+def test_every_layout(rng, layout, batch):
+    lead = () if batch is None else (batch,)
+    a, b = random(rng, (*lead, M, K)), random(rng, (*lead, K, N))
+    c = tilewise.gemm(stored(layout[0], a), stored(layout[1], b), layout=layout)
+    assert c.dtype == np.float32 and c.shape == lead + ((M, N) if layout[2] == "r" else (N, M))
+    assert_close(written(layout[2], c), wide(a) @ wide(b))
+
+
+@pytest.mark.parametrize("dtype, out", [
+    (np.float32, None), (np.float32, "bf16"), (np.float16, None), (np.float16, np.float32),
+    (ml_dtypes.bfloat16, None), (ml_dtypes.bfloat16, "float32"), (ml_dtypes.float8_e4m3fn, None),
+    (ml_dtypes.float8_e5m2, np.dtype(ml_dtypes.bfloat16)), (np.int8, None), (np.int8, np.float32),
+])
+def test_types(rng, dtype, out):
+    a, b = random(rng, (M, K), dtype), random(rng, (N, K), dtype)
+    c = tilewise.gemm(a, b, out_dtype=out)
+    usual = {"float8_e4m3fn": "float16", "float8_e5m2": "float16", "int8": "int32"}
+    name = np.dtype(dtype).name
+    if out is None:
+        assert c.dtype.name == usual.get(name, name)
+    assert_close(c, wide(a) @ wide(b).T, scale=K)
+
+
+def test_two_kinds_of_8_bit_floats(rng):
+    a, b = random(rng, (M, K), ml_dtypes.float8_e4m3fn), random(rng, (N, K), ml_dtypes.float8_e5m2)
+    assert_close(tilewise.gemm(a, b), wide(a) @ wide(b).T, scale=K)
+
+
+def test_out_is_written_and_returned(rng):
+    a, b = random(rng, (M, K)), random(rng, (N, K))
+    out = np.full((M, N), np.nan, np.float32)
+    assert tilewise.gemm(a, b, out=out) is out
+    assert_close(out, wide(a) @ wide(b).T)
+
+
+def test_strided_operands(rng):
+    a, b = random(rng, (M, K + 3))[:, :K], random(rng, (N * 2, K + 1))[::2, :K]
+    frame = np.full((M + 2, N + 5), 7, np.float32)
+    out = frame[1:-1, 2:-3]
+    tilewise.gemm(a, b, out=out)
+    assert_close(out, wide(a) @ wide(b).T)
+    frame[1:-1, 2:-3] = 7
+    assert (frame == 7).all(), "written outside of out"
+
+
+def test_unaligned_operands(rng):
+    raw = np.zeros(M * K * 4 + 16, np.uint8)
+    for offset in (4, 8, 12):
+        a = raw[offset:offset + M * K * 4].view(np.float32).reshape(M, K)
+        a[:] = random(rng, (M, K))
+        b = random(rng, (N, K))
+        assert_close(tilewise.gemm(a, b), wide(a) @ wide(b).T)
+
+
+def test_a_matrix_that_serves_the_batch(rng):
+    a, b = random(rng, (4, M, K)), random(rng, (N, K))
+    want = wide(a) @ wide(b).T
+    for shared in (b, b[None], np.broadcast_to(b, (4, N, K))):
+        assert_close(tilewise.gemm(a, shared), want)
+    assert_close(tilewise.gemm(b, a), np.swapaxes(want, 1, 2))
+    assert tilewise.gemm(a[:1], b).shape == (1, M, N)
+    spread = random(rng, (4, 2, M, K))[:, 1]  # a batch with gaps
+    assert_close(tilewise.gemm(spread, b), wide(spread) @ wide(b).T)
+
+
+def test_alpha_and_beta(rng):
+    a, b, c = random(rng, (M, K)), random(rng, (N, K)), random(rng, (M, N))
+    for alpha, beta in ((2.0, 0.5), (0.0, 1.0), (-1, 0)):
+        out = c.copy()
+        tilewise.gemm(a, b, out=out, alpha=alpha, beta=beta)
+        assert_close(out, alpha * (wide(a) @ wide(b).T) + beta * wide(c), scale=2)
+    out = np.full((M, N), np.nan, np.float32)
+    tilewise.gemm(a, b, out=out, beta=0.0)
+    assert not np.isnan(out).any(), "beta = 0 never reads C"
+
+
+ACTIVATIONS = {
+    "relu": lambda x: np.maximum(x, 0),
+    "relu6": lambda x: np.clip(x, 0, 6),
+    "gelu": lambda x: x * 0.5 * (1 + np.vectorize(math.erf)(x / np.sqrt(2))),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+}
+
+
+@pytest.mark.parametrize("activation", [None, *ACTIVATIONS])
+def test_bias_then_activation(rng, activation):
+    a, b, bias = random(rng, (M, K)), random(rng, (N, K)), random(rng, (N,))
+    want = wide(a) @ wide(b).T + wide(bias)
+    have = tilewise.gemm(a, b, bias=bias, activation=activation)
+    assert_close(have, ACTIVATIONS[activation](want) if activation else want, scale=10)
+
+
+def test_d_tensors(rng):
+    a, b = random(rng, (M, K)), random(rng, (N, K))
+    d = [random(rng, (M, N)) for _ in range(3)]
+    want = wide(a) @ wide(b).T
+    assert_close(tilewise.gemm(a, b, d=d[0]), want + wide(d[0]))
+    assert_close(tilewise.gemm(a, b, d=d[0], d_op="mul"), want * wide(d[0]))
+    assert_close(tilewise.gemm(a, b, d=d[:2]), want + wide(d[0]) + wide(d[1]))
+    mixed = (want + wide(d[0])) * wide(d[1]) + wide(d[2])
+    assert_close(tilewise.gemm(a, b, d=d, d_op="add+mul+add"), mixed)
+    assert_close(tilewise.gemm(a, b, d=tuple(d), d_op=["add", "mul", "add"]), mixed)
+
+
+def test_scales(rng):
+    a, b = random(rng, (M, K), ml_dtypes.float8_e4m3fn), random(rng, (N, K), ml_dtypes.float8_e4m3fn)
+    product = wide(a) @ wide(b).T
+    one, two = np.float32([0.5]), np.float32([3])
+    rows, columns = random(rng, (M,)), random(rng, (N,))
+    assert_close(tilewise.gemm(a, b, out_dtype="fp32", scale_a=one, scale_b=two), product * 1.5, scale=K)
+    assert_close(tilewise.gemm(a, b, out_dtype="fp32", scale_a=rows, scale_b=columns),
+                 product * wide(rows)[:, None] * wide(columns), scale=K)
+    assert_close(tilewise.gemm(a, b, out_dtype="fp32", scale_a=0.5, scale_b=np.float32(3)), product * 1.5, scale=K)
+
+
+def test_a_kernel_that_splits_k_gets_its_workspace(rng):
+    m, n, k = 16, 16, 4096
+    problem = f"gemm:m={m},n={n},k={k},dtype=fp32,layout=rcr"
+    found = [kernel for kernel in tilewise.kernels(op="gemm", dtype="fp32", rule_set="full")
+             if kernel.config.get("split_k", 1) > 1 and kernel.available]
+    config = found[0].config if found else {**tilewise.kernels(op="gemm", dtype="fp32")[0].config, "split_k": 4}
+    a, b = random(rng, (m, k)), random(rng, (n, k))
+    want = wide(a) @ wide(b).T
+    assert_close(tilewise.gemm(a, b, kernel=config), want, scale=K)
+    prepared = tilewise.prepare(problem, kernel=config)
+    assert prepared.workspace_bytes > 0
+    for _ in range(2):
+        assert_close(prepared(a, b), want, scale=K)
+    mine = np.zeros(prepared.workspace_bytes, np.int8)
+    assert_close(tilewise.gemm(a, b, kernel=config, workspace=mine), want, scale=K)
+    assert mine.any()
+    with pytest.raises(ValueError, match="workspace: .* bytes, but the kernel needs"):
+        tilewise.gemm(a, b, kernel=config, workspace=mine[:-16])
+
+
+# ---- wrong inputs ----------------------------------------------------------------------------------------------------
+
+A, B = np.ones((4, 8), np.float32), np.ones((6, 8), np.float32)
+BIG_ENDIAN = A.astype(">f4")
+
+
+@pytest.mark.parametrize("arguments, options, error, message", [
+    (([[1.0]], B), {}, TypeError, "a: expected a NumPy array, a torch tensor or .* got list"),
+    ((A, None), {}, TypeError, "b: expected .* got NoneType"),
+    ((A.astype(np.float64), B), {}, TypeError, "a: dtype .*float64.* is not supported; use one of float32"),
+    ((A.astype(np.complex64), B), {}, TypeError, "not supported"),
+    ((BIG_ENDIAN, B), {}, TypeError, "order of another machine"),
+    ((np.ma.masked_array(A, A > 2), B), {}, TypeError, "masked"),
+    ((A[0], B), {}, ValueError, "a: 1 dimensions"),
+    ((A[None, None], B), {}, ValueError, "a: 4 dimensions"),
+    ((A, np.ascontiguousarray(B.T)), {}, ValueError, "a has k=8, b has k=6; b as it is stored fits layout 'rrr'"),
+    ((A, B[:, :5]), {}, ValueError, "k=8, b has k=5$"),
+    ((A, np.ascontiguousarray(B.T).T), {}, ValueError, "b: its last dimension has stride 6, need 1; .*transposed view"),
+    ((A[:, ::2], B[:, ::2]), {}, ValueError, "a: its last dimension has stride 2, need 1; make it contiguous"),
+    ((A[::-1], B), {}, ValueError, "overlap or run backwards"),
+    ((np.broadcast_to(A[:1], (4, 8)), B), {}, ValueError, "overlap or run backwards"),
+    ((np.ones((2, 4, 8), np.float32), np.ones((3, 6, 8), np.float32)), {}, ValueError, "batch of 2, b of 3"),
+    ((A, B), {"layout": "xyz"}, ValueError, "layout: 'xyz'; need three letters"),
+    ((A, B), {"layout": "rc"}, ValueError, "layout"),
+    ((A, B), {"out": np.ones((4, 5), np.float32)}, ValueError, r"out: shape \(4, 5\), need \(4, 6\)"),
+    ((A, B), {"out": np.ones((4, 6), np.float32), "out_dtype": "fp16"}, TypeError, "out_dtype: fp16, but out is of fp32"),
+    ((A, B), {"out": np.broadcast_to(np.float32(0), (4, 6))}, ValueError, "out: it is read-only"),
+    ((A, B), {"out_dtype": "float64"}, TypeError, "float64"),
+    ((A, B), {"beta": 1.0}, ValueError, "out must be given"),
+    ((A, B), {"bias": np.ones(5, np.float32)}, ValueError, r"bias: shape \(5,\), need \(6,\)"),
+    ((A, B), {"bias": np.ones(6, np.float16)}, TypeError, "bias: it is of fp16, the problem needs fp32"),
+    ((A, B), {"bias": np.ones(12, np.float32)[::2]}, ValueError, "bias: its values are 2 apart"),
+    ((A, B), {"d": np.ones((6, 4), np.float32)}, ValueError, r"d\[0\]: shape"),
+    ((A, B), {"d": np.ones((4, 7), np.float32)[:, :6]}, ValueError, r"d\[0\]: its strides are \(7, 1\)"),
+    ((A, B), {"d": [np.ones((4, 6), np.float32)] * 5}, ValueError, "at most 4"),
+    ((A, B), {"d": [np.ones((4, 6), np.float32)] * 3, "d_op": "add+mul"}, ValueError, "2 operations for 3 arrays"),
+    ((A, B), {"scale_a": np.ones(1, np.float32)}, ValueError, "an array for both"),
+    ((A, B), {"scale_a": np.ones(3, np.float32), "scale_b": np.ones(6, np.float32)}, ValueError, "scale_a: shape"),
+    ((A, B), {"scale_a": np.ones(1), "scale_b": np.ones(1)}, TypeError, "scale_a"),
+    ((A, B), {"kernel": 7}, TypeError, "kernel: expected"),
+    ((A, B), {"stream": "x"}, TypeError, "stream: expected an integer handle"),
+])
+def test_wrong_inputs(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        tilewise.gemm(*arguments, **options)
+
+
+def test_out_may_not_be_an_input(rng):
+    a, b = random(rng, (8, 8)), random(rng, (8, 8))
+    with pytest.raises(ValueError, match="also an input"):
+        tilewise.gemm(a, b, out=a)
+
+
+@pytest.mark.parametrize("options, code", [
+    ({"activation": "relu7"}, 2), ({"math": "sloppy"}, 2), ({"d": np.ones((4, 6), np.float32), "d_op": "sub"}, 2),
+    ({"kernel": "nonsense"}, 2), ({"strategy": "nonsense"}, 2), ({"out_dtype": "int8"}, 3),
+])
+def test_errors_of_the_library_carry_its_code(options, code):
+    with pytest.raises(tilewise.Error) as caught:
+        tilewise.gemm(A, B, **options)
+    assert caught.value.code == code and str(caught.value)
+
+
+def test_empty_sizes_are_refused():
+    with pytest.raises(tilewise.UnsupportedError, match="size_positive"):
+        tilewise.gemm(A[:0], B)
+
+
+# ---- prepare and bench -----------------------------------------------------------------------------------------------
+
+
+def test_prepared_runs_and_says_what_it_is(rng):
+    prepared = tilewise.prepare(f"gemm:m={M},n={N},k={K},dtype=fp32,layout=rcr,epilogue=bias+relu,d=mul,beta=1")
+    assert prepared.kernel == prepared.plan.kernel and prepared.plan.source and prepared.plan.why
+    assert prepared.workspace_bytes == 0 and prepared.kernel in repr(prepared)
+    assert list(prepared.operands) == ["a", "b", "c", "bias", "d0"]
+    assert prepared.operands["c"].shape == (M, N) and prepared.operands["b"].strides == (K, 1)
+    a, b, c, bias, d = (random(rng, shape) for shape in ((M, K), (N, K), (M, N), (N,), (M, N)))
+    want = np.maximum(2 * wide(a) @ wide(b).T + 0.5 * wide(c) + wide(bias), 0) * wide(d)
+    for _ in range(2):
+        out = c.copy()
+        assert prepared(a, b, out=out, bias=bias, d=d, alpha=2, beta=0.5) is out
+        assert_close(out, want, scale=4)
+    assert prepared(a, b, bias=bias, d=d).shape == (M, N)
+
+
+@pytest.mark.parametrize("options, error, message", [
+    ({"a": np.ones((4, 9), np.float32)}, ValueError, r"a: its shape is \(4, 9\), the problem needs \(4, 8\)"),
+    ({"a": np.ones((4, 8), np.float16)}, TypeError, "a: it is of fp16"),
+    ({"a": np.ones((4, 9), np.float32)[:, :8]}, ValueError, r"a: its strides are \(9, 1\)"),
+    ({"bias": np.ones(6, np.float32)}, ValueError, "bias: the problem .* has none"),
+    ({"d": None}, ValueError, "d0: the problem .* needs it"),
+    ({"out": np.ones((4, 6), np.float32), "beta": 1.0}, ValueError, "beta: .* add beta=1"),
+    ({"a": np.ones(4 * 8 + 1, np.float32)[1:].reshape(4, 8)}, ValueError, "not a multiple of 16 bytes"),
+])
+def test_prepared_checks_its_operands(options, error, message):
+    prepared = tilewise.prepare("gemm:m=4,n=6,k=8,dtype=fp32,layout=rcr,d=add")
+    with pytest.raises(error, match=message):
+        prepared(**{"a": A, "b": B, "d": np.ones((4, 6), np.float32), **options})
+
+
+def test_b_packed_ahead(rng):
+    prepared = tilewise.prepare("gemm:m=40,n=48,k=64,dtype=fp32,layout=rcr,packed_b=1")
+    a, b = random(rng, (40, 64)), random(rng, (48, 64))
+    packed = prepared.pack_b(b)
+    assert packed.nbytes == prepared.packed_b_bytes > 0
+    assert_close(prepared(a, packed), wide(a) @ wide(b).T)
+    with pytest.raises(ValueError, match="use pack_b"):
+        prepared(a, packed[:-1])
+    with pytest.raises(ValueError, match="add packed_b=1"):
+        tilewise.prepare("gemm:m=40,n=48,k=64,dtype=fp32").pack_b(b)
+
+
+def test_prepare_errors():
+    for problem, device, error in (("nonsense", "cpu", tilewise.UsageError),
+                                   ("gemm:m=4,n=4,k=4,dtype=fp32", "abacus", tilewise.DeviceError)):
+        with pytest.raises(error):
+            tilewise.prepare(problem, device=device)
+    with pytest.raises(TypeError, match="problem: expected"):
+        tilewise.prepare(42)
+    with pytest.raises(TypeError, match="problem: expected"):
+        tilewise.bench(42)
+
+
+def test_measure_then_remember(rng, tmp_path):
+    """A measured choice is made once; the plan says so."""
+    code = ("import tilewise; p = lambda: tilewise.prepare('gemm:m=24,n=24,k=24,dtype=fp32', strategy='measure', top=2);"
+            "first, again = p(), p(); assert first.plan == again.plan; print(first.plan.source)")
+    environment = {**os.environ, "TILEWISE_CACHE_DIR": os.fspath(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert result.stdout.strip() == "measured", result.stderr
+
+
+def test_bench_measures_what_it_is_asked_for():
+    problem = "gemm:m=32,n=32,k=32,dtype=fp32,layout=rcr"
+    one = tilewise.bench(problem)
+    assert len(one.results) == 1 and one.device and not one.failures
+    row = one.results[0]
+    assert row.problem == problem and row.us > 0 and row.roof > 0
+    assert row.tflops == pytest.approx(2 * 32 ** 3 / row.us / 1e6)
+    assert tilewise.bench(problem, kernel=row.kernel).results[0].kernel == row.kernel
+
+
+# ---- threads, forks, other libraries ---------------------------------------------------------------------------------
+
+
+def test_threads_do_not_mix_their_operands():
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(30):
+            m = int(rng.choice([8, M]))
+            a, b = random(rng, (m, K)), random(rng, (N, K))
+            bias = random(rng, (N,))
+            assert_close(tilewise.gemm(a, b, bias=bias, alpha=seed), seed * (wide(a) @ wide(b).T) + wide(bias), scale=16)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(1, 9)))
+
+
+def test_a_forked_child_opens_its_own_context(rng):
+    from tilewise import _runtime
+    a, b = random(rng, (M, K)), random(rng, (N, K))
+    want = tilewise.gemm(a, b)
+    prepared = tilewise.prepare(f"gemm:m={M},n={N},k={K},dtype=fp32")
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            fresh = not _runtime._contexts
+            same = np.array_equal(tilewise.gemm(a, b), want) and np.array_equal(prepared(a, b), want)
+            status = 0 if fresh and same and _runtime._contexts else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert np.array_equal(tilewise.gemm(a, b), want)
+
+
+class Exported:
+    """An array of a library that is known by __dlpack__ alone."""
+
+    def __init__(self, array, versioned):
+        self.array, self.versioned = array, versioned
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        if not self.versioned and options:
+            raise TypeError("of an older standard")
+        return self.array.__dlpack__(**options)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_dlpack(rng, versioned):
+    a, b = random(rng, (M, K)), random(rng, (N, K + 2))[:, :K]
+    out = np.empty((M, N), np.float32)
+    wrapped = Exported(out, versioned)
+    assert tilewise.gemm(Exported(a, versioned), Exported(b, versioned), out=wrapped) is wrapped
+    assert_close(out, wide(a) @ wide(b).T)
+    with pytest.raises(ValueError, match="give out="):
+        tilewise.gemm(Exported(a, versioned), b)
+    with pytest.raises(TypeError, match="float64 is not supported"):
+        tilewise.gemm(Exported(a.astype(np.float64), versioned), b, out=out)
+
+
+def test_a_repeated_call_is_quick(rng):
+    """Generous, for a loaded machine; the figure itself is in docs/python.md."""
+    import time
+    a, b, out = random(rng, (2, 2)), random(rng, (2, 2)), np.empty((2, 2), np.float32)
+    best = math.inf
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(100):
+            tilewise.gemm(a, b, out=out)
+        best = min(best, (time.perf_counter() - start) / 100)
+    assert best < 100e-6
