@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The end of every CUDA GEMM, element by element: a raw sum becomes
+//   D-ops(ops(alpha * scale_a * scale_b * sum + beta * C))
+// in fp32, in this order (the CPU kernels and the reference do the same), and then an element of C. Kernels call finish
+// in a rolled loop, because all the operations together are a lot of code. NaN goes through every operation.
+#pragma once
+#include "types.hpp"
+
+namespace tilewise::cuda {
+
+// The accurate functions: within a few units in the last place, which fp32 outputs show.
+TILEWISE_DEVICE float exp_of(float x) {
+#if defined(__CUDACC__)
+    return expf(x);
+#else
+    return __builtin_expf(x);
+#endif
+}
+TILEWISE_DEVICE float tanh_of(float x) {
+#if defined(__CUDACC__)
+    return tanhf(x);
+#else
+    return __builtin_tanhf(x);
+#endif
+}
+TILEWISE_DEVICE float erfc_of(float x) {
+#if defined(__CUDACC__)
+    return erfcf(x);
+#else
+    return __builtin_erfcf(x);
+#endif
+}
+
+TILEWISE_DEVICE float sigmoid(float x) { return 1.0f / (1.0f + exp_of(-x)); }
+TILEWISE_DEVICE float clamp(float x, float low, float high) {  // keeps NaN
+    return x < low ? low : x > high ? high : x;
+}
+
+TILEWISE_DEVICE float activate(KernelEpilogueOp op, float x) {
+    constexpr float root_half = 0.70710678f, root_two_over_pi = 0.79788456f, cubic = 0.044715f;
+    switch (op) {
+        case KernelEpilogueOp::relu: return x < 0.0f ? 0.0f : x;
+        case KernelEpilogueOp::relu6: return clamp(x, 0.0f, 6.0f);
+        case KernelEpilogueOp::gelu: return x * (0.5f * erfc_of(-root_half * x));  // no cancellation for negative x
+        case KernelEpilogueOp::gelu_tanh:  // 0.5 x (1 + tanh(u)) = x sigmoid(2 u)
+            return x * sigmoid(2.0f * root_two_over_pi * (cubic * x * x * x + x));
+        case KernelEpilogueOp::silu: return x * sigmoid(x);
+        case KernelEpilogueOp::sigmoid: return sigmoid(x);
+        case KernelEpilogueOp::tanh: return tanh_of(x);
+        case KernelEpilogueOp::hardswish: return x * clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f);
+        case KernelEpilogueOp::none:
+        case KernelEpilogueOp::bias: break;
+    }
+    return x;
+}
+
+// Nothing to do but to multiply by alpha: C is not read, and there is no scale, operation or D tensor.
+TILEWISE_DEVICE bool is_plain(const KernelArgs& args) {
+    return args.beta == 0.0f && args.scale == KernelScale::none && args.epilogue[0] == KernelEpilogueOp::none &&
+           args.d_ops[0] == KernelDOp::none;
+}
+
+// Where element (row, col) of a batch entry is, in C and in every D tensor.
+TILEWISE_DEVICE Index c_offset(const KernelArgs& args, Index batch, Index row, Index col) {
+    return batch * args.c.batch_stride + row * args.c.row_stride + col * args.c.col_stride;
+}
+
+template <class T>
+TILEWISE_DEVICE float read_element(const void* data, Index at) {
+    return T::to_float(static_cast<const typename T::Storage*>(data)[at]);
+}
+
+// A raw sum of products made the value of C(row, col). The element must be inside C.
+template <class Out>
+TILEWISE_DEVICE float finish(const KernelArgs& args, float sum, Index batch, Index row, Index col) {
+    float factor = args.alpha;
+    if (args.scale == KernelScale::tensor) factor *= args.scale_a[0] * args.scale_b[0];
+    float value = sum * factor;
+    if (args.scale == KernelScale::row) value = value * args.scale_a[row] * args.scale_b[col];
+    const Index at = c_offset(args, batch, row, col);
+    if (args.beta != 0.0f) value += args.beta * read_element<Out>(args.c.data, at);
+    TILEWISE_ROLLED
+    for (int i = 0; i < kMaxKernelEpilogueOps && args.epilogue[i] != KernelEpilogueOp::none; ++i) {
+        if (args.epilogue[i] == KernelEpilogueOp::bias) {
+            value += read_element<Out>(args.bias, col);
+        } else {
+            value = activate(args.epilogue[i], value);
+        }
+    }
+    TILEWISE_ROLLED
+    for (int i = 0; i < kMaxKernelDTensors && args.d_ops[i] != KernelDOp::none; ++i) {
+        const float d = read_element<Out>(args.d[i], at);
+        value = args.d_ops[i] == KernelDOp::add ? value + d : value * d;
+    }
+    return value;
+}
+
+template <class Out>
+TILEWISE_DEVICE void store(const KernelArgs& args, float value, Index batch, Index row, Index col) {
+    static_cast<typename Out::Storage*>(args.c.data)[c_offset(args, batch, row, col)] = Out::from_float(value);
+}
+
+}  // namespace tilewise::cuda
