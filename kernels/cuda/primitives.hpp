@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// What the CUDA kernels ask of the machine, one thin function per instruction. All inline assembly and all built-in
+// variables of the CUDA kernels are in this file and in the conversions of types.hpp, so that a host twin of it can run
+// the same kernels without a GPU. Shared memory is addressed by bytes from its start (SharedAddress).
+#pragma once
+#include "types.hpp"
+
+namespace tilewise::cuda {
+
+// ---- Threads, blocks and shared memory ----
+
+using SharedAddress = u32;
+
+TILEWISE_DEVICE int thread_index() { return int(threadIdx.x); }
+TILEWISE_DEVICE int lane_index() { return int(threadIdx.x) & 31; }
+TILEWISE_DEVICE u32 block_index() { return blockIdx.x; }
+TILEWISE_DEVICE u32 block_count() { return gridDim.x; }
+TILEWISE_DEVICE int block_threads() { return int(blockDim.x); }
+// The same in all threads of a warp, and known to be so.
+TILEWISE_DEVICE int warp_index() { return __shfl_sync(0xffffffffu, int(threadIdx.x) >> 5, 0); }
+
+TILEWISE_DEVICE void sync_block() { __syncthreads(); }
+TILEWISE_DEVICE void sync_warp() { __syncwarp(0xffffffffu); }
+
+// The block's dynamic shared memory; swizzled tiles need its start on a multiple of 1024 bytes.
+TILEWISE_DEVICE SharedAddress shared_start() {
+    extern __shared__ __align__(1024) u8 tilewise_shared[];
+    return SharedAddress(__cvta_generic_to_shared(tilewise_shared));
+}
+
+// ---- Programmatic dependent launch: a kernel starts while the one before it ends (sm_90 and later) ----
+
+// Until the kernels before this one have finished and their results can be seen. Before any access to memory.
+TILEWISE_DEVICE void griddep_wait() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// The kernel after this one may start to take free places.
+TILEWISE_DEVICE void griddep_launch() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// ---- Plain accesses of 1 to 16 bytes; the address is a multiple of the size ----
+
+template <int bytes>
+struct Packet {  // 4, 8 or 16 bytes as registers
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16);
+    u32 words[bytes / 4];
+};
+template <>
+struct Packet<1> {
+    u8 value;
+};
+template <>
+struct Packet<2> {
+    u16 value;
+};
+
+template <int bytes>
+TILEWISE_DEVICE Packet<bytes> zero_packet() {
+    return {};
+}
+
+template <int bytes>
+TILEWISE_DEVICE Packet<bytes> load_global(const void* from) {
+    Packet<bytes> p;
+    if constexpr (bytes == 16) {
+        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(p.words[0]), "=r"(p.words[1]), "=r"(p.words[2]), "=r"(p.words[3])
+                     : "l"(from));
+    } else if constexpr (bytes == 8) {
+        asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(p.words[0]), "=r"(p.words[1]) : "l"(from));
+    } else if constexpr (bytes == 4) {
+        asm volatile("ld.global.u32 %0, [%1];" : "=r"(p.words[0]) : "l"(from));
+    } else if constexpr (bytes == 2) {
+        asm volatile("ld.global.u16 %0, [%1];" : "=h"(p.value) : "l"(from));
+    } else {
+        p.value = *static_cast<const u8*>(from);
+    }
+    return p;
+}
+
+template <int bytes>
+TILEWISE_DEVICE void store_global(void* to, const Packet<bytes>& p) {
+    if constexpr (bytes == 16) {
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(p.words[0]), "r"(p.words[1]),
+                     "r"(p.words[2]), "r"(p.words[3])
+                     : "memory");
+    } else if constexpr (bytes == 8) {
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(p.words[0]), "r"(p.words[1]) : "memory");
+    } else if constexpr (bytes == 4) {
+        asm volatile("st.global.u32 [%0], %1;" ::"l"(to), "r"(p.words[0]) : "memory");
+    } else if constexpr (bytes == 2) {
+        asm volatile("st.global.u16 [%0], %1;" ::"l"(to), "h"(p.value) : "memory");
+    } else {
+        *static_cast<u8*>(to) = p.value;
+    }
+}
+
+template <int bytes>
+TILEWISE_DEVICE void store_shared(SharedAddress to, const Packet<bytes>& p) {
+    if constexpr (bytes == 16) {
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(p.words[0]), "r"(p.words[1]),
+                     "r"(p.words[2]), "r"(p.words[3])
+                     : "memory");
+    } else if constexpr (bytes == 8) {
+        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(to), "r"(p.words[0]), "r"(p.words[1]) : "memory");
+    } else if constexpr (bytes == 4) {
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(p.words[0]) : "memory");
+    } else if constexpr (bytes == 2) {
+        asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(p.value) : "memory");
+    } else {
+        asm volatile("st.shared.u8 [%0], %1;" ::"r"(to), "r"(u32(p.value)) : "memory");
+    }
+}
+
+// One or four fp32 of shared memory.
+TILEWISE_DEVICE float load_shared_float(SharedAddress from) {
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
+    return x;
+}
+TILEWISE_DEVICE void load_shared_float4(SharedAddress from, float (&x)[4]) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                 : "r"(from)
+                 : "memory");
+}
+TILEWISE_DEVICE void store_shared_float(SharedAddress to, float x) {
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(x) : "memory");
+}
+TILEWISE_DEVICE void store_shared_float2(SharedAddress to, float x, float y) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(x), "f"(y) : "memory");
+}
+
+// ---- Asynchronous copies, cp.async (sm_80 and later) ----
+
+// `bytes` (4, 8 or 16) of global memory into shared memory; of these the first `valid` are read, the rest are zero.
+template <int bytes>
+TILEWISE_DEVICE void copy_async(SharedAddress to, const void* from, int valid) {
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16);
+    if constexpr (bytes == 16) {  // past the L1 cache: nothing is read twice by one block
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(bytes), "r"(valid)
+                     : "memory");
+    }
+}
+TILEWISE_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Until at most `pending` of this thread's committed groups are under way.
+template <int pending>
+TILEWISE_DEVICE void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+// ---- Matrices of 8 x 8 16-bit elements (ldmatrix, stmatrix) and mma.sync ----
+// Lane l gives the address of row l % 8 of matrix l / 8, and gets (or gives) elements (l / 4, 2 (l % 4)) and the one
+// after it of each matrix; `trans` gets the matrices transposed.
+
+template <bool trans>
+TILEWISE_DEVICE void load_matrices(SharedAddress row, u32 (&to)[4]) {
+    if constexpr (trans) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(row)
+                     : "memory");
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(row)
+                     : "memory");
+    }
+}
+template <bool trans>
+TILEWISE_DEVICE void load_matrices(SharedAddress row, u32 (&to)[2]) {  // lanes 0 to 15 give addresses
+    if constexpr (trans) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                     : "=r"(to[0]), "=r"(to[1])
+                     : "r"(row)
+                     : "memory");
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                     : "=r"(to[0]), "=r"(to[1])
+                     : "r"(row)
+                     : "memory");
+    }
+}
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+TILEWISE_DEVICE void store_matrices(SharedAddress row, const u32 (&from)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(from[0]),
+                 "r"(from[1]), "r"(from[2]), "r"(from[3])
+                 : "memory");
+}
+#endif
+
+// sum(16 x 8) += a(16 x 16) * b(16 x 8). T is Fp16 or Bf16.
+template <class T>
+TILEWISE_DEVICE void multiply_add_16x8x16(float (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    static_assert(kSame<T, Fp16> || kSame<T, Bf16>, "fp16 or bf16");
+    if constexpr (kSame<T, Fp16>) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+}
+
+}  // namespace tilewise::cuda
