@@ -39,7 +39,8 @@ struct BlockGemm {
                                    Config::b_row ? args.b.row_stride : args.b.col_stride},
                                   col, k_begin);
         Core core;
-        Loop{a, b, k_end - k_begin, int(tile_count(k_end - k_begin, Config::tile_k)), shared}.run(core);
+        const int steps = int(tile_count(k_end - k_begin, Config::tile_k));
+        Loop{a, b, steps, int(k_end - k_begin - Index(steps - 1) * Config::tile_k), shared}.run(core);
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
         Out{args, Index(place.batch), int(place.k_part), row, col, region}.run(core);
     }
@@ -78,7 +79,7 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
 
 #if defined(__CUDACC__)
 #define TILEWISE_CUDA_KERNELS(Config, Kernel)                                                       \
-    extern "C" __global__ void __launch_bounds__(Config::threads)                                   \
+    extern "C" __global__ void __launch_bounds__(Config::threads, 1)                                   \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                        \
         Kernel::run(args);                                                                          \
     }                                                                                               \

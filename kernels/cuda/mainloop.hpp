@@ -23,6 +23,9 @@ struct BlockShape {
     static constexpr bool kRing = kPipeline == Pipeline::mem || kPipeline == Pipeline::comp_async;
     static constexpr int kBuffers = kRing ? Config::stages : kPipeline == Pipeline::compv4 ? 2 : 1;
     static constexpr int kBufferBytes = A::kBytes + B::kBytes;
+    // 32-bit registers of a thread that hold a tile on its way.
+    static constexpr bool kThroughRegisters = !kRing && kPipeline != Pipeline::basic_async_v1;
+    static constexpr int kWayRegisters = kThroughRegisters ? A::kRegisters + B::kRegisters : 0;
     static constexpr int kWarps = Config::wave_m * Config::wave_n;
     static_assert(kRing || kPipeline == Pipeline::basic_v1 || kPipeline == Pipeline::compv3 ||
                       kPipeline == Pipeline::compv4 || kPipeline == Pipeline::basic_async_v1,
@@ -43,20 +46,17 @@ struct Mainloop {
 
     const A& a;
     const B& b;
-    Index k_size;  // elements of k from the first step on
     int steps;
+    int last_depth;  // elements of k in the last step
     SharedAddress shared;
 
     TILEWISE_DEVICE SharedAddress a_buffer(int index) const { return shared + index * Shape::kBufferBytes; }
     TILEWISE_DEVICE SharedAddress b_buffer(int index) const { return a_buffer(index) + A::kBytes; }
-    TILEWISE_DEVICE int k_left(int step) const {
-        const Index left = k_size - Index(step) * Config::tile_k;
-        return left < Config::tile_k ? int(left) : Config::tile_k;
-    }
+    TILEWISE_DEVICE int depth_of(int step) const { return step + 1 < steps ? Config::tile_k : last_depth; }
     TILEWISE_DEVICE void copy(int step, int index) const {
-        const int left = k_left(step);
-        a.copy(a_buffer(index), step, left);
-        b.copy(b_buffer(index), step, left);
+        const int depth = depth_of(step);
+        a.copy(a_buffer(index), step, depth);
+        b.copy(b_buffer(index), step, depth);
     }
     TILEWISE_DEVICE void multiply(Core& core, int index) const { core.multiply(a_buffer(index), b_buffer(index)); }
 
@@ -79,9 +79,9 @@ private:
         typename B::Registers b;
     };
     TILEWISE_DEVICE void load(Registers& registers, int step) const {
-        const int left = k_left(step);
-        a.load(registers.a, step, left);
-        b.load(registers.b, step, left);
+        const int depth = depth_of(step);
+        a.load(registers.a, step, depth);
+        b.load(registers.b, step, depth);
     }
     TILEWISE_DEVICE void put(const Registers& registers, int index) const {
         A::put(registers.a, a_buffer(index));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of a warp with mma.sync: sums of (tile_m / wave_m) x (tile_n / wave_n) in registers, products of tiles
 // in shared memory in steps of 16 x 8 x 16. ldmatrix fetches the operands whichever way they lie: tiles along k as they
-// are, tiles along m or n transposed. The fetches of the next step of k are ahead of the arithmetic of this one.
+// are, tiles along m or n transposed. The next step of k is fetched ahead of the
+// arithmetic of this one.
 #pragma once
 #include "drain.hpp"
 #include "mainloop.hpp"
@@ -53,13 +54,20 @@ struct MmaCore {
         for (int j = 0; j < kStepsN / 2; ++j) fetch<B, false>(b, first_col + j * 2 * kStepN, k, to.b[j]);
     }
 
+    // Two sets of operands where registers allow it (a thread has 255, and about 40 hold addresses and the like).
+    static constexpr int kOperandRegisters = kStepsM * 4 + kStepsN * 2, kMostRegisters = 216;
+    static constexpr int kSumRegisters = kStepsM * kStepsN * 4;
+    static constexpr bool kFetchAhead = kSumRegisters + Shape::kWayRegisters + 2 * kOperandRegisters <= kMostRegisters;
+
     TILEWISE_DEVICE void multiply(SharedAddress a, SharedAddress b) {
-        Operands operands[2];
-        fetch_all(a, b, 0, operands[0]);
+        constexpr int sets = kFetchAhead ? 2 : 1;
+        Operands operands[sets];
+        if constexpr (kFetchAhead) fetch_all(a, b, 0, operands[0]);
         TILEWISE_UNROLL
         for (int k = 0; k < kStepsK; ++k) {
-            if (k + 1 < kStepsK) fetch_all(a, b, k + 1, operands[(k + 1) % 2]);
-            const Operands& now = operands[k % 2];
+            const int next = kFetchAhead ? k + 1 : k;
+            if (next < kStepsK) fetch_all(a, b, next, operands[next % sets]);
+            const Operands& now = operands[k % sets];
             TILEWISE_UNROLL
             for (int i = 0; i < kStepsM; ++i) {
                 TILEWISE_UNROLL

@@ -21,7 +21,9 @@ template <class T, int extent, int depth, bool k_contiguous, int vector, int thr
 struct OperandTile {
     static constexpr bool kAlongK = k_contiguous;
     static constexpr int kLines = k_contiguous ? extent : depth, kLineLength = k_contiguous ? depth : extent;
-    using Layout = TileLayout<kLines, kLineLength * T::bytes>;
+    // Plain arithmetic reads tiles that do not lie along k by whole lines.
+    static constexpr bool kSwizzled = k_contiguous || !kSame<T, Fp32>;
+    using Layout = TileLayout<kLines, kLineLength * T::bytes, kSwizzled>;
     static constexpr int kBytes = Layout::kBytes;
     static constexpr int kAccessBytes = vector * T::bytes;
     static_assert(kAccessBytes <= kChunkBytes && (vector & (vector - 1)) == 0, "an access is at most 16 bytes");
@@ -30,6 +32,8 @@ struct OperandTile {
     static constexpr int kPerLine = kLineLength / vector, kTotal = kLines * kPerLine;
     static constexpr int kCount = (kTotal + threads - 1) / threads;  // accesses of a thread
 
+    static constexpr int kRegisters = kCount * (kAccessBytes < 4 ? 1 : kAccessBytes / 4);
+
     using Access = Packet<kAccessBytes>;
     struct Registers {
         Access access[kCount];
@@ -37,14 +41,12 @@ struct OperandTile {
 
     const char* tile;  // its first element, at the first step of k
     Index line_bytes;  // from line to line
-    Index step_bytes;  // from tile to tile along k
     int left;          // of the extent, from the tile's first row (or column) on, at most a tile
 
     TILEWISE_DEVICE OperandTile(const OperandView& view, Index first, Index k_begin) {
         line_bytes = view.line_stride * T::bytes;
         const Index begin = k_contiguous ? first * view.line_stride + k_begin : k_begin * view.line_stride + first;
         tile = static_cast<const char*>(view.data) + begin * T::bytes;
-        step_bytes = k_contiguous ? Index(depth) * T::bytes : depth * line_bytes;
         left = view.extent - first < extent ? int(view.extent - first) : extent;
     }
 
@@ -65,18 +67,26 @@ struct OperandTile {
         const int line = line_of(i), element = element_of(i);
         return k_contiguous ? line < left && element < k_left : line < k_left && element < left;
     }
-    TILEWISE_DEVICE const char* source(int i, Index step) const {
-        return tile + step * step_bytes + line_of(i) * line_bytes + element_of(i) * T::bytes;
+    // The address of access i of a tile, and of the one after it from that: an addition for each keeps the registers
+    // free that as many products of line numbers would take.
+    TILEWISE_DEVICE const char* source(int i, int step) const {
+        const Index line = k_contiguous ? line_of(i) : line_of(i) + Index(step) * depth;
+        const Index element = k_contiguous ? element_of(i) + Index(step) * depth : element_of(i);
+        return tile + line * line_bytes + element * T::bytes;
+    }
+    TILEWISE_DEVICE const char* next_source(const char* from, int i, int step) const {
+        return kRegular ? from + threads / kPerLine * line_bytes : source(i + 1, step);
     }
     static TILEWISE_DEVICE u32 target(int i) { return Layout::byte_offset(line_of(i), element_of(i) * T::bytes); }
 
-    // Tile number `step` of k into registers; k_left elements of k remain from there on.
-    TILEWISE_DEVICE void load(Registers& registers, Index step, int k_left) const {
+    // Tile number `step` of k into registers; of it k_left elements of k are there.
+    TILEWISE_DEVICE void load(Registers& registers, int step, int k_left) const {
+        const char* from = source(0, step);
         TILEWISE_UNROLL
-        for (int i = 0; i < kCount; ++i) {
+        for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
             registers.access[i] = zero_packet<kAccessBytes>();
             if (has_access(i) && is_inside(i, k_left)) {
-                registers.access[i] = load_global<kAccessBytes>(source(i, step));
+                registers.access[i] = load_global<kAccessBytes>(from);
             }
         }
     }
@@ -88,14 +98,14 @@ struct OperandTile {
     }
 
     // The same without registers. Accesses of less than 4 bytes have no asynchronous copy: they are done on the spot.
-    TILEWISE_DEVICE void copy(SharedAddress to, Index step, int k_left) const {
+    TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const {
         if constexpr (kCanCopyAsync) {
+            const char* from = source(0, step);
             TILEWISE_UNROLL
-            for (int i = 0; i < kCount; ++i) {
+            for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
                 if (has_access(i)) {
                     const bool inside = is_inside(i, k_left);
-                    copy_async<kAccessBytes>(to + target(i), inside ? source(i, step) : tile,
-                                             inside ? kAccessBytes : 0);
+                    copy_async<kAccessBytes>(to + target(i), inside ? from : tile, inside ? kAccessBytes : 0);
                 }
             }
         } else {
