@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// The way of a block's sums from registers to C or, with split_k, to the workspace. A warp takes them out pass by pass
+// through a region of shared memory of its own (fp32, kRegionRows x kRegionCols): the core puts some of its sums there,
+// the epilogue works on them in a rolled loop, and whole accesses of vector_c elements leave. That also serves configs
+// with the direct epilogue wherever there is more to do than to convert, since registers cannot be indexed in a loop.
+// A core offers: kRegionRows, kRegionCols, kRowStep (rows of the tile from row to row of the region), kPasses,
+// put(pass, address), pass_row(pass), pass_col(pass) (of the region's first element in the tile), and for the direct
+// way kRun and visit(f), which calls f(row, col, values) for every run of kRun sums along n.
+#pragma once
+#include "epilogue.hpp"
+#include "primitives.hpp"
+#include "tile_layout.hpp"
+
+namespace tilewise::cuda {
+
+// The region a core puts its sums in. Pairs of chunks are exchanged, so that the pairs of columns of eight rows, which is
+// how mma.sync leaves its results, fall on different banks.
+template <int rows, int cols>
+struct DrainRegion {
+    static constexpr int kFloat = 4, kRowBytes = cols * kFloat, kBytes = rows * kRowBytes;
+    static constexpr int kChunks = kRowBytes / kChunkBytes;
+    static_assert(kRowBytes % kChunkBytes == 0 && (kChunks & (kChunks - 1)) == 0);
+    static constexpr int kSwizzled = kChunks < kBankChunks ? kChunks : kBankChunks;
+    static constexpr int kRowsPerTurn = kBankChunks / kSwizzled;
+
+    static TILEWISE_DEVICE u32 at(u32 row, u32 col) {
+        const u32 swizzle = (row / kRowsPerTurn * 2) & (kSwizzled - 1);
+        return row * kRowBytes + ((col / 4) ^ swizzle) * kChunkBytes + col % 4 * kFloat;
+    }
+};
+
+// The columns of a region: those of a wave, or fewer where the operands' buffers have no place for them.
+TILEWISE_DEVICE constexpr int region_cols(int wave_cols, int rows, int warps, int shared_bytes) {
+    int cols = wave_cols;
+    while (cols > 4 && cols * rows * warps * int(sizeof(float)) > shared_bytes) cols /= 2;
+    return cols;
+}
+
+// V values as elements of type T.
+template <class T, int V>
+TILEWISE_DEVICE Packet<V * T::bytes> pack_values(const float (&x)[V]) {
+    Packet<V * T::bytes> p;
+    if constexpr (T::bytes == 4) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) p.words[i] = __builtin_bit_cast(u32, T::from_float(x[i]));
+    } else if constexpr (V == 1) {
+        p.value = T::from_float(x[0]);
+    } else {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V / 2; ++i) p.words[i] = pack_pair<T>(x[2 * i], x[2 * i + 1]);
+    }
+    return p;
+}
+
+template <class Config, class Core>
+struct Drain {
+    using Out = typename Config::Out;
+    using Region = DrainRegion<Core::kRegionRows, Core::kRegionCols>;
+    static constexpr int kLanes = 32;
+    static constexpr int kRows = Core::kRegionRows, kCols = Core::kRegionCols;
+    static_assert(Region::kBytes * Config::wave_m * Config::wave_n <= Config::shared_bytes,
+                  "a region for every warp in the operands' buffers");
+    static_assert(Config::vector_c * Out::bytes <= kChunkBytes, "an access is at most 16 bytes");
+    // Rows of the region that are apart in C cannot leave together.
+    static constexpr int kVector = Config::c_row || Core::kRowStep == 1 ? Config::vector_c : 1;
+    static_assert((Config::c_row ? kCols : kRows) % kVector == 0);
+
+    const KernelArgs& args;
+    Index batch;
+    int k_part;
+    Index first_row, first_col;  // of the tile
+    SharedAddress region;        // of this warp
+
+    TILEWISE_DEVICE void run(const Core& core) const {
+        const bool partial = args.split_k > 1, plain = is_plain(args);
+        if (!Config::staged_epilogue && plain && !partial) return write_direct(core);
+        TILEWISE_ROLLED
+        for (int pass = 0; pass < Core::kPasses; ++pass) {
+            core.put(pass, region);
+            sync_warp();
+            const Index row = first_row + core.pass_row(pass), col = first_col + core.pass_col(pass);
+            if (partial) {
+                write_partial(row, col);
+            } else {
+                if (!plain) finish_region(row, col);
+                write_region(row, col, plain ? args.alpha : 1.0f);
+            }
+            sync_warp();
+        }
+    }
+
+private:
+    TILEWISE_DEVICE bool is_inside(Index row, Index col) const { return row < args.m && col < args.n; }
+
+    TILEWISE_DEVICE void write_direct(const Core& core) const {
+        core.visit([&](int tile_row, int tile_col, const float(&sums)[Core::kRun]) {
+            const Index row = first_row + tile_row, col = first_col + tile_col;
+            if constexpr (Config::c_row && Config::vector_c >= Core::kRun) {
+                float values[Core::kRun];
+                TILEWISE_UNROLL
+                for (int i = 0; i < Core::kRun; ++i) values[i] = sums[i] * args.alpha;
+                if (is_inside(row, col)) write_values(values, row, col);
+            } else {
+                TILEWISE_UNROLL
+                for (int i = 0; i < Core::kRun; ++i) {
+                    if (is_inside(row, col + i)) store<Out>(args, sums[i] * args.alpha, batch, row, col + i);
+                }
+            }
+        });
+    }
+
+    template <int V>
+    TILEWISE_DEVICE void write_values(const float (&values)[V], Index row, Index col) const {
+        auto* to = static_cast<typename Out::Storage*>(args.c.data) + c_offset(args, batch, row, col);
+        store_global<V * Out::bytes>(to, pack_values<Out>(values));
+    }
+
+    // Neighbouring lanes take neighbouring elements of C.
+    TILEWISE_DEVICE void finish_region(Index row, Index col) const {
+        TILEWISE_ROLLED
+        for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
+            const int r = Config::c_row ? e / kCols : e % kRows, c = Config::c_row ? e % kCols : e / kRows;
+            const SharedAddress at = region + Region::at(r, c);
+            const Index out_row = row + r * Core::kRowStep, out_col = col + c;
+            if (!is_inside(out_row, out_col)) continue;
+            store_shared_float(at, finish<Out>(args, load_shared_float(at), batch, out_row, out_col));
+        }
+        sync_warp();
+    }
+
+    TILEWISE_DEVICE void write_region(Index row, Index col, float factor) const {
+        constexpr int runs = (Config::c_row ? kCols : kRows) / kVector, total = kRows * kCols / kVector;
+        for (int e = lane_index(); e < total; e += kLanes) {
+            const int r = Config::c_row ? e / runs : e % runs * kVector;
+            const int c = Config::c_row ? e % runs * kVector : e / runs;
+            float values[kVector];
+            read_run(r, c, values);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kVector; ++i) values[i] *= factor;
+            const Index out_row = row + r * Core::kRowStep, out_col = col + c;
+            if (is_inside(out_row, out_col)) write_values(values, out_row, out_col);
+        }
+    }
+
+    // kVector values from (r, c) on, along the contiguous axis of C.
+    TILEWISE_DEVICE void read_run(int r, int c, float (&values)[kVector]) const {
+        if constexpr (Config::c_row && kVector % 4 == 0) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kVector; i += 4) {
+                float four[4];
+                load_shared_float4(region + Region::at(r, c + i), four);
+                TILEWISE_UNROLL
+                for (int j = 0; j < 4; ++j) values[i + j] = four[j];
+            }
+        } else {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kVector; ++i) {
+                values[i] = load_shared_float(region + (Config::c_row ? Region::at(r, c + i) : Region::at(r + i, c)));
+            }
+        }
+    }
+
+    // Raw sums to the workspace: [part][batch][m][n].
+    TILEWISE_DEVICE void write_partial(Index row, Index col) const {
+        float* to = static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n;
+        for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
+            const int r = e / kCols, c = e % kCols;
+            const Index out_row = row + r * Core::kRowStep, out_col = col + c;
+            if (is_inside(out_row, out_col)) {
+                to[out_row * args.n + out_col] = load_shared_float(region + Region::at(r, c));
+            }
+        }
+    }
+};
+
+}  // namespace tilewise::cuda

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The loop over k of one block: brings tiles of A and B to shared memory as the config's pipeline says and lets the core
+// (mma_core.hpp, simt_core.hpp) multiply them.
+//   basic_v1        global -> registers -> one buffer, then arithmetic
+//   compv3          the same, with the next tile on its way to registers during the arithmetic
+//   compv4          two buffers: the next tile is put away after the arithmetic, one barrier a step
+//   basic_async_v1  asynchronous copies into one buffer
+//   mem, comp_async asynchronous copies into a ring of `stages` buffers, stages - 1 of them in flight
+// On return every thread is done with shared memory.
+#pragma once
+#include "operand_tile.hpp"
+
+namespace tilewise::cuda {
+
+// What a config's blocks need; the numbers the host launches with are checked against it.
+template <class Config>
+struct BlockShape {
+    using A = OperandTile<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row, Config::vector_a,
+                          Config::threads>;
+    using B = OperandTile<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b,
+                          Config::threads>;
+    static constexpr Pipeline kPipeline = Config::pipeline;
+    static constexpr bool kRing = kPipeline == Pipeline::mem || kPipeline == Pipeline::comp_async;
+    static constexpr int kBuffers = kRing ? Config::stages : kPipeline == Pipeline::compv4 ? 2 : 1;
+    static constexpr int kBufferBytes = A::kBytes + B::kBytes;
+    // 32-bit registers of a thread that hold a tile on its way.
+    static constexpr bool kThroughRegisters = !kRing && kPipeline != Pipeline::basic_async_v1;
+    static constexpr int kWayRegisters = kThroughRegisters ? A::kRegisters + B::kRegisters : 0;
+    static constexpr int kWarps = Config::wave_m * Config::wave_n;
+    static_assert(kRing || kPipeline == Pipeline::basic_v1 || kPipeline == Pipeline::compv3 ||
+                      kPipeline == Pipeline::compv4 || kPipeline == Pipeline::basic_async_v1,
+                  "a pipeline of blocks without producer waves or packed operands");
+    static_assert(!kRing || Config::stages >= 2, "a ring has at least two stages");
+    static_assert(Config::wave_k == 1, "waves do not share out k");
+    static_assert(Config::threads == 32 * kWarps, "a thread for every lane of every wave");
+    static_assert(Config::shared_bytes >= kBuffers * kBufferBytes, "shared memory for all buffers");
+};
+
+template <class Config, class Core>
+struct Mainloop {
+    using Shape = BlockShape<Config>;
+    using A = typename Shape::A;
+    using B = typename Shape::B;
+    static constexpr Pipeline kPipeline = Config::pipeline;
+    static constexpr int kBuffers = Shape::kBuffers;
+
+    const A& a;
+    const B& b;
+    int steps;
+    int last_depth;  // elements of k in the last step
+    SharedAddress shared;
+
+    TILEWISE_DEVICE SharedAddress a_buffer(int index) const { return shared + index * Shape::kBufferBytes; }
+    TILEWISE_DEVICE SharedAddress b_buffer(int index) const { return a_buffer(index) + A::kBytes; }
+    TILEWISE_DEVICE int depth_of(int step) const { return step + 1 < steps ? Config::tile_k : last_depth; }
+    TILEWISE_DEVICE void copy(int step, int index) const {
+        const int depth = depth_of(step);
+        a.copy(a_buffer(index), step, depth);
+        b.copy(b_buffer(index), step, depth);
+    }
+    TILEWISE_DEVICE void multiply(Core& core, int index) const { core.multiply(a_buffer(index), b_buffer(index)); }
+
+    TILEWISE_DEVICE void run(Core& core) const {
+        if constexpr (Shape::kRing) {
+            run_ring(core);
+        } else if constexpr (kPipeline == Pipeline::basic_async_v1) {
+            run_single_async(core);
+        } else if constexpr (kPipeline == Pipeline::compv4) {
+            run_double(core);
+        } else {
+            run_single(core);
+        }
+        sync_block();
+    }
+
+private:
+    struct Registers {
+        typename A::Registers a;
+        typename B::Registers b;
+    };
+    TILEWISE_DEVICE void load(Registers& registers, int step) const {
+        const int depth = depth_of(step);
+        a.load(registers.a, step, depth);
+        b.load(registers.b, step, depth);
+    }
+    TILEWISE_DEVICE void put(const Registers& registers, int index) const {
+        A::put(registers.a, a_buffer(index));
+        B::put(registers.b, b_buffer(index));
+    }
+
+    TILEWISE_DEVICE void run_ring(Core& core) const {
+        TILEWISE_UNROLL
+        for (int s = 0; s < kBuffers - 1; ++s) {
+            if (s < steps) copy(s, s);
+            commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
+        }
+        int reading = 0, filling = kBuffers - 1;
+        TILEWISE_ROLLED
+        for (int step = 0; step < steps; ++step) {
+            wait_copies<kBuffers - 2>();
+            sync_block();  // this step's tile is there for all, and all are done with the buffer filled next
+            if (step + kBuffers - 1 < steps) copy(step + kBuffers - 1, filling);
+            commit_copies();
+            multiply(core, reading);
+            reading = reading + 1 == kBuffers ? 0 : reading + 1;
+            filling = filling + 1 == kBuffers ? 0 : filling + 1;
+        }
+        wait_copies<0>();
+    }
+
+    TILEWISE_DEVICE void run_single_async(Core& core) const {
+        TILEWISE_ROLLED
+        for (int step = 0; step < steps; ++step) {
+            if (step > 0) sync_block();  // all are done with the tile before
+            copy(step, 0);
+            commit_copies();
+            wait_copies<0>();
+            sync_block();
+            multiply(core, 0);
+        }
+    }
+
+    TILEWISE_DEVICE void run_double(Core& core) const {
+        Registers registers;
+        if (steps > 0) load(registers, 0), put(registers, 0);
+        TILEWISE_ROLLED
+        for (int step = 0; step < steps; ++step) {
+            sync_block();  // this step's tile is there for all, and all are done with the other buffer
+            const bool more = step + 1 < steps;
+            if (more) load(registers, step + 1);
+            multiply(core, step & 1);
+            if (more) put(registers, (step + 1) & 1);
+        }
+    }
+
+    TILEWISE_DEVICE void run_single(Core& core) const {
+        constexpr bool prefetch = kPipeline == Pipeline::compv3;
+        Registers registers;
+        if (steps > 0) load(registers, 0);
+        TILEWISE_ROLLED
+        for (int step = 0; step < steps; ++step) {
+            if (step > 0) sync_block();  // all are done with the tile before
+            put(registers, 0);
+            sync_block();
+            const bool more = step + 1 < steps;
+            if (prefetch && more) load(registers, step + 1);
+            multiply(core, 0);
+            if (!prefetch && more) load(registers, step + 1);
+        }
+    }
+};
+
+}  // namespace tilewise::cuda

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// The arithmetic of a warp with mma.sync: sums of (tile_m / wave_m) x (tile_n / wave_n) in registers, products of tiles
+// in shared memory in steps of 16 x 8 x 16. ldmatrix fetches the operands whichever way they lie: tiles along k as they
+// are, tiles along m or n transposed. The next step of k is fetched ahead of the
+// arithmetic of this one.
+#pragma once
+#include "drain.hpp"
+#include "mainloop.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+struct MmaCore {
+    using Shape = BlockShape<Config>;
+    using A = typename Shape::A;
+    using B = typename Shape::B;
+    static constexpr int kStepM = 16, kStepN = 8, kStepK = 16, kMatrix = 8;
+    static_assert(Config::warp_m == kStepM && Config::warp_n == kStepN && Config::warp_k == kStepK,
+                  "mma.sync of 16-bit elements is 16 x 8 x 16");
+    static_assert(kSame<typename Config::A, typename Config::B>, "operands of one type");
+    static constexpr int kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n / Config::wave_n;
+    static_assert(kWaveM % kStepM == 0 && kWaveN % (2 * kStepN) == 0 && Config::tile_k % kStepK == 0,
+                  "a wave's share of the tile is whole steps, in n pairs of them");
+    static constexpr int kStepsM = kWaveM / kStepM, kStepsN = kWaveN / kStepN, kStepsK = Config::tile_k / kStepK;
+
+    float sums[kStepsM][kStepsN][4] = {};
+    int warp = warp_index();
+    int first_row = warp / Config::wave_n * kWaveM;  // of the wave, in the tile
+    int first_col = warp % Config::wave_n * kWaveN;
+
+    struct Operands {
+        u32 a[kStepsM][4];
+        u32 b[kStepsN / 2][4];  // of two steps of n: k 0-7 and 8-15 of the first, then of the second
+    };
+
+    // Rows (or columns) `first` to first + 15 at step k of an operand, as four matrices of 8 x 8. Two of the matrices
+    // follow the first along the extent, two along k: the order of A's registers has the extent first, that of B's k.
+    template <class Tile, bool extent_first>
+    static TILEWISE_DEVICE void fetch(SharedAddress tile, int first, int k, u32 (&to)[4]) {
+        const int lane = lane_index(), inner = lane % kMatrix, low = lane / kMatrix % 2, high = lane / kMatrix / 2;
+        const int along_extent = extent_first ? low : high, along_k = extent_first ? high : low;
+        if constexpr (Tile::kAlongK) {
+            const int line = first + along_extent * kMatrix + inner, chunk = k * (kStepK / kMatrix) + along_k;
+            load_matrices<false>(tile + Tile::Layout::offset(line, chunk), to);
+        } else {
+            const int line = k * kStepK + along_k * kMatrix + inner, chunk = first / kMatrix + along_extent;
+            load_matrices<true>(tile + Tile::Layout::offset(line, chunk), to);
+        }
+    }
+    TILEWISE_DEVICE void fetch_all(SharedAddress a, SharedAddress b, int k, Operands& to) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) fetch<A, true>(a, first_row + i * kStepM, k, to.a[i]);
+        TILEWISE_UNROLL
+        for (int j = 0; j < kStepsN / 2; ++j) fetch<B, false>(b, first_col + j * 2 * kStepN, k, to.b[j]);
+    }
+
+    // Two sets of operands where registers allow it (a thread has 255, and about 40 hold addresses and the like).
+    static constexpr int kOperandRegisters = kStepsM * 4 + kStepsN * 2, kMostRegisters = 216;
+    static constexpr int kSumRegisters = kStepsM * kStepsN * 4;
+    static constexpr bool kFetchAhead = kSumRegisters + Shape::kWayRegisters + 2 * kOperandRegisters <= kMostRegisters;
+
+    TILEWISE_DEVICE void multiply(SharedAddress a, SharedAddress b) {
+        constexpr int sets = kFetchAhead ? 2 : 1;
+        Operands operands[sets];
+        if constexpr (kFetchAhead) fetch_all(a, b, 0, operands[0]);
+        TILEWISE_UNROLL
+        for (int k = 0; k < kStepsK; ++k) {
+            const int next = kFetchAhead ? k + 1 : k;
+            if (next < kStepsK) fetch_all(a, b, next, operands[next % sets]);
+            const Operands& now = operands[k % sets];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kStepsM; ++i) {
+                TILEWISE_UNROLL
+                for (int j = 0; j < kStepsN; ++j) {
+                    const u32(&pair)[4] = now.b[j / 2];
+                    multiply_add_16x8x16<typename Config::A>(sums[i][j], now.a[i], pair[j % 2 * 2],
+                                                             pair[j % 2 * 2 + 1]);
+                }
+            }
+        }
+    }
+
+    // Lane l has of every step rows l / 4 and l / 4 + 8, in each the columns 2 (l % 4) and the next.
+    static TILEWISE_DEVICE int lane_row() { return lane_index() / 4; }
+    static TILEWISE_DEVICE int lane_col() { return lane_index() % 4 * 2; }
+
+    static constexpr int kRegionRows = kStepM, kRowStep = 1;
+    static constexpr int kRegionCols = region_cols(kWaveN, kRegionRows, Shape::kWarps, Config::shared_bytes);
+    static constexpr int kPassesN = kWaveN / kRegionCols, kPasses = kStepsM * kPassesN;
+    static constexpr int kPassStepsN = kRegionCols / kStepN;
+    static_assert(kRegionCols % kStepN == 0, "a pass takes whole steps");
+    using Region = DrainRegion<kRegionRows, kRegionCols>;
+
+    TILEWISE_DEVICE int pass_row(int pass) const { return first_row + pass / kPassesN * kStepM; }
+    TILEWISE_DEVICE int pass_col(int pass) const { return first_col + pass % kPassesN * kRegionCols; }
+    TILEWISE_DEVICE void put(int pass, SharedAddress region) const {
+        TILEWISE_UNROLL
+        for (int p = 0; p < kPasses; ++p) {  // registers have no addresses: every pass has its own code
+            if (p != pass) continue;
+            TILEWISE_UNROLL
+            for (int j = 0; j < kPassStepsN; ++j) {
+                const float(&sum)[4] = sums[p / kPassesN][p % kPassesN * kPassStepsN + j];
+                const int row = lane_row(), col = j * kStepN + lane_col();
+                store_shared_float2(region + Region::at(row, col), sum[0], sum[1]);
+                store_shared_float2(region + Region::at(row + kMatrix, col), sum[2], sum[3]);
+            }
+        }
+    }
+
+    static constexpr int kRun = 2;
+    template <class F>
+    TILEWISE_DEVICE void visit(F&& f) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) {
+            TILEWISE_UNROLL
+            for (int j = 0; j < kStepsN; ++j) {
+                const int row = first_row + i * kStepM + lane_row(), col = first_col + j * kStepN + lane_col();
+                f(row, col, {sums[i][j][0], sums[i][j][1]});
+                f(row + kMatrix, col, {sums[i][j][2], sums[i][j][3]});
+            }
+        }
+    }
+};
+
+}  // namespace tilewise::cuda

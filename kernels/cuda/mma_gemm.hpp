@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// GEMM on mma.sync for fp16 and bf16 operands with fp32 sums (sm_80 and later): what a generated stub includes.
+// Not here: stream_k, preshuffle, swap_ab, tf32, 8-bit operands.
+#pragma once
+#include "block_gemm.hpp"
+#include "mma_core.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+using MmaGemm = BlockGemm<Config, MmaCore<Config>>;
+
+}  // namespace tilewise::cuda
+
+#define TILEWISE_CUDA_MMA_GEMM(Config) TILEWISE_CUDA_KERNELS(Config, tilewise::cuda::MmaGemm<Config>)
