@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The GEMM kernels of blocks whose threads all load and compute: walks over the block's tiles, and for each runs the
-// loop over k (mainloop.hpp) and takes the sums out (drain.hpp). With split_k a block computes one part of k, and the
-// reduce kernel adds the parts up in order. Every block waits for the kernels before it ahead of its first access to
+// loop over k (mainloop.hpp) and takes the sums out (drain.hpp). With split_k a block computes one part of k, and
+// reduce.hpp adds the parts up. Every block waits for the kernels before it ahead of its first access to
 // memory, whatever it then has to do: the kernel after this one relies on it.
 #pragma once
 #include "drain.hpp"
 #include "mainloop.hpp"
+#include "reduce.hpp"
 #include "tile_order.hpp"
 
 namespace tilewise::cuda {
@@ -58,32 +59,13 @@ struct BlockGemm {
     }
 };
 
-// Adds up the partial sums, part 0 first, and finishes them. Any number of blocks of any size.
-template <class Out>
-TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
-    griddep_launch();
-    griddep_wait();
-    const Index area = args.m * args.n, total = args.batch * area;
-    const float* sums = static_cast<const float*>(args.workspace);
-    const Index threads = Index(block_count()) * block_threads();
-    TILEWISE_ROLLED
-    for (Index at = Index(block_index()) * block_threads() + thread_index(); at < total; at += threads) {
-        float sum = 0.0f;
-        for (int part = 0; part < args.split_k; ++part) sum += sums[part * total + at];
-        const Index line = at / args.n, col = at - line * args.n, batch = line / args.m, row = line - batch * args.m;
-        store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
-    }
-}
-
 }  // namespace tilewise::cuda
 
 #if defined(__CUDACC__)
-#define TILEWISE_CUDA_KERNELS(Config, Kernel)                                                       \
-    extern "C" __global__ void __launch_bounds__(Config::threads, 1)                                   \
-        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                        \
-        Kernel::run(args);                                                                          \
-    }                                                                                               \
-    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
-        tilewise::cuda::reduce_parts<typename Config::Out>(args);                                   \
-    }
+#define TILEWISE_CUDA_KERNELS(Config, Kernel)                                \
+    extern "C" __global__ void __launch_bounds__(Config::threads, 1)         \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) { \
+        Kernel::run(args);                                                   \
+    }                                                                        \
+    TILEWISE_CUDA_REDUCE(Config)
 #endif

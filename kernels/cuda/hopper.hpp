@@ -3,7 +3,7 @@
 // register hand-over, clusters. Beside primitives.hpp the only place with PTX.
 #pragma once
 
-#include "cuda/primitives.hpp"
+#include "primitives.hpp"
 
 namespace tilewise::cuda {
 
@@ -17,9 +17,7 @@ struct alignas(64) TensorMap {
 // One thread of a warp that is all here, the same every time.
 TILEWISE_DEVICE bool elect_one() {
     unsigned elected;
-    asm volatile(
-        "{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.b32 %0, 1, 0, p;\n}\n"
-        : "=r"(elected));
+    asm volatile("{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.b32 %0, 1, 0, p;\n}\n" : "=r"(elected));
     return elected != 0;
 }
 
@@ -56,9 +54,7 @@ TILEWISE_DEVICE void barrier_init(unsigned barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
 }
 // Makes the initialisation visible to the copy engine and to the other blocks of the cluster.
-TILEWISE_DEVICE void barrier_init_fence() {
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
+TILEWISE_DEVICE void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 TILEWISE_DEVICE void barrier_expect(unsigned barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
@@ -104,7 +100,7 @@ TILEWISE_DEVICE void prefetch_map(const TensorMap& map) {
 }
 // A box at (x, y, z) to shared memory; its bytes count on the barrier. What lies outside the tensor arrives as zeros.
 TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrier, int x, int y, int z,
-                                         unsigned long long keep) {
+                              unsigned long long keep) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
         " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
@@ -112,8 +108,8 @@ TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrie
         : "memory");
 }
 // The same to the same place in every block of the mask, counting on the barrier of each.
-TILEWISE_DEVICE void copy_box_multicast(unsigned to, const TensorMap& map, unsigned barrier, int x, int y,
-                                                   int z, unsigned short blocks, unsigned long long keep) {
+TILEWISE_DEVICE void copy_box_multicast(unsigned to, const TensorMap& map, unsigned barrier, int x, int y, int z,
+                                        unsigned short blocks, unsigned long long keep) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
         " [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(to),
@@ -161,8 +157,7 @@ TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading
 
 // d(64 x n) = a(64 x 16) * b(16 x n) + (keep ? d : 0). Thread t of the warpgroup holds, for each 8 columns j, rows
 // r = 16 * (t / 32) + t % 32 / 4 and r + 8, columns 8j + 2 * (t % 4) and the next: d[4j] = (r, c), (r, c+1), (r+8, c), (r+8, c+1).
-#define TW_D10(t) \
-    "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9"
+#define TW_D10(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9"
 #define TW_D0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9"
 #define TW_F2(i) "+f"(d[i]), "+f"(d[i + 1])
 #define TW_F8(i) TW_F2(i), TW_F2(i + 2), TW_F2(i + 4), TW_F2(i + 6)
@@ -183,26 +178,27 @@ TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading
 #define TW_D128 TW_D100 ", " TW_D10(10) ", " TW_D10(11) ", %120, %121, %122, %123, %124, %125, %126, %127"
 
 // n, the list of n/2 registers, the numbers of the five operands behind them, the outputs
-#define TW_WGMMA(N, TYPE, LIST, A, B, KEEP, TA, TB, ...)                                                            \
-    asm volatile("{\n .reg .pred keep;\n setp.ne.b32 keep, %" #KEEP ", 0;\n"                                        \
-                 " wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" LIST "}, %" #A ", %" #B       \
-                 ", keep, 1, 1, %" #TA ", %" #TB ";\n}\n"                                                           \
-                 : __VA_ARGS__                                                                                      \
+#define TW_WGMMA(N, TYPE, LIST, A, B, KEEP, TA, TB, ...)                                                       \
+    asm volatile("{\n .reg .pred keep;\n setp.ne.b32 keep, %" #KEEP                                            \
+                 ", 0;\n"                                                                                      \
+                 " wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" LIST "}, %" #A ", %" #B \
+                 ", keep, 1, 1, %" #TA ", %" #TB ";\n}\n"                                                      \
+                 : __VA_ARGS__                                                                                 \
                  : "l"(a), "l"(b), "r"(static_cast<int>(keep)), "n"(kTransA), "n"(kTransB))
 
-#define TW_WGMMA_FOR(NAME, TYPE)                                                                                        \
-    template <int kN, int kTransA, int kTransB>                                                                         \
-    TILEWISE_DEVICE void NAME(float (&d)[kN / 2], unsigned long long a, unsigned long long b, bool keep) {   \
-        if constexpr (kN == 16) TW_WGMMA(16, TYPE, TW_D8, 8, 9, 10, 11, 12, TW_F8(0));                                   \
-        if constexpr (kN == 32) TW_WGMMA(32, TYPE, TW_D16, 16, 17, 18, 19, 20, TW_F16(0));                               \
-        if constexpr (kN == 64) TW_WGMMA(64, TYPE, TW_D32, 32, 33, 34, 35, 36, TW_F32(0));                               \
-        if constexpr (kN == 96) TW_WGMMA(96, TYPE, TW_D48, 48, 49, 50, 51, 52, TW_F32(0), TW_F16(32));                   \
-        if constexpr (kN == 128) TW_WGMMA(128, TYPE, TW_D64, 64, 65, 66, 67, 68, TW_F64(0));                             \
-        if constexpr (kN == 160) TW_WGMMA(160, TYPE, TW_D80, 80, 81, 82, 83, 84, TW_F64(0), TW_F16(64));                 \
-        if constexpr (kN == 192) TW_WGMMA(192, TYPE, TW_D96, 96, 97, 98, 99, 100, TW_F64(0), TW_F32(64));                \
-        if constexpr (kN == 224)                                                                                        \
-            TW_WGMMA(224, TYPE, TW_D112, 112, 113, 114, 115, 116, TW_F64(0), TW_F32(64), TW_F16(96));                    \
-        if constexpr (kN == 256) TW_WGMMA(256, TYPE, TW_D128, 128, 129, 130, 131, 132, TW_F64(0), TW_F64(64));           \
+#define TW_WGMMA_FOR(NAME, TYPE)                                                                               \
+    template <int kN, int kTransA, int kTransB>                                                                \
+    TILEWISE_DEVICE void NAME(float(&d)[kN / 2], unsigned long long a, unsigned long long b, bool keep) {      \
+        if constexpr (kN == 16) TW_WGMMA(16, TYPE, TW_D8, 8, 9, 10, 11, 12, TW_F8(0));                         \
+        if constexpr (kN == 32) TW_WGMMA(32, TYPE, TW_D16, 16, 17, 18, 19, 20, TW_F16(0));                     \
+        if constexpr (kN == 64) TW_WGMMA(64, TYPE, TW_D32, 32, 33, 34, 35, 36, TW_F32(0));                     \
+        if constexpr (kN == 96) TW_WGMMA(96, TYPE, TW_D48, 48, 49, 50, 51, 52, TW_F32(0), TW_F16(32));         \
+        if constexpr (kN == 128) TW_WGMMA(128, TYPE, TW_D64, 64, 65, 66, 67, 68, TW_F64(0));                   \
+        if constexpr (kN == 160) TW_WGMMA(160, TYPE, TW_D80, 80, 81, 82, 83, 84, TW_F64(0), TW_F16(64));       \
+        if constexpr (kN == 192) TW_WGMMA(192, TYPE, TW_D96, 96, 97, 98, 99, 100, TW_F64(0), TW_F32(64));      \
+        if constexpr (kN == 224)                                                                               \
+            TW_WGMMA(224, TYPE, TW_D112, 112, 113, 114, 115, 116, TW_F64(0), TW_F32(64), TW_F16(96));          \
+        if constexpr (kN == 256) TW_WGMMA(256, TYPE, TW_D128, 128, 129, 130, 131, 132, TW_F64(0), TW_F64(64)); \
     }
 TW_WGMMA_FOR(wgmma_bf16, "bf16")
 TW_WGMMA_FOR(wgmma_fp16, "f16")

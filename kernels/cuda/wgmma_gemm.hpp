@@ -14,11 +14,11 @@
 //             one operand: cluster_m blocks read the same B once, cluster_n blocks the same A.
 // All threads wait for the kernels before them (griddep_wait) before anything in global memory is touched.
 #pragma once
-
-#include "cuda/epilogue.hpp"
-#include "cuda/hopper.hpp"
-#include "cuda/tile_order.hpp"
-#include "cuda/types.hpp"
+#include "epilogue.hpp"
+#include "hopper.hpp"
+#include "reduce.hpp"
+#include "tile_order.hpp"
+#include "types.hpp"
 
 namespace tilewise::cuda {
 
@@ -65,20 +65,20 @@ struct WgmmaGemm {
     const TensorMap &map_a, &map_b, &map_c;
     unsigned shared;  // its address
 
-    __device__ unsigned full(int stage) const { return shared + kBarriers + stage * 16; }
-    __device__ unsigned empty(int stage) const { return shared + kBarriers + stage * 16 + 8; }
+    TILEWISE_DEVICE unsigned full(int stage) const { return shared + kBarriers + stage * 16; }
+    TILEWISE_DEVICE unsigned empty(int stage) const { return shared + kBarriers + stage * 16 + 8; }
 
     // Where a role is in the ring: each turn around flips the parity that its waits look for.
     struct Cursor {
         int stage = 0;
         unsigned parity = 0;
-        __device__ void advance() {
+        TILEWISE_DEVICE void advance() {
             if (++stage == kStages) {
                 stage = 0;
                 parity ^= 1;
             }
         }
-        __device__ void skip(int steps) {
+        TILEWISE_DEVICE void skip(int steps) {
             stage += steps;
             parity ^= static_cast<unsigned>(stage / kStages) & 1;
             stage %= kStages;
@@ -88,7 +88,7 @@ struct WgmmaGemm {
     struct Range {
         int begin, end;  // in tiles of k
     };
-    __device__ Range k_range(int part) const {
+    TILEWISE_DEVICE Range k_range(int part) const {
         const int steps = static_cast<int>((args.k + kTileK - 1) / kTileK);
         return {static_cast<int>(static_cast<Index>(steps) * part / args.split_k),
                 static_cast<int>(static_cast<Index>(steps) * (part + 1) / args.split_k)};
@@ -99,12 +99,12 @@ struct WgmmaGemm {
     // One operand of a stage: `kExtent` rows (or columns) from `first`. Blocks of the cluster that use the same tile each
     // copy a share of its lines to all of them.
     template <int kExtent, bool kAlongK, int kSharers>
-    __device__ void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                                 int share, unsigned short blocks) const {
+    TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
+                                      int share, unsigned short blocks) const {
         constexpr int kBoxes = kAlongK ? 1 : kExtent / kLine;
         constexpr int kLines = (kAlongK ? kExtent : kTileK) / kSharers;
         const int line = share * kLines;
-#pragma unroll
+        TILEWISE_UNROLL
         for (int box = 0; box < kBoxes; ++box) {
             const unsigned at = to + static_cast<unsigned>((box * kTileK + line) * kLineBytes);
             const int x = kAlongK ? k : first + box * kLine;
@@ -117,13 +117,13 @@ struct WgmmaGemm {
         }
     }
 
-    __device__ void copy_tiles(const TileOrder<kClusterM, kClusterN>& order) const {
+    TILEWISE_DEVICE void copy_tiles(const TileOrder<kClusterM, kClusterN>& order) const {
         const unsigned rank = kCluster > 1 ? cluster_rank() : 0;
         const int in_m = static_cast<int>(rank) % kClusterM, in_n = static_cast<int>(rank) / kClusterM;
         // The blocks in my column of the cluster share B with me, those in my row share A.
         const auto sharing_b = static_cast<unsigned short>(((1u << kClusterM) - 1) << (in_n * kClusterM));
         unsigned short sharing_a = 0;
-#pragma unroll
+        TILEWISE_UNROLL
         for (int i = 0; i < kClusterN; ++i) sharing_a |= static_cast<unsigned short>(1u << (i * kClusterM + in_m));
         Cursor at;
         for (u32 id = block_index(); id < order.total(); id += block_count()) {
@@ -137,8 +137,8 @@ struct WgmmaGemm {
                 barrier_wait_cluster(empty(at.stage), at.parity ^ 1);
                 barrier_expect(full(at.stage), kStageBytes);
                 const unsigned to = shared + static_cast<unsigned>(at.stage * kStageBytes);
-                copy_operand<kTileM, Config::a_row, kClusterN>(map_a, to, full(at.stage), row, step * kTileK,
-                                                               batch_a, in_n, sharing_a);
+                copy_operand<kTileM, Config::a_row, kClusterN>(map_a, to, full(at.stage), row, step * kTileK, batch_a,
+                                                               in_n, sharing_a);
                 copy_operand<kTileN, !Config::b_row, kClusterM>(map_b, to + kBytesA, full(at.stage), column,
                                                                 step * kTileK, batch_b, in_m, sharing_b);
             }
@@ -157,13 +157,14 @@ struct WgmmaGemm {
     static constexpr unsigned kStepA = Config::a_row ? 32 : 16 * kLineBytes;
     static constexpr unsigned kStepB = Config::b_row ? 16 * kLineBytes : 32;
 
-    __device__ void multiply_stage(float (&sums)[kRepeats][kTileN / 2], int stage, int first_row, bool keep) const {
+    TILEWISE_DEVICE void multiply_stage(float (&sums)[kRepeats][kTileN / 2], int stage, int first_row,
+                                        bool keep) const {
         const unsigned a = shared + static_cast<unsigned>(stage * kStageBytes + first_row * kLineBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * kStageBytes + kBytesA);
         const unsigned long long at_a = operand_at(a, kBlockBytes, 1024), at_b = operand_at(b, kBlockBytes, 1024);
-#pragma unroll
+        TILEWISE_UNROLL
         for (int k = 0; k < kTileK / 16; ++k) {
-#pragma unroll
+            TILEWISE_UNROLL
             for (int r = 0; r < kRepeats; ++r) {
                 // Descriptors count in 16 bytes.
                 const unsigned long long from_a = at_a + (k * kStepA + r * kBlockBytes) / 16;
@@ -178,7 +179,7 @@ struct WgmmaGemm {
         }
     }
 
-    __device__ void release(int stage) const {
+    TILEWISE_DEVICE void release(int stage) const {
         const int lane = lane_index();
         if constexpr (kCluster == 1) {
             if (lane == 0) barrier_arrive(empty(stage));
@@ -188,7 +189,7 @@ struct WgmmaGemm {
     }
 
     // The sums of one tile. A stage is released when the products of the next one are under way.
-    __device__ void multiply(float (&sums)[kRepeats][kTileN / 2], Range range, int first_row, Cursor& at) const {
+    TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][kTileN / 2], Range range, int first_row, Cursor& at) const {
         int previous = 0;
         for (int step = range.begin; step < range.end; ++step, at.advance()) {
             barrier_wait(full(at.stage), at.parity);
@@ -208,10 +209,10 @@ struct WgmmaGemm {
         if (range.end > range.begin) release(previous);
     }
 
-    __device__ static void pin_all(float (&sums)[kRepeats][kTileN / 2]) {
-#pragma unroll
+    static TILEWISE_DEVICE void pin_all(float (&sums)[kRepeats][kTileN / 2]) {
+        TILEWISE_UNROLL
         for (int r = 0; r < kRepeats; ++r) {
-#pragma unroll
+            TILEWISE_UNROLL
             for (int i = 0; i < kTileN / 2; ++i) pin(sums[r][i]);
         }
     }
@@ -221,26 +222,26 @@ struct WgmmaGemm {
     struct Place {
         int wave;    // which computing warpgroup this is
         int thread;  // of the warpgroup
-        __device__ int barrier() const { return 1 + wave; }
-        __device__ void sync() const { named_sync(barrier(), 128); }
+        TILEWISE_DEVICE int barrier() const { return 1 + wave; }
+        TILEWISE_DEVICE void sync() const { named_sync(barrier(), 128); }
     };
 
     // 16-bit results that are nothing but alpha times the sums: through shared memory, by tensor copies.
-    __device__ void store_boxes(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int first_row,
-                                const Place& me) const {
+    TILEWISE_DEVICE void store_boxes(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int first_row,
+                                     const Place& me) const {
         const unsigned staging = shared + kStaging + static_cast<unsigned>(me.wave * 2 * kStagingBytes);
         const int lane = me.thread % 32;
         // stmatrix: lanes 0-7 give the lines of the upper left 8 x 8, then lower left, upper right, lower right.
         const int row = me.thread / 32 * 16 + lane % 16, column_bytes = lane / 16 * 16;
         constexpr unsigned kXorMask = kStoreBytes / 16 - 1;
-#pragma unroll
+        TILEWISE_UNROLL
         for (int r = 0; r < kRepeats; ++r) {
-#pragma unroll
+            TILEWISE_UNROLL
             for (int chunk = 0; chunk < kStoreChunks; ++chunk) {
                 const unsigned buffer = staging + static_cast<unsigned>((r * kStoreChunks + chunk) % 2 * kStagingBytes);
                 if (me.thread == 0) store_wait_read<1>();
                 me.sync();
-#pragma unroll
+                TILEWISE_UNROLL
                 for (int c = 0; c < kStoreColumns / 16; ++c) {
                     const int i = (chunk * kStoreColumns + c * 16) / 2;
                     const auto& d = sums[r];
@@ -260,23 +261,23 @@ struct WgmmaGemm {
         }
     }
 
-    __device__ unsigned pack(float low, float high) const {
+    TILEWISE_DEVICE unsigned pack(float low, float high) const {
         return pack_pair<Out>(low * args.alpha, high * args.alpha);
     }
 
     // Everything else: 64 rows of some columns at a time as fp32 through shared memory, then element by element. The loop
     // over them is not unrolled, and exists once, so that the code stays small; only the registers are picked by hand.
-    __device__ void store_elements(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int first_row,
-                                   const Place& me) const {
+    TILEWISE_DEVICE void store_elements(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int first_row,
+                                        const Place& me) const {
         const unsigned staging = shared + kStaging + static_cast<unsigned>(me.wave * 2 * kStagingBytes);
         // A copy of the last tile may still be reading.
         if (me.thread == 0) store_wait_read<0>();
         me.sync();
-#pragma unroll 1
+        TILEWISE_ROLLED
         for (int part = 0; part < kRepeats * kStoreChunks; ++part) {
-#pragma unroll
+            TILEWISE_UNROLL
             for (int r = 0; r < kRepeats; ++r) {
-#pragma unroll
+                TILEWISE_UNROLL
                 for (int chunk = 0; chunk < kStoreChunks; ++chunk) {
                     if (part == r * kStoreChunks + chunk) stage_sums(staging, sums[r], chunk, me.thread);
                 }
@@ -291,13 +292,13 @@ struct WgmmaGemm {
 
     // Neighbouring rows begin in other banks: groups of 8 columns change places.
     static constexpr int kGroups = kStoreColumns / 8;
-    __device__ static unsigned staged_at(int row, int column) {
+    static TILEWISE_DEVICE unsigned staged_at(int row, int column) {
         return static_cast<unsigned>(row * kStoreColumns + ((column / 8) ^ (row % kGroups)) * 8 + column % 8) * 4;
     }
 
-    __device__ void stage_sums(unsigned staging, const float (&d)[kTileN / 2], int chunk, int thread) const {
+    TILEWISE_DEVICE void stage_sums(unsigned staging, const float (&d)[kTileN / 2], int chunk, int thread) const {
         const int row = thread / 32 * 16 + thread % 32 / 4, column = thread % 4 * 2;
-#pragma unroll
+        TILEWISE_UNROLL
         for (int c = 0; c < kGroups; ++c) {
             const int i = (chunk * kStoreColumns + c * 8) / 2;
             store_shared_float2(staging + staged_at(row, c * 8 + column), d[i], d[i + 1]);
@@ -305,10 +306,10 @@ struct WgmmaGemm {
         }
     }
 
-    __device__ void finish_part(unsigned staging, const TilePlace& tile, int first_row, int first_column,
-                                int thread) const {
+    TILEWISE_DEVICE void finish_part(unsigned staging, const TilePlace& tile, int first_row, int first_column,
+                                     int thread) const {
         constexpr int kElements = 64 * kStoreColumns;
-#pragma unroll 1
+        TILEWISE_ROLLED
         for (int i = thread; i < kElements; i += 128) {
             // Threads that are neighbours write elements that are.
             const int row = Config::c_row ? i / kStoreColumns : i % 64;
@@ -325,7 +326,7 @@ struct WgmmaGemm {
         }
     }
 
-    __device__ void compute_tiles(const TileOrder<kClusterM, kClusterN>& order) const {
+    TILEWISE_DEVICE void compute_tiles(const TileOrder<kClusterM, kClusterN>& order) const {
         const int thread = static_cast<int>(thread_index()) - 128;
         const Place me{thread / 128, thread % 128};
         const bool boxes = kStoresBoxes && args.split_k == 1 && is_plain(args);
@@ -355,10 +356,10 @@ struct WgmmaGemm {
 
     // Two warpgroups that take turns: one may issue products only while the other does not, so that each tile's stages are
     // used up in the order they come in. Barriers 4 and 5 say "warpgroup 0 (1) may go".
-    __device__ static void my_turn_to_multiply(const Place& me) { named_sync(4 + me.wave, 256); }
-    __device__ static void next_turn_to_multiply(const Place& me) { named_arrive(4 + (me.wave ^ 1), 256); }
+    static TILEWISE_DEVICE void my_turn_to_multiply(const Place& me) { named_sync(4 + me.wave, 256); }
+    static TILEWISE_DEVICE void next_turn_to_multiply(const Place& me) { named_arrive(4 + (me.wave ^ 1), 256); }
 
-    __device__ void run() const {
+    TILEWISE_DEVICE void run() const {
         const TileOrder<kClusterM, kClusterN> order(args, kTileM, kTileN);
         const bool copies = thread_index() < 128;
         if (thread_index() == 0) {
@@ -396,12 +397,11 @@ struct WgmmaGemm {
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_WGMMA_GEMM(Config)                                                                               \
-    extern "C" __global__ void __launch_bounds__(Config::threads, 1) TILEWISE_KERNEL_SYMBOL(                           \
-        const __grid_constant__ tilewise::KernelArgs args, const __grid_constant__ tilewise::cuda::TensorMap a,        \
-        const __grid_constant__ tilewise::cuda::TensorMap b, const __grid_constant__ tilewise::cuda::TensorMap c) {    \
-        const tilewise::cuda::WgmmaGemm<Config> gemm{                                                                  \
-            args, a, b, c, tilewise::cuda::shared_start()};                             \
-        gemm.run();                                                                                                    \
-    }                                                                                                                  \
+#define TILEWISE_CUDA_WGMMA_GEMM(Config)                                                                            \
+    extern "C" __global__ void __launch_bounds__(Config::threads, 1) TILEWISE_KERNEL_SYMBOL(                        \
+        const __grid_constant__ tilewise::KernelArgs args, const __grid_constant__ tilewise::cuda::TensorMap a,     \
+        const __grid_constant__ tilewise::cuda::TensorMap b, const __grid_constant__ tilewise::cuda::TensorMap c) { \
+        const tilewise::cuda::WgmmaGemm<Config> gemm{args, a, b, c, tilewise::cuda::shared_start()};                \
+        gemm.run();                                                                                                 \
+    }                                                                                                               \
     TILEWISE_CUDA_REDUCE(Config)

@@ -46,7 +46,7 @@ constexpr Option kSelectOptions[] = {
     {"explain", "", "say for each kernel that may not run why not"},
 };
 
-constexpr Option kDevice = {"device", "DEVICE", "cpu, the only one that runs kernels yet"};
+constexpr Option kDevice = {"device", "DEVICE", "cpu, or cuda:0 and so on"};
 constexpr Option kThreads = {"threads", "N", "threads to use; every CPU this process may use unless given"};
 constexpr Option kPack = {"pack", "FILE", "a pack of built kernels to look in (may be repeated)"};
 constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};

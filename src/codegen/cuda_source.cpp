@@ -24,6 +24,16 @@ bool asks_too_much(const KernelConfig& c) {
            c.blocks_per_unit != 1 || !c.deterministic;
 }
 
+bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
+
+// mma.sync and plain fp32: blocks whose threads all load and compute.
+bool has_block_template(const KernelConfig& c) {
+    const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
+    const bool has_core = is_half(c.dtype) || is_plain_arithmetic(c);
+    return has_loop && has_core && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
+           c.producer_waves == 0;
+}
+
 bool has_warpgroup_template(const KernelConfig& c) {
     const bool pipelined = c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6;
     const bool b_lines = !is_row(c.layout, 1) || c.tile.n % kLineElements == 0;
@@ -55,14 +65,16 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
 
 bool has_cuda_template(const KernelConfig& c) {
     if (asks_too_much(c)) return false;
-    return is_warpgroup(c) && has_warpgroup_template(c);
+    return is_warpgroup(c) ? has_warpgroup_template(c) : has_block_template(c);
 }
 
 std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
+    const std::string_view family = is_warpgroup(c) ? "wgmma" : is_plain_arithmetic(c) ? "simt" : "mma";
+    const std::string_view macro = is_warpgroup(c) ? "WGMMA" : is_plain_arithmetic(c) ? "SIMT" : "MMA";
     return fmt::format(
-        "// {}\n#include \"cuda/wgmma_gemm.hpp\"\n\nnamespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
-        "TILEWISE_CUDA_WGMMA_GEMM(Config)\n",
-        code_name(c), common_lines(c, launch_spec(c, arch)));
+        "// {}\n#include \"cuda/{}_gemm.hpp\"\n\nnamespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
+        "TILEWISE_CUDA_{}_GEMM(Config)\n",
+        code_name(c), family, common_lines(c, launch_spec(c, arch)), macro);
 }
 
 }  // namespace tilewise

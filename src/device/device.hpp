@@ -43,7 +43,7 @@ struct LaunchGeometry {
     int blocks = 0;         // GPU: how many
     int reduce_blocks = 0;  // GPU, split-K: blocks of the kernel that adds up afterwards
     int reduce_threads = 0;
-    int raster_group = 1;  // GPU: tiles side by side in the order they are taken
+    int raster_group = 1;                    // GPU: tiles side by side in the order they are taken
     std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them
 };
 

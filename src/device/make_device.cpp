@@ -3,15 +3,32 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+
+#include "base/text.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
+#include "device/cuda/cuda_device.hpp"
 
 namespace tilewise {
+namespace {
+
+// "cuda" is the first one.
+std::optional<int> cuda_ordinal(std::string_view name) {
+    if (name == "cuda") return 0;
+    if (!name.starts_with("cuda:")) return std::nullopt;
+    const auto number = parse_integer(name.substr(5));
+    constexpr std::int64_t kMostDevices = 1024;
+    return number && *number >= 0 && *number < kMostDevices ? std::optional(static_cast<int>(*number)) : std::nullopt;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Device>> make_device(std::string_view name, const ArchCatalog& archs,
                                             const DeviceOptions& options) {
+    if (const auto ordinal = cuda_ordinal(name)) return make_cuda_device(archs, *ordinal);
     if (name != "cpu") {
-        return Error{ErrorCode::device, fmt::format("device '{}': this build runs kernels on the cpu only", name)};
+        return Error{ErrorCode::device, fmt::format("no device '{}'; there are cpu, cuda:0, cuda:1, ...", name)};
     }
     auto arch = options.arch.empty() ? host_cpu_arch(archs) : archs.find(options.arch);
     if (!arch) return arch.error();

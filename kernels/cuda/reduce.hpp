@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The second kernel of a split reduction: adds up the partial sums of the workspace, part 0 first, so that the result is the
+// same every time, and finishes them. Reads split_k x 4 bytes and writes one element for each element of C.
+#pragma once
+#include "epilogue.hpp"
+#include "primitives.hpp"
+
+namespace tilewise::cuda {
+
+// Any number of blocks of any size.
+template <class Out>
+TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
+    griddep_launch();
+    griddep_wait();
+    const Index area = args.m * args.n, total = args.batch * area;
+    const float* sums = static_cast<const float*>(args.workspace);
+    const Index threads = Index(block_count()) * block_threads();
+    TILEWISE_ROLLED
+    for (Index at = Index(block_index()) * block_threads() + thread_index(); at < total; at += threads) {
+        float sum = 0.0f;
+        for (int part = 0; part < args.split_k; ++part) sum += sums[part * total + at];
+        const Index line = at / args.n, col = at - line * args.n, batch = line / args.m, row = line - batch * args.m;
+        store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
+    }
+}
+
+}  // namespace tilewise::cuda
+
+#if defined(__CUDACC__)
+#define TILEWISE_CUDA_REDUCE(Config)                                                                \
+    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
+        tilewise::cuda::reduce_parts<typename Config::Out>(args);                                   \
+    }
+#endif
