@@ -19,21 +19,25 @@ constexpr std::string_view kHexDigits = "0123456789abcdef";
 // Kernels need neither the C++ library nor start-up code; -nostdinc holds them to the headers that the digest covers.
 // What they may call (memcpy, expf, a helper of the compiler) is linked only if used, and must be there (-z defs). A
 // build id would add nothing: the file is named by its digest already.
-constexpr std::array<std::string_view, 15> kFixedFlags = {"-std=c++20",
-                                                          "-O3",
-                                                          "-fPIC",
-                                                          "-shared",
-                                                          "-fno-exceptions",
-                                                          "-fno-rtti",
-                                                          "-fvisibility=hidden",
-                                                          "-fno-stack-protector",
-                                                          "-nostdinc",
-                                                          "-nostdlib",
-                                                          "-Wl,--as-needed",
-                                                          "-Wl,-z,defs",
-                                                          "-Wl,-z,noexecstack",
-                                                          "-Wl,--build-id=none",
-                                                          "-pipe"};
+constexpr std::array<std::string_view, 15> kHostFlags = {"-std=c++20",
+                                                         "-O3",
+                                                         "-fPIC",
+                                                         "-shared",
+                                                         "-fno-exceptions",
+                                                         "-fno-rtti",
+                                                         "-fvisibility=hidden",
+                                                         "-fno-stack-protector",
+                                                         "-nostdinc",
+                                                         "-nostdlib",
+                                                         "-Wl,--as-needed",
+                                                         "-Wl,-z,defs",
+                                                         "-Wl,-z,noexecstack",
+                                                         "-Wl,--build-id=none",
+                                                         "-pipe"};
+
+// Functions are for the device without being marked so, since the same headers also run emulated on the host. The
+// assembler tells what a kernel needs (-v). No fast math: what a kernel may approximate it says itself.
+constexpr std::array<std::string_view, 3> kNvrtcFlags = {"-std=c++20", "-default-device", "--ptxas-options=-v"};
 
 // With its length, so that no two lists of parts read the same.
 void add(std::string& text, std::string_view key, std::string_view value) {
@@ -42,7 +46,11 @@ void add(std::string& text, std::string_view key, std::string_view value) {
 
 }  // namespace
 
-std::span<const std::string_view> fixed_flags() { return kFixedFlags; }
+std::span<const std::string_view> fixed_flags(std::string_view suffix) {
+    if (suffix == ".so") return kHostFlags;
+    if (suffix == ".cubin") return kNvrtcFlags;
+    return {};
+}
 
 Result<std::string> digest_of(const BuildRequest& request, const KernelHeaders& headers) {
     const std::string_view suffix = request.suffix;
@@ -56,7 +64,7 @@ Result<std::string> digest_of(const BuildRequest& request, const KernelHeaders& 
     std::string text = fmt::format("tilewise kernel {}\nabi {}\n", kDigestSchema, kKernelAbi);
     add(text, "arch", request.arch);
     add(text, "suffix", suffix);
-    for (const std::string_view flag : fixed_flags()) add(text, "fixed", flag);
+    for (const std::string_view flag : fixed_flags(suffix)) add(text, "fixed", flag);
     for (const std::string& flag : request.flags) add(text, "flag", flag);
     for (const KernelHeader* header : *included) add(text, header->path(), header->sha256());
     add(text, "source", request.source);

@@ -16,15 +16,15 @@ namespace tilewise {
 struct BuildRequest {
     std::string name;                // of the kernel, for people; not part of the digest
     std::string source;              // the stub that instantiates a template
-    std::vector<std::string> flags;  // in addition to fixed_flags()
+    std::vector<std::string> flags;  // in addition to fixed_flags(suffix)
     std::string arch;
-    std::string suffix = ".so";  // what is built
+    std::string suffix = ".so";  // what is built: .so by the host compiler, .cubin by NVRTC
 
     bool operator==(const BuildRequest&) const = default;
 };
 
-// The flags that every kernel of this kind is compiled with.
-std::span<const std::string_view> fixed_flags();
+// The flags that every kernel of this kind is compiled with; none for a kind that nothing here builds.
+std::span<const std::string_view> fixed_flags(std::string_view suffix);
 
 // 64 hex digits. An error for an include or a suffix that cannot be.
 Result<std::string> digest_of(const BuildRequest& request, const KernelHeaders& headers = KernelHeaders::embedded());

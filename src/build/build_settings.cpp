@@ -39,6 +39,7 @@ Result<BuildSettings> build_settings() {
     BuildSettings settings;
     settings.cache_dir = cache_dir();
     settings.compiler = variable("TILEWISE_CXX");
+    settings.nvrtc = variable("TILEWISE_NVRTC");
     if (const std::string text = variable("TILEWISE_CACHE_MAX"); !text.empty()) {
         const auto bytes = parse_bytes(text);
         if (!bytes || *bytes < 0) return bad_value("TILEWISE_CACHE_MAX", text, "a size in bytes, such as 512M or 2G");

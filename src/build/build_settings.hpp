@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Where kernels are kept and how they are compiled, as the environment says. Everything in build/ takes these as
-// values; only build_settings() and the search for a compiler (PATH) look at the environment.
+// values; only build_settings() and the search for a compiler (PATH, VIRTUAL_ENV, HOME) look at the environment.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct BuildSettings {
     std::string cache_dir;  // an absolute path; empty when the environment names no place
     std::int64_t cache_max_bytes = std::int64_t{2} << 30;
     std::string compiler;  // a name or a path; empty: the usual names are looked for on PATH
+    std::string nvrtc;     // the path of the CUDA compiler library; empty: the usual places are looked at
+    // What the CUDA driver here can load, as it says itself: 13000 is CUDA 13.0. None: there is no driver, and kernels
+    // are built for another machine.
+    std::optional<int> driver_version;
     std::chrono::milliseconds compile_limit = std::chrono::seconds(60);
     std::vector<std::string> packs;
     std::string temp_dir = "/tmp";  // where a process builds for itself when the cache cannot be used

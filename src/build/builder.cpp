@@ -146,18 +146,15 @@ std::optional<BuiltKernel> Builder::from_packs(State& now, const BuildRequest& r
 
 Error Builder::no_compiler(const BuildRequest& request, const Error& why) const {
     std::string message = fmt::format(
-        "kernel {} is neither cached nor in a pack, and cannot be compiled: {}. Install a compiler (Debian, Ubuntu: "
-        "apt "
-        "install g++) or name one with TILEWISE_CXX; kernels from a pack (TILEWISE_PACKS) and the built-in ones work "
-        "without",
+        "kernel {} is neither cached nor in a pack, and cannot be compiled: {}; kernels from a pack (TILEWISE_PACKS) "
+        "and the built-in ones work without",
         request.name, why.message);
     for (const Error& error : pack_errors_) message += "; " + error.message;
     return toolchain_error(std::move(message));
 }
 
 Result<BuiltKernel> Builder::compile(State& now, const BuildRequest& request, const std::string& digest) {
-    if (request.suffix != ".so") return toolchain_error(fmt::format("nothing here builds {} files", request.suffix));
-    const auto toolchain = find_host_compiler(settings_.compiler);
+    const auto toolchain = find_toolchain(request.suffix, settings_);
     if (!toolchain) return no_compiler(request, toolchain.error());
 
     auto dir = now.cache.private_dir();

@@ -4,19 +4,50 @@
 #include <elf.h>
 #include <fmt/core.h>
 
+#include <array>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "base/files.hpp"
 #include "base/process.hpp"
 #include "base/sha256.hpp"
+#include "build/nvrtc.hpp"
 
 namespace tilewise {
 namespace {
 
-constexpr std::string_view kObject = "entry/kernel";
-constexpr std::string_view kSource = "entry/source.cpp";
+struct Kind {
+    std::string_view suffix;
+    std::string_view product;
+    Elf64_Half elf_type, elf_machine;  // machine 0: this one, whichever it is
+    Result<Toolchain> (*find)(const BuildSettings&);
+    std::string_view way_out;  // where there is no toolchain
+    std::vector<std::string> (*command)(const CompileJob&, const std::string& work);
+    Result<CompilerRun> (*run)(const CompileJob&, const std::string& work);
+};
+
+constexpr Elf64_Half kAnyMachine = 0;
+constexpr Elf64_Half kCuda = 190;  // EM_CUDA, which not every elf.h has
+
+constexpr std::array<Kind, 2> kKinds = {
+    {{".so", "shared object", ET_DYN, kAnyMachine,
+      [](const BuildSettings& settings) { return find_host_compiler(settings.compiler); },
+      "Install a compiler (Debian, Ubuntu: apt install g++) or name one with TILEWISE_CXX", host_command,
+      run_host_compiler},
+     {".cubin", "cubin", ET_EXEC, kCuda,
+      [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version); },
+      "Install it (pip install nvidia-cuda-nvrtc) or name its file with TILEWISE_NVRTC", nvrtc_command, run_nvrtc}}};
+
+const Kind* kind_of(std::string_view suffix) {
+    for (const Kind& kind : kKinds) {
+        if (kind.suffix == suffix) return &kind;
+    }
+    return nullptr;
+}
+
+Error unknown_kind(std::string_view suffix) {
+    return {ErrorCode::toolchain, fmt::format("nothing here builds {} files", suffix)};
+}
 
 Status write_sources(const CompileJob& job, const std::string& work) {
     const auto headers = job.headers.included_by(job.request.source);
@@ -28,28 +59,16 @@ Status write_sources(const CompileJob& job, const std::string& work) {
         if (auto status = make_directories(path.substr(0, path.rfind('/'))); !status) return status;
         if (auto status = write_file(path, header->text()); !status) return status;
     }
-    return write_file(fmt::format("{}/{}", work, kSource), job.request.source);
+    return write_file(fmt::format("{}/{}", work, kSourceFile), job.request.source);
 }
 
-// Its paths are relative, so that nothing of where it ran gets into the kernel and it can be run again by hand; the
-// prefix map does the same for what debug flags would add.
-std::vector<std::string> command(const CompileJob& job, const std::string& work) {
-    std::vector<std::string> argv = {job.toolchain.path};
-    for (const std::string_view flag : fixed_flags()) argv.emplace_back(flag);
-    argv.insert(argv.end(), job.request.flags.begin(), job.request.flags.end());
-    argv.push_back(fmt::format("-ffile-prefix-map={}=.", work));
-    const std::string object = fmt::format("{}{}", kObject, job.request.suffix);
-    argv.insert(argv.end(), {"-I", "include", std::string(kSource), "-o", object, "-lm", "-lc", "-lgcc"});
-    return argv;
-}
-
-// A shared object that ends where its own headers say; a linker that was killed or out of space leaves less.
-bool is_whole(std::string_view file) {
+// A file of the right kind that ends where its own headers say; a linker that was killed or out of space leaves less.
+bool is_whole(std::string_view file, const Kind& kind) {
     Elf64_Ehdr header{};
     if (file.size() < sizeof header) return false;
     std::memcpy(&header, file.data(), sizeof header);
-    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == ET_DYN &&
-           header.e_shoff <= file.size() &&
+    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == kind.elf_type &&
+           (kind.elf_machine == kAnyMachine || header.e_machine == kind.elf_machine) && header.e_shoff <= file.size() &&
            std::size_t{header.e_shnum} * header.e_shentsize <= file.size() - header.e_shoff;
 }
 
@@ -70,28 +89,18 @@ std::string excerpt(const std::string& log) {
                        log.substr(log.size() - kEach));
 }
 
-std::string how_it_ended(const ProcessOutcome& outcome, std::chrono::milliseconds limit) {
-    if (outcome.timed_out) {
-        return fmt::format("it took longer than {} s (TILEWISE_COMPILE_TIMEOUT_S)",
-                           std::chrono::duration<double>(limit).count());
-    }
-    if (outcome.signal != 0) return fmt::format("the compiler was ended by signal {}", outcome.signal);
-    if (outcome.exit_code != 0) return fmt::format("the compiler ended with code {}", outcome.exit_code);
-    return "the compiler wrote no shared object";
-}
-
-CompileFault refused(const CompileJob& job, const std::string& work, const ProcessOutcome& outcome) {
-    const std::string line = print_command(command(job, work));
+CompileFault refused(const CompileJob& job, const Kind& kind, const std::string& work, const CompilerRun& run) {
+    const std::string line = print_command(kind.command(job, work));
     if (auto room = room_left(work); !room) return {true, room.error().message};
     // Best effort: the message has both anyway.
     static_cast<void>(write_file(work + "/command.txt", line + "\n"));
-    static_cast<void>(write_file(work + "/log.txt", outcome.output));
+    static_cast<void>(write_file(work + "/log.txt", run.log));
+    const std::string why = run.failure.empty() ? fmt::format("the compiler wrote no {}", kind.product) : run.failure;
     return {false, fmt::format("kernel {} cannot be compiled by {} {}: {}\ncommand: {}\nlog:\n{}", job.request.name,
-                               job.toolchain.kind, job.toolchain.version, how_it_ended(outcome, job.time_limit), line,
-                               excerpt(outcome.output))};
+                               job.toolchain.kind, job.toolchain.version, why, line, excerpt(run.log))};
 }
 
-Manifest describe(const CompileJob& job, std::string_view object) {
+Manifest describe(const CompileJob& job, const CompilerRun& run, std::string_view object) {
     Manifest manifest;
     manifest.digest = job.digest;
     manifest.kernel = job.request.name;
@@ -102,31 +111,35 @@ Manifest describe(const CompileJob& job, std::string_view object) {
     manifest.size = static_cast<std::int64_t>(object.size());
     manifest.sha256 = sha256_hex(object);
     manifest.created = time_text();
+    manifest.resources = run.resources;
     return manifest;
 }
 
 }  // namespace
 
+std::string object_file(const BuildRequest& request) { return "entry/kernel" + request.suffix; }
+
+Result<Toolchain> find_toolchain(std::string_view suffix, const BuildSettings& settings) {
+    const Kind* kind = kind_of(suffix);
+    if (!kind) return unknown_kind(suffix);
+    auto found = kind->find(settings);
+    if (found) return found;
+    return Error{found.error().code, fmt::format("{}. {}", found.error().message, kind->way_out)};
+}
+
 std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const std::string& folder) {
+    const Kind* kind = kind_of(job.request.suffix);
+    if (!kind) return CompileFault{false, unknown_kind(job.request.suffix).message};
     const std::string work = folder + "/work";
     if (auto status = write_sources(job, work); !status) return CompileFault{true, status.error().message};
 
-    ProcessSpec spec;
-    spec.argv = command(job, work);
-    spec.directory = work;
-    // The compiler's own temporary files go where they are removed with the rest even if all of us are killed.
-    spec.environment = {{"TMPDIR", folder}, {"LC_ALL", "C"}};
-    spec.time_limit = job.time_limit;
-    const auto outcome = run_process(spec);
-    if (!outcome) return CompileFault{false, outcome.error().message};
+    const auto run = kind->run(job, work);
+    if (!run) return CompileFault{false, run.error().message};
+    if (!run->failure.empty()) return refused(job, *kind, work, *run);
+    const auto object = read_file(fmt::format("{}/{}", work, object_file(job.request)));
+    if (!object || !is_whole(*object, *kind)) return refused(job, *kind, work, *run);
 
-    const std::string path = fmt::format("{}/{}{}", work, kObject, job.request.suffix);
-    // In a program that collects all child processes the exit code is lost; the file then speaks for itself.
-    if (!outcome->succeeded() && !outcome->unknown) return refused(job, work, *outcome);
-    const auto object = read_file(path);
-    if (!object || !is_whole(*object)) return refused(job, work, *outcome);
-
-    Manifest manifest = describe(job, *object);
+    Manifest manifest = describe(job, *run, *object);
     const auto status = write_file(work + "/entry/manifest.json", manifest_json(manifest).dump(2) + "\n");
     if (!status) return CompileFault{true, status.error().message};
     return manifest;

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// One run of the host compiler in a folder of its own: headers and source are written out, the shared object checked,
-// its manifest written. The result depends on the request and the compiler only, not on where or when.
+// One compilation in a folder of its own: headers and source are written out, the toolchain of the request's kind runs,
+// what it built is checked, its manifest written. The result depends on the request and the compiler only, not on where
+// or when. A kind of kernel is a line of the table in compile.cpp, and a file compile_*.cpp with its two functions.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/result.hpp"
 #include "build/build_request.hpp"
+#include "build/build_settings.hpp"
 #include "build/manifest.hpp"
 #include "build/toolchain.hpp"
 
@@ -27,8 +32,29 @@ struct CompileFault {
     std::string message;   // what happened, the command and the log
 };
 
+// What compiles requests with this suffix here. The error also says the way out.
+Result<Toolchain> find_toolchain(std::string_view suffix, const BuildSettings& settings);
+
 // In `folder` (absolute, empty) appears work/entry with kernel, source and manifest; work also has the headers and,
 // after a failure, the command and the log.
 std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const std::string& folder);
+
+// --- for compile_*.cpp ---
+
+constexpr std::string_view kSourceFile = "entry/source.cpp";  // under work
+std::string object_file(const BuildRequest& request);         // the same
+
+struct CompilerRun {
+    std::string failure;  // how it ended, when it did not end well
+    std::string log;
+    std::optional<KernelResources> resources;
+};
+
+// A compiler's command line, its path first, and a run with that in the folder `work`, which leaves the object file. An
+// error: it could not be run at all.
+std::vector<std::string> host_command(const CompileJob& job, const std::string& work);
+Result<CompilerRun> run_host_compiler(const CompileJob& job, const std::string& work);
+std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string& work);
+Result<CompilerRun> run_nvrtc(const CompileJob& job, const std::string& work);
 
 }  // namespace tilewise

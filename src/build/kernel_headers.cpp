@@ -22,6 +22,13 @@ std::string_view include_of(std::string_view line) {
     return line.starts_with(kWord) ? trim(line.substr(kWord.size())) : std::string_view();
 }
 
+// What stands between the quotes; nothing for any other kind of include.
+std::string_view quoted(std::string_view include) {
+    const std::size_t end = include.find('"', 1);
+    if (!include.starts_with('"') || end == std::string_view::npos) return {};
+    return include.substr(1, end - 1);
+}
+
 std::vector<std::string_view> includes_of(std::string_view text) {
     std::vector<std::string_view> found;
     for (const std::string_view line : split(text, '\n')) {
@@ -79,9 +86,8 @@ Result<std::vector<const KernelHeader*>> KernelHeaders::included_by(std::string_
         const auto [path, includes] = std::move(unread.back());
         unread.pop_back();
         for (const std::string_view include : includes) {
-            const std::size_t end = include.find('"', 1);
-            const bool quoted = include.starts_with('"') && end != std::string_view::npos;
-            const KernelHeader* header = quoted ? resolve(include.substr(1, end - 1), path) : nullptr;
+            const std::string_view name = quoted(include);
+            const KernelHeader* header = name.empty() ? nullptr : resolve(name, path);
             if (!header) {
                 return Error{ErrorCode::toolchain,
                              fmt::format("{} includes {}, which is none of the kernel headers in the library",
@@ -94,6 +100,23 @@ Result<std::vector<const KernelHeader*>> KernelHeaders::included_by(std::string_
     headers.reserve(found.size());
     for (const auto& [path, header] : found) headers.push_back(header);
     return headers;
+}
+
+std::string KernelHeaders::with_rooted_includes(std::string_view text, std::string_view path) const {
+    std::string rooted;
+    rooted.reserve(text.size());
+    std::size_t copied = 0;
+    for (const std::string_view include : includes_of(text)) {
+        const std::string_view name = quoted(include);
+        const KernelHeader* header = name.empty() ? nullptr : resolve(name, path);
+        if (!header) continue;
+        const auto at = static_cast<std::size_t>(name.data() - text.data());
+        rooted += text.substr(copied, at - copied);
+        rooted += header->path();
+        copied = at + name.size();
+    }
+    rooted += text.substr(copied);
+    return rooted;
 }
 
 }  // namespace tilewise

@@ -45,6 +45,10 @@ public:
     // Sorted by path. An include that is not one of these files is an error, since the digest could not cover it.
     Result<std::vector<const KernelHeader*>> included_by(std::string_view source) const;
 
+    // The text of the file at `path` ("" for a kernel's source) with every include spelled from the root, line by line
+    // the same otherwise: for a compiler that knows headers by one name only.
+    std::string with_rooted_includes(std::string_view text, std::string_view path) const;
+
 private:
     const KernelHeader* resolve(std::string_view include, std::string_view from) const;
 

@@ -15,21 +15,38 @@ namespace {
 
 constexpr int kSchema = 1;
 
+Json resources_json(const KernelResources& r) {
+    return Json::object({{"registers", r.registers}, {"shared_bytes", r.shared_bytes}, {"local_bytes", r.local_bytes}});
+}
+
+Result<KernelResources> parse_resources(const Json& json, const std::string& file) {
+    JsonObject object(json, file, "resources");
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    KernelResources r;
+    r.registers = object.integer("registers", 1, kMost);
+    r.shared_bytes = object.integer("shared_bytes", 0, kMost);
+    r.local_bytes = object.integer("local_bytes", 0, kMost);
+    if (auto status = object.finish(); !status) return status.error();
+    return r;
+}
+
 }  // namespace
 
 Json manifest_json(const Manifest& m) {
     Json::Array flags(m.flags.begin(), m.flags.end());
-    return Json::object({{"schema", kSchema},
-                         {"abi", kKernelAbi},
-                         {"digest", m.digest},
-                         {"kernel", m.kernel},
-                         {"arch", m.arch},
-                         {"flags", std::move(flags)},
-                         {"compiler", m.compiler},
-                         {"file", m.file},
-                         {"size", m.size},
-                         {"sha256", m.sha256},
-                         {"created", m.created}});
+    Json json = Json::object({{"schema", kSchema},
+                              {"abi", kKernelAbi},
+                              {"digest", m.digest},
+                              {"kernel", m.kernel},
+                              {"arch", m.arch},
+                              {"flags", std::move(flags)},
+                              {"compiler", m.compiler},
+                              {"file", m.file},
+                              {"size", m.size},
+                              {"sha256", m.sha256},
+                              {"created", m.created}});
+    if (m.resources) json.set("resources", resources_json(*m.resources));
+    return json;
 }
 
 Result<Manifest> parse_manifest(const Json& json, const std::string& file) {
@@ -52,7 +69,13 @@ Result<Manifest> parse_manifest(const Json& json, const std::string& file) {
     if (!m.file.starts_with("kernel.") || m.file.find('/') != std::string::npos) {
         object.fail("file", "must be a file name kernel.*");
     }
+    const Json* resources = object.child_or_null("resources");
     if (auto status = object.finish(); !status) return status.error();
+    if (resources) {
+        const auto parsed = parse_resources(*resources, file);
+        if (!parsed) return parsed.error();
+        m.resources = *parsed;
+    }
     return m;
 }
 

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "build/kernel_resources.hpp"
 
 namespace tilewise {
 
@@ -18,11 +20,12 @@ struct Manifest {
     std::string kernel;  // its name
     std::string arch;
     std::vector<std::string> flags;
-    std::string compiler;  // "g++ 12.2.0"
-    std::string file;      // "kernel.so"
+    std::string compiler;  // "g++ 12.2.0", "nvrtc 13.0"
+    std::string file;      // "kernel.so", "kernel.cubin"
     std::int64_t size = 0;
     std::string sha256;
-    std::string created;  // UTC, for people; nothing is decided by it
+    std::string created;                       // UTC, for people; nothing is decided by it
+    std::optional<KernelResources> resources;  // of a GPU kernel, where the compiler told
 
     bool operator==(const Manifest&) const = default;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The host's C++ compiler: found on PATH or named by the user, asked for its version once per process.
+// What compiles kernels. Here, the host's C++ compiler: found on PATH or named by the user, asked for its version once
+// per process. NVRTC, for CUDA, is found in nvrtc.hpp; compile.hpp has the choice between them.
 #pragma once
 
 #include <span>
@@ -12,8 +13,8 @@ namespace tilewise {
 
 struct Toolchain {
     std::string path;
-    std::string kind;     // "g++" or "clang++", whatever the file is called
-    std::string version;  // "12.2.0"
+    std::string kind;     // "g++" or "clang++", whatever the file is called; "nvrtc"
+    std::string version;  // "12.2.0"; of NVRTC "13.0"
 
     bool operator==(const Toolchain&) const = default;
 };

@@ -8,6 +8,7 @@
 #include "base/version.hpp"
 #include "build/build_settings.hpp"
 #include "build/kernel_cache.hpp"
+#include "build/nvrtc.hpp"
 #include "build/toolchain.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
@@ -26,6 +27,7 @@ constexpr Variable kVariables[] = {
      "where built kernels and tuning results are kept; else $XDG_CACHE_HOME/tilewise, ~/.cache/tilewise"},
     {"TILEWISE_CACHE_MAX", "most bytes of built kernels to keep, such as 2G"},
     {"TILEWISE_CXX", "the compiler for CPU kernels; else the first on PATH that is new enough"},
+    {"TILEWISE_NVRTC", "the file of NVRTC, the compiler for CUDA kernels; else it is looked for"},
     {"TILEWISE_COMPILE_TIMEOUT_S", "seconds a compiler may take; 60"},
     {"TILEWISE_PACKS", "packs of built kernels to look in, separated by ':'"},
     {"TILEWISE_ARCH_FILE", "an arch file to add, as --arch-file does"},
@@ -68,11 +70,14 @@ Result<int> run_doctor(Context& context) {
             findings.back() = {"cache", status.error().message, false};
         }
         // Without a compiler what is cached or packed still runs, so a missing one is news, not a fault.
-        const auto compiler = find_host_compiler(settings->compiler);
-        findings.push_back({"compiler",
-                            compiler ? fmt::format("{} {} ({})", compiler->kind, compiler->version, compiler->path)
-                                     : compiler.error().message,
-                            true});
+        const auto add = [&](const char* what, const Result<Toolchain>& found) {
+            findings.push_back(
+                {what,
+                 found ? fmt::format("{} {} ({})", found->kind, found->version, found->path) : found.error().message,
+                 true});
+        };
+        add("compiler", find_host_compiler(settings->compiler));
+        add("NVRTC", find_nvrtc(settings->nvrtc, settings->driver_version));
     }
     for (const Variable& variable : kVariables) {
         const char* value = std::getenv(std::string(variable.name).c_str());

@@ -189,7 +189,7 @@ TEST_F(BuilderTest, WithoutACompilerTheErrorSaysWhatToDo) {
         EXPECT_NE(kernel.error().message.find(word), std::string::npos) << word << "\n" << kernel.error().message;
     }
     BuildRequest gpu = answering(1);
-    gpu.suffix = ".cubin";
+    gpu.suffix = ".hsaco";
     EXPECT_EQ(builder.build(gpu).error().code, ErrorCode::toolchain);
 }
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// CUDA kernels: NVRTC, run inside this process, with source and headers in memory. It is safe to use from several
+// threads at once, and in a child forked while the parent compiles.
+#include <fmt/core.h>
+
+#include "base/files.hpp"
+#include "build/compile.hpp"
+#include "build/nvrtc.hpp"
+
+namespace tilewise {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Deadline {
+    Clock::time_point at;
+    bool passed = false;
+};
+
+int stop_when_passed(void* data, void*) {
+    auto* deadline = static_cast<Deadline*>(data);
+    deadline->passed = Clock::now() > deadline->at;
+    return deadline->passed ? 1 : 0;
+}
+
+// A program of NVRTC's, destroyed with this.
+class Program {
+public:
+    explicit Program(const Nvrtc& nvrtc) : nvrtc_(nvrtc) {}
+    ~Program() {
+        if (program_) nvrtc_.destroy(&program_);
+    }
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    NvrtcResult create(const CompileJob& job, const std::vector<const KernelHeader*>& headers) {
+        std::vector<std::string> texts;  // NVRTC copies them
+        std::vector<const char*> text_starts, names;
+        for (const KernelHeader* header : headers) {
+            texts.push_back(job.headers.with_rooted_includes(header->text(), header->path()));
+            names.push_back(header->path().c_str());
+        }
+        for (const std::string& text : texts) text_starts.push_back(text.c_str());
+        const std::string source = job.headers.with_rooted_includes(job.request.source, "");
+        return nvrtc_.create(&program_, source.c_str(), "source.cpp", static_cast<int>(names.size()),
+                             text_starts.data(), names.data());
+    }
+    NvrtcResult compile(const std::vector<std::string>& command, Deadline& deadline) {
+        std::vector<const char*> options;  // without the path of the library
+        for (std::size_t i = 1; i < command.size(); ++i) options.push_back(command[i].c_str());
+        if (nvrtc_.set_callback) nvrtc_.set_callback(program_, stop_when_passed, &deadline);
+        return nvrtc_.compile(program_, static_cast<int>(options.size()), options.data());
+    }
+    std::string log() const {
+        std::string text = read(nvrtc_.log_size, nvrtc_.log);
+        while (!text.empty() && text.back() == '\0') text.pop_back();
+        return text;
+    }
+    std::string cubin() const { return read(nvrtc_.cubin_size, nvrtc_.cubin); }
+
+private:
+    // Empty when it cannot be had.
+    std::string read(NvrtcResult (*size_of)(NvrtcProgram*, std::size_t*),
+                     NvrtcResult (*get)(NvrtcProgram*, char*)) const {
+        std::size_t size = 0;
+        if (size_of(program_, &size) != NvrtcResult::success) return {};
+        std::string text(size, '\0');
+        return get(program_, text.data()) == NvrtcResult::success ? text : std::string();
+    }
+
+    const Nvrtc& nvrtc_;
+    NvrtcProgram* program_ = nullptr;
+};
+
+}  // namespace
+
+// A real arch (sm_90a, not compute_90a) makes NVRTC assemble the kernel, too.
+std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string& /*work*/) {
+    std::vector<std::string> command = {job.toolchain.path, fmt::format("--gpu-architecture={}", job.request.arch)};
+    for (const std::string_view flag : fixed_flags(job.request.suffix)) command.emplace_back(flag);
+    command.insert(command.end(), job.request.flags.begin(), job.request.flags.end());
+    return command;
+}
+
+Result<CompilerRun> run_nvrtc(const CompileJob& job, const std::string& work) {
+    const auto nvrtc = load_nvrtc(job.toolchain.path);
+    if (!nvrtc) return nvrtc.error();
+    const auto headers = job.headers.included_by(job.request.source);
+    if (!headers) return headers.error();
+    Program program(*nvrtc);
+    CompilerRun run;
+    if (const auto result = program.create(job, *headers); result != NvrtcResult::success) {
+        run.failure = nvrtc->error_text(result);
+        return run;
+    }
+    Deadline deadline{Clock::now() + job.time_limit};
+    const auto result = program.compile(nvrtc_command(job, work), deadline);
+    run.log = program.log();
+    if (result != NvrtcResult::success) {
+        run.failure = deadline.passed ? fmt::format("it took longer than {} s (TILEWISE_COMPILE_TIMEOUT_S)",
+                                                    std::chrono::duration<double>(job.time_limit).count())
+                                      : nvrtc->error_text(result);
+        return run;
+    }
+    run.resources = resources_from_log(run.log);
+    if (auto status = write_file(fmt::format("{}/{}", work, object_file(job.request)), program.cubin()); !status) {
+        run.failure = status.error().message;
+    }
+    return run;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "build/nvrtc.hpp"
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+#include <map>
+#include <mutex>
+
+namespace tilewise {
+namespace {
+
+constexpr int kOldestMajor = 12;          // knows C++20 and sm_90a
+constexpr int kDriverVersionUnit = 1000;  // 13000 is CUDA 13.0
+
+Error toolchain_error(std::string message) { return {ErrorCode::toolchain, std::move(message)}; }
+
+template <class Function>
+bool get(void* library, const char* name, Function*& function) {
+    function = reinterpret_cast<Function*>(dlsym(library, name));
+    return function != nullptr;
+}
+
+// NVRTC asks the loader for this by its name alone, which does not find it beside itself in a Python package; once it
+// is loaded, the name is enough. Where it is elsewhere, NVRTC's own way must do.
+void load_builtins(const std::string& nvrtc_path, int major, int minor) {
+    const std::string folder = nvrtc_path.substr(0, nvrtc_path.rfind('/') + 1);
+    const std::string path = fmt::format("{}libnvrtc-builtins.so.{}.{}", folder, major, minor);
+    dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+// Its path as the loader found it, for who comes later and for people.
+std::string path_of(const Nvrtc& nvrtc, const std::string& place) {
+    Dl_info info{};
+    const bool known = dladdr(reinterpret_cast<void*>(nvrtc.version), &info) != 0 && info.dli_fname;
+    return known ? info.dli_fname : place;
+}
+
+Result<Toolchain> identify(const Nvrtc& nvrtc, const std::string& path, std::optional<int> driver_version) {
+    int major = 0, minor = 0;
+    if (nvrtc.version(&major, &minor) != NvrtcResult::success) {
+        return toolchain_error(fmt::format("{} does not tell its version", path));
+    }
+    if (major < kOldestMajor) {
+        return toolchain_error(fmt::format("{} is {}.{}; need {}.0 or newer", path, major, minor, kOldestMajor));
+    }
+    if (driver_version && major > *driver_version / kDriverVersionUnit) {
+        return toolchain_error(fmt::format("{} is {}.{}, but the driver here loads kernels of CUDA {}.{} at most", path,
+                                           major, minor, *driver_version / kDriverVersionUnit,
+                                           *driver_version % kDriverVersionUnit / 10));
+    }
+    load_builtins(path, major, minor);
+    return Toolchain{path, "nvrtc", fmt::format("{}.{}", major, minor)};
+}
+
+Result<Toolchain> try_place(const std::string& place, std::optional<int> driver_version) {
+    const auto nvrtc = load_nvrtc(place);
+    if (!nvrtc) return nvrtc.error();
+    auto found = identify(*nvrtc, path_of(*nvrtc, place), driver_version);
+    if (!found) dlclose(nvrtc->library);
+    return found;
+}
+
+Result<Toolchain> find_any(std::optional<int> driver_version) {
+    std::string refused;
+    for (const std::string& place : nvrtc_places()) {
+        auto found = try_place(place, driver_version);
+        if (found) return found;
+        refused += fmt::format("; {}", found.error().message);
+    }
+    return toolchain_error(
+        fmt::format("no NVRTC {} or newer on this machine (looked {}){}", kOldestMajor, kNvrtcPlaces, refused));
+}
+
+}  // namespace
+
+Result<Nvrtc> load_nvrtc(const std::string& path) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char* why = dlerror();
+        return toolchain_error(why ? why : fmt::format("cannot load {}", path));
+    }
+    Nvrtc nvrtc{};
+    nvrtc.library = library;
+    const bool whole =
+        get(library, "nvrtcVersion", nvrtc.version) && get(library, "nvrtcGetErrorString", nvrtc.error_text) &&
+        get(library, "nvrtcCreateProgram", nvrtc.create) && get(library, "nvrtcDestroyProgram", nvrtc.destroy) &&
+        get(library, "nvrtcCompileProgram", nvrtc.compile) && get(library, "nvrtcGetProgramLogSize", nvrtc.log_size) &&
+        get(library, "nvrtcGetProgramLog", nvrtc.log) && get(library, "nvrtcGetCUBINSize", nvrtc.cubin_size) &&
+        get(library, "nvrtcGetCUBIN", nvrtc.cubin);
+    get(library, "nvrtcSetFlowCallback", nvrtc.set_callback);
+    if (!whole) {
+        dlclose(library);
+        return toolchain_error(fmt::format("{} is no NVRTC that builds cubins", path));
+    }
+    return nvrtc;
+}
+
+Result<Toolchain> find_nvrtc(const std::string& wanted, std::optional<int> driver_version) {
+    static std::mutex mutex;
+    static std::map<std::pair<std::string, std::optional<int>>, Toolchain> known;
+    const std::pair key(wanted, driver_version);
+    {
+        const std::scoped_lock lock(mutex);
+        if (const auto at = known.find(key); at != known.end()) return at->second;
+    }
+    // Outside the lock, and a failure is not remembered: as for the host compiler.
+    auto found = wanted.empty() ? find_any(driver_version) : try_place(wanted, driver_version);
+    if (!found && !wanted.empty()) {
+        return toolchain_error(fmt::format("TILEWISE_NVRTC is '{}': {}", wanted, found.error().message));
+    }
+    if (found) {
+        const std::scoped_lock lock(mutex);
+        known.emplace(key, *found);
+    }
+    return found;
+}
+
+}  // namespace tilewise
