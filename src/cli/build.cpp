@@ -26,6 +26,32 @@ void show_progress(const BuildProgress& progress) {
     std::fflush(stderr);
 }
 
+// What each GPU kernel needs of a multiprocessor; CPU kernels have no entry.
+Json resources_json(const std::vector<PackItem>& items) {
+    Json list = Json::Array();
+    for (const PackItem& item : items) {
+        if (!item.manifest.resources) continue;
+        const KernelResources& r = *item.manifest.resources;
+        list.push_back(Json::object({{"name", item.manifest.kernel},
+                                     {"registers", r.registers},
+                                     {"local_bytes", r.local_bytes},
+                                     {"shared_bytes", r.shared_bytes}}));
+    }
+    return list;
+}
+
+// For people, only what may be slow: the kernels that do not fit into their registers.
+std::string spilling_text(const std::vector<PackItem>& items) {
+    std::string text;
+    for (const PackItem& item : items) {
+        const auto& resources = item.manifest.resources;
+        if (!resources || resources->local_bytes == 0) continue;
+        text += fmt::format("\n{} keeps {} bytes a thread in local memory ({} registers)", item.manifest.kernel,
+                            resources->local_bytes, resources->registers);
+    }
+    return text;
+}
+
 }  // namespace
 
 Result<int> run_build(Context& context) {
@@ -74,13 +100,15 @@ Result<int> run_build(Context& context) {
                       {"compiled", compiled},
                       {"failed", failed},
                       {"without_template", without_template},
+                      {"resources", resources_json(items)},
                       {"pack", context.arguments.value("pack") ? Json(*context.arguments.value("pack")) : Json()}});
     print(context.json
               ? json.dump()
               : fmt::format(
-                    "{} kernels, {} binaries: {} compiled now, {} failed; {} kernels have no template yet{}",
+                    "{} kernels, {} binaries: {} compiled now, {} failed; {} kernels have no template yet{}{}",
                     kernels->size(), requests.size(), compiled, failed, without_template,
-                    context.arguments.value("pack") ? "; pack written to " + *context.arguments.value("pack") : ""));
+                    context.arguments.value("pack") ? "; pack written to " + *context.arguments.value("pack") : "",
+                    spilling_text(items)));
     return failed == 0 ? 0 : static_cast<int>(ErrorCode::toolchain);
 }
 

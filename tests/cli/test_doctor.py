@@ -27,3 +27,12 @@ def test_columns_stand_straight(run):
     lines = run("doctor").out.splitlines()
     starts = {line.index(cell) for line, cell in ((lines[0], "found"), (lines[1], "0."), (lines[2], "cpu-"))}
     assert len(starts) == 1, "\n".join(lines[:3])
+
+
+def test_nvrtc_is_found_or_what_was_looked_for_is_said(ask):
+    """Without it what is cached or packed still runs, so a missing one is news, not a fault."""
+    checks = {item["check"]: item for item in ask("doctor")["checks"]}
+    assert checks["NVRTC"]["found"].startswith(("nvrtc 1", "no NVRTC"))
+    nowhere = "/nonexistent/libnvrtc.so.13"
+    checks = {item["check"]: item for item in ask("doctor", env={"TILEWISE_NVRTC": nowhere})["checks"]}
+    assert nowhere in checks["NVRTC"]["found"] and checks["NVRTC"]["ok"]
