@@ -82,6 +82,8 @@ public:
     virtual const std::string& identity() const = 0;  // the model and what it runs with, for tuning records
     virtual const ArchSpec& arch() const = 0;
     virtual int max_threads() const = 0;
+    // The newest toolkit version whose code the device's driver loads, as CUDA counts it (13000); unset: no such limit.
+    virtual std::optional<int> driver_version() const = 0;
     // Why this very device cannot run the kernel although its arch could (a CPU without an optional feature).
     virtual std::optional<Rejected> refuses(const KernelConfig& config) const = 0;
 

@@ -11,6 +11,7 @@ Result<Runtime> open_runtime(const RuntimeOptions& options, const ArchCatalog& a
     if (!device) return device.error();
     auto settings = build_settings();
     if (!settings) return settings.error();
+    settings->driver_version = (*device)->driver_version();
     settings->packs.insert(settings->packs.end(), options.packs.begin(), options.packs.end());
     const std::string tuning_path = settings->cache_dir + "/tuning.jsonl";
     runtime.device = std::move(*device);

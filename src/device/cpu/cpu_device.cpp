@@ -163,6 +163,7 @@ public:
     const std::string& identity() const override { return identity_; }
     const ArchSpec& arch() const override { return arch_; }
     int max_threads() const override { return threads_; }
+    std::optional<int> driver_version() const override { return std::nullopt; }
     std::optional<Rejected> refuses(const KernelConfig& config) const override {
         for (const std::string& need : kernel_features(config, arch_)) {
             if (std::find(features_.begin(), features_.end(), need) == features_.end()) {

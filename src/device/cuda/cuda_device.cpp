@@ -51,6 +51,7 @@ public:
     const std::string& identity() const override { return identity_; }
     const ArchSpec& arch() const override { return arch_; }
     int max_threads() const override { return 1; }
+    std::optional<int> driver_version() const override { return driver_.version; }
     std::optional<Rejected> refuses(const KernelConfig&) const override { return std::nullopt; }
     bool shares_host_memory() const override { return false; }
     bool is_capturing(Stream stream) const override {
