@@ -72,7 +72,8 @@ struct GpuGemm : testing::Test {
         const auto at = *parse_integer(shard.substr(0, shard.find('/')));
         const auto of = *parse_integer(shard.substr(shard.find('/') + 1));
         std::int64_t index = 0;
-        for (const std::string_view dtype : split(variable("TILEWISE_TEST_DTYPES", "bf16,fp16,fp32"), ',')) {
+        const std::string dtypes = variable("TILEWISE_TEST_DTYPES", "bf16,fp16,fp32");
+        for (const std::string_view dtype : split(dtypes, ',')) {
             KernelQuery query;
             query.arch = &device->arch();
             query.set = parse_enum<RuleSet>(variable("TILEWISE_TEST_RULE_SET", "default")).value();
