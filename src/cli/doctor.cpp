@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
+#include <map>
 
 #include "base/version.hpp"
 #include "build/build_settings.hpp"
+#include "build/builtin_pack.hpp"
 #include "build/kernel_cache.hpp"
 #include "build/toolchain.hpp"
 #include "cli/command.hpp"
@@ -51,6 +53,15 @@ Finding check_arch(const ArchSpec& arch) {
     return finding;
 }
 
+// "65 for cpu-avx512, 60 for cpu-avx2"
+Finding built_in() {
+    std::map<std::string, int> counts;
+    for (const Manifest& manifest : builtin_pack().manifests()) ++counts[manifest.arch];
+    std::string text;
+    for (const auto& [arch, count] : counts) text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", count, arch);
+    return {"built-in kernels", text.empty() ? "none" : text, builtin_pack_bytes().empty() == counts.empty()};
+}
+
 }  // namespace
 
 Result<int> run_doctor(Context& context) {
@@ -67,6 +78,7 @@ Result<int> run_doctor(Context& context) {
         if (const auto status = KernelCache(settings->cache_dir).check(); !status) {
             findings.back() = {"cache", status.error().message, false};
         }
+        findings.push_back(built_in());
         // Without a compiler what is cached or packed still runs, so a missing one is news, not a fault.
         const auto compiler = find_host_compiler(settings->compiler);
         findings.push_back({"compiler",
