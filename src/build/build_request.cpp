@@ -17,9 +17,9 @@ constexpr int kDigestSchema = 1;  // raised when the list of ingredients changes
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 // Kernels need neither the C++ library nor start-up code; -nostdinc holds them to the headers that the digest covers.
-// What they may call (memcpy, expf, a helper of the compiler) is linked only if used, and must be there (-z defs). A
-// build id would add nothing: the file is named by its digest already.
-constexpr std::array<std::string_view, 15> kHostFlags = {"-std=c++20",
+// What they may call (memcpy, expf, a helper of the compiler) is linked only if used, and must be there (-z defs).
+// Nobody looks for symbols (-s) or a build id in them: the file is named by its digest already.
+constexpr std::array<std::string_view, 16> kHostFlags = {"-std=c++20",
                                                          "-O3",
                                                          "-fPIC",
                                                          "-shared",
@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 15> kHostFlags = {"-std=c++20",
                                                          "-Wl,-z,defs",
                                                          "-Wl,-z,noexecstack",
                                                          "-Wl,--build-id=none",
+                                                         "-s",
                                                          "-pipe"};
 
 // Functions are for the device without being marked so, since the same headers also run emulated on the host. The

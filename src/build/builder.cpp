@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "base/files.hpp"
+#include "build/builtin_pack.hpp"
 #include "build/compile.hpp"
 #include "build/memory_file.hpp"
 
@@ -117,37 +119,59 @@ Result<BuiltKernel> Builder::obtain(State& now, const BuildRequest& request, con
 
 std::optional<BuiltKernel> Builder::from_packs(State& now, const BuildRequest& request, const std::string& digest) {
     for (const Pack& pack : packs_) {
-        const Manifest* manifest = pack.find(digest);
-        if (!manifest) continue;
-        const auto contents = pack.read(digest);
-        if (!contents) continue;  // as if the pack did not have it
-
-        // The loader needs a file; in the cache it also serves the next process.
-        const auto put_into_cache = [&]() -> Result<CacheEntry> {
-            auto dir = now.cache.private_dir();
-            if (!dir) return dir.error();
-            const std::string folder = dir->path() + "/entry";
-            auto status = make_directories(folder);
-            if (status) status = write_file(folder + "/source.cpp", request.source);
-            if (status) status = write_file(fmt::format("{}/{}", folder, manifest->file), *contents);
-            if (status) status = write_file(folder + "/manifest.json", manifest_json(*manifest).dump(2) + "\n");
-            if (!status) return status.error();
-            return now.cache.publish(folder, digest);
-        };
-        auto entry = put_into_cache();
-        if (entry) return built_from(std::move(*entry), KernelOrigin::pack);
-        auto path = memory_file(digest, *contents);
-        if (!path) continue;
-        return BuiltKernel{*path, digest, KernelOrigin::pack,
-                           "loaded from memory, since the cache cannot be used: " + entry.error().message, *manifest};
+        if (auto kernel = from_pack(now, pack, KernelOrigin::pack, request, digest)) return kernel;
     }
-    return std::nullopt;
+    return from_pack(now, builtin_pack(), KernelOrigin::builtin, request, digest);
+}
+
+std::optional<BuiltKernel> Builder::from_pack(State& now, const Pack& pack, KernelOrigin origin,
+                                              const BuildRequest& request, const std::string& digest) {
+    const Manifest* manifest = pack.find(digest);
+    if (!manifest) return std::nullopt;
+    const auto contents = pack.read(digest);
+    if (!contents) return std::nullopt;  // as if the pack did not have it
+
+    // The loader needs a file; in the cache it also serves the next process.
+    const auto put_into_cache = [&]() -> Result<CacheEntry> {
+        auto dir = now.cache.private_dir();
+        if (!dir) return dir.error();
+        const std::string folder = dir->path() + "/entry";
+        auto status = make_directories(folder);
+        if (status) status = write_file(folder + "/source.cpp", request.source);
+        if (status) status = write_file(fmt::format("{}/{}", folder, manifest->file), *contents);
+        if (status) status = write_file(folder + "/manifest.json", manifest_json(*manifest).dump(2) + "\n");
+        if (!status) return status.error();
+        return now.cache.publish(folder, digest);
+    };
+    auto entry = put_into_cache();
+    if (entry) return built_from(std::move(*entry), origin);
+    auto path = memory_file(digest, *contents);
+    if (!path) return std::nullopt;
+    return BuiltKernel{*path, digest, origin,
+                       "loaded from memory, since the cache cannot be used: " + entry.error().message, *manifest};
+}
+
+bool Builder::needs_compiler(const BuildRequest& request) {
+    const auto digest = digest_of(request);
+    if (!digest) return true;
+    State& now = state();
+    {
+        const std::scoped_lock lock(now.mutex);
+        if (now.slots.contains(*digest)) return false;
+    }
+    if (builtin_pack().find(*digest)) return false;
+    const bool packed = std::any_of(packs_.begin(), packs_.end(), [&](const Pack& pack) { return pack.find(*digest); });
+    return !packed && !now.cache.may_have(*digest);
+}
+
+bool Builder::has_compiler(const BuildRequest& request) const {
+    return request.suffix == ".so" && find_host_compiler(settings_.compiler).ok();
 }
 
 Error Builder::no_compiler(const BuildRequest& request, const Error& why) const {
     std::string message = fmt::format(
-        "kernel {} is neither cached nor in a pack, and cannot be compiled: {}; kernels from a pack (TILEWISE_PACKS) "
-        "and the built-in ones work without",
+        "kernel {} is not cached, in a pack or built in, and cannot be compiled: {}; kernels from a pack "
+        "(TILEWISE_PACKS) and the built-in ones (tilewise kernels --rule-set builtin) work without",
         request.name, why.message);
     for (const Error& error : pack_errors_) message += "; " + error.message;
     return toolchain_error(std::move(message));

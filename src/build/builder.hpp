@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a request to a kernel that can be loaded: remembered, cached, packed, or compiled, in this order. Safe to use
+// From a request to a kernel that can be loaded: remembered, cached, packed, built in, or compiled, in this
+// order. Safe to use
 // from many threads and processes and after a fork; identical requests are compiled once.
 #pragma once
 
@@ -44,6 +45,12 @@ public:
     std::vector<Result<BuiltKernel>> build_all(std::span<const BuildRequest> requests, int jobs,
                                                const std::function<void(const BuildProgress&)>& progress = {});
 
+    // Whether build() would need a compiler: it is not remembered, cached, packed or built in. Compiles and loads nothing;
+    // what is there may still turn out to be damaged.
+    bool needs_compiler(const BuildRequest& request);
+    // Whether there is one for such a request. Looking for it may start it once per process, to ask for its version.
+    bool has_compiler(const BuildRequest& request) const;
+
     const BuildSettings& settings() const { return settings_; }
     // What is wrong with the packs of the settings that are not used.
     const std::vector<Error>& pack_errors() const { return pack_errors_; }
@@ -54,6 +61,8 @@ private:
     State& state();
     Result<BuiltKernel> obtain(State& now, const BuildRequest& request, const std::string& digest);
     std::optional<BuiltKernel> from_packs(State& now, const BuildRequest& request, const std::string& digest);
+    std::optional<BuiltKernel> from_pack(State& now, const Pack& pack, KernelOrigin origin, const BuildRequest& request,
+                                         const std::string& digest);
     Result<BuiltKernel> compile(State& now, const BuildRequest& request, const std::string& digest);
     Result<BuiltKernel> compile_privately(State& now, const BuildRequest& request, const std::string& digest,
                                           const Toolchain& toolchain, const std::string& why);

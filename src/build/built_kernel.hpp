@@ -14,6 +14,7 @@ namespace tilewise {
 enum class KernelOrigin {
     cache,     // found in the cache
     pack,      // taken from a pack
+    builtin,   // compiled into the library
     built,     // compiled just now, and in the cache
     private_,  // compiled just now for this process alone, because the cache could not be used; the note says why
 };
@@ -21,7 +22,7 @@ enum class KernelOrigin {
 template <>
 struct EnumNames<KernelOrigin> {
     static constexpr std::string_view kind = "kernel origin";
-    static constexpr std::array<std::string_view, 4> names = {"cache", "pack", "built", "private"};
+    static constexpr std::array<std::string_view, 5> names = {"cache", "pack", "builtin", "built", "private"};
 };
 
 struct BuiltKernel {

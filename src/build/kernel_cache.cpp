@@ -119,6 +119,8 @@ std::optional<CacheEntry> KernelCache::find(const std::string& digest) {
     return std::move(*entry);
 }
 
+bool KernelCache::may_have(const std::string& digest) const { return !root_.empty() && exists(entry_dir(digest)); }
+
 // Failing is fine: on a read-only disk nothing is ever removed either.
 void KernelCache::touch(const std::string& folder) const {
     const int fd = open((folder + "/used").c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -56,6 +56,9 @@ public:
     // hashed the first time this object sees them.
     std::optional<CacheEntry> find(const std::string& digest);
 
+    // Whether there is something for find() to look at.
+    bool may_have(const std::string& digest) const;
+
     // A folder to build in, on the same file system; an error when the cache cannot be written.
     Result<PrivateDir> private_dir();
     // Moves a folder with a kernel, its source and its manifest into its place. Another process's entry of the same

@@ -25,12 +25,6 @@ constexpr std::int64_t kMaxHeader = 128;  // bytes of the first line
 
 }  // namespace
 
-Pack::Pack(std::string path, int fd)
-    : path_(std::move(path)), fd_(new int(fd), [](const int* open_fd) {
-          close(*open_fd);
-          delete open_fd;
-      }) {}
-
 Error Pack::broken(std::string_view why) const {
     return {ErrorCode::toolchain, fmt::format("the pack '{}' is not used: {}", path_, why)};
 }
@@ -40,12 +34,28 @@ Result<Pack> Pack::open(const std::string& path) {
     if (fd < 0) {
         return Error{ErrorCode::toolchain, fmt::format("cannot open the pack '{}': {}", path, std::strerror(errno))};
     }
-    Pack pack(path, fd);
-    if (auto status = pack.read_index(); !status) return status.error();
+    Pack pack(path);
+    pack.fd_ = {new int(fd), [](const int* open_fd) {
+                    close(*open_fd);
+                    delete open_fd;
+                }};
+    struct stat info {};
+    if (fstat(fd, &info) != 0) return pack.broken(std::strerror(errno));
+    if (!S_ISREG(info.st_mode)) return pack.broken("it is not a file");
+    if (auto status = pack.read_index(info.st_size); !status) return status.error();
     return pack;
 }
 
+Result<Pack> Pack::from_memory(std::string_view contents, std::string name) {
+    Pack pack(std::move(name));
+    pack.memory_ = contents;
+    if (auto status = pack.read_index(static_cast<std::int64_t>(contents.size())); !status) return status.error();
+    return pack;
+}
+
+// The caller has made sure that the pack is as long as its index says, though a file may have been cut off since.
 Result<std::string> Pack::bytes(std::int64_t offset, std::int64_t count) const {
+    if (!fd_) return std::string(memory_.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(count)));
     std::string text(static_cast<std::size_t>(count), '\0');
     std::size_t have = 0;
     while (have < text.size()) {
@@ -58,11 +68,8 @@ Result<std::string> Pack::bytes(std::int64_t offset, std::int64_t count) const {
     return text;
 }
 
-Status Pack::read_index() {
-    struct stat info {};
-    if (fstat(*fd_, &info) != 0) return broken(std::strerror(errno));
-    if (!S_ISREG(info.st_mode)) return broken("it is not a file");
-    const auto start = bytes(0, std::min<std::int64_t>(info.st_size, kMaxHeader));
+Status Pack::read_index(std::int64_t pack_bytes) {
+    const auto start = bytes(0, std::min<std::int64_t>(pack_bytes, kMaxHeader));
     if (!start) return start.error();
     const std::size_t end = start->find('\n');
     const auto words = split(std::string_view(*start).substr(0, end == std::string::npos ? 0 : end), ' ');
@@ -73,14 +80,14 @@ Status Pack::read_index() {
     const auto index_bytes = words.size() == 4 ? parse_integer(words[2]) : std::nullopt;
     if (!index_bytes || *index_bytes < 0) return broken("its first line is damaged");
     const auto index_at = static_cast<std::int64_t>(end) + 1;
-    if (*index_bytes > info.st_size - index_at) return broken("it is cut off");
+    if (*index_bytes > pack_bytes - index_at) return broken("it is cut off");
     const auto index = bytes(index_at, *index_bytes);
     if (!index) return index.error();
     if (sha256_hex(*index) != words[3]) return broken("its index is damaged");
-    return add_kernels(*index, index_at + *index_bytes, info.st_size);
+    return add_kernels(*index, index_at + *index_bytes, pack_bytes);
 }
 
-Status Pack::add_kernels(const std::string& index, std::int64_t blobs_at, std::int64_t file_bytes) {
+Status Pack::add_kernels(const std::string& index, std::int64_t blobs_at, std::int64_t pack_bytes) {
     const auto json = Json::parse(index);
     if (!json) return broken(json.error().message);
     JsonObject object(*json, path_);
@@ -95,12 +102,12 @@ Status Pack::add_kernels(const std::string& index, std::int64_t blobs_at, std::i
     if (!kernels->array()) return broken("its list of kernels is damaged");
     for (const Json& item : *kernels->array()) {
         JsonObject members(item, path_);
-        const auto offset = members.integer("offset", 0, file_bytes);
+        const auto offset = members.integer("offset", 0, pack_bytes);
         const Json* described = members.child("manifest");
         if (auto status = members.finish(); !status) return broken(status.error().message);
         auto manifest = parse_manifest(*described, path_);
         if (!manifest) return broken(manifest.error().message);
-        if (manifest->size > file_bytes - blobs_at - offset) return broken("it is cut off");
+        if (manifest->size > pack_bytes - blobs_at - offset) return broken("it is cut off");
         const std::string digest = manifest->digest;
         kernels_.emplace(digest, Kernel{std::move(*manifest), blobs_at + offset});
     }

@@ -13,6 +13,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -22,7 +24,10 @@ namespace tilewise {
 
 class Pack {
 public:
+    Pack() = default;  // without kernels
     static Result<Pack> open(const std::string& path);
+    // Reads a pack that is in memory already and stays there; `name` is for messages.
+    static Result<Pack> from_memory(std::string_view contents, std::string name);
 
     const std::string& path() const { return path_; }
     std::size_t size() const { return kernels_.size(); }
@@ -34,17 +39,18 @@ public:
 private:
     struct Kernel {
         Manifest manifest;
-        std::int64_t offset = 0;  // in the file
+        std::int64_t offset = 0;  // in the pack
     };
 
-    Pack(std::string path, int fd);
-    Status read_index();
-    Status add_kernels(const std::string& index, std::int64_t blobs_at, std::int64_t file_bytes);
+    explicit Pack(std::string path) : path_(std::move(path)) {}
+    Status read_index(std::int64_t pack_bytes);
+    Status add_kernels(const std::string& index, std::int64_t blobs_at, std::int64_t pack_bytes);
     Result<std::string> bytes(std::int64_t offset, std::int64_t count) const;
     Error broken(std::string_view why) const;
 
     std::string path_;
-    std::shared_ptr<const int> fd_;  // closed with the last copy
+    std::shared_ptr<const int> fd_;  // closed with the last copy; null for a pack in memory
+    std::string_view memory_;
     std::map<std::string, Kernel, std::less<>> kernels_;
 };
 

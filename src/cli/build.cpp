@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "base/text.hpp"
 #include "build/pack.hpp"
@@ -52,30 +52,62 @@ std::string spilling_text(const std::vector<PackItem>& items) {
     return text;
 }
 
+// What a command is to compile, of all its archs.
+struct Work {
+    std::size_t kernels = 0;
+    std::size_t without_template = 0;
+    std::vector<BuildRequest> requests;
+};
+
+Result<std::vector<const ArchSpec*>> chosen_archs(const Context& context) {
+    std::vector<const ArchSpec*> archs;
+    const auto names = context.arguments.value("arch");
+    if (!names) {
+        auto arch = chosen_arch(context);
+        if (!arch) return arch.error();
+        archs.push_back(*arch);
+        return archs;
+    }
+    for (const std::string_view name : split(*names, ',')) {
+        auto arch = context.archs.find(name);
+        if (!arch) return arch.error();
+        archs.push_back(*arch);
+    }
+    return archs;
+}
+
+Status add_work(const Context& context, const ArchSpec& arch, Work& work) {
+    auto query = read_kernel_query(context, arch);
+    if (!query) return query.error();
+    auto kernels = list_kernels(*query);
+    if (!kernels) return kernels.error();
+    work.kernels += kernels->size();
+    std::set<std::string> seen;  // kernels that differ in launch fields share a binary
+    for (const Kernel& kernel : *kernels) {
+        if (!kernel.available) {
+            ++work.without_template;
+            continue;
+        }
+        if (!seen.insert(code_id(kernel.config)).second) continue;
+        auto request = build_request(kernel.config, arch);
+        if (!request) return request.error();
+        work.requests.push_back(std::move(*request));
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<int> run_build(Context& context) {
-    auto query = read_kernel_query(context);
-    if (!query) return query.error();
     const auto jobs = parse_integer(context.arguments.value("jobs").value_or(fmt::format("{}", usable_cpus())));
     if (!jobs || *jobs < 1 || *jobs > 1024) return usage_error("--jobs takes a whole number from 1 to 1024");
-    auto kernels = list_kernels(*query);
-    if (!kernels) return kernels.error();
-    std::vector<BuildRequest> requests;
-    std::vector<std::string> seen;  // kernels that differ in launch fields share a binary
-    std::size_t without_template = 0;
-    for (const Kernel& kernel : *kernels) {
-        if (!kernel.available) {
-            ++without_template;
-            continue;
-        }
-        auto request = build_request(kernel.config, *query->arch);
-        if (!request) return request.error();
-        const std::string code = code_id(kernel.config);
-        if (std::find(seen.begin(), seen.end(), code) != seen.end()) continue;
-        seen.push_back(code);
-        requests.push_back(std::move(*request));
+    auto archs = chosen_archs(context);
+    if (!archs) return archs.error();
+    Work work;
+    for (const ArchSpec* arch : *archs) {
+        if (auto status = add_work(context, *arch, work); !status) return status.error();
     }
+    const auto& requests = work.requests;
     auto settings = build_settings();
     if (!settings) return settings.error();
     Builder builder(std::move(*settings));
@@ -95,18 +127,18 @@ Result<int> run_build(Context& context) {
         if (auto status = write_pack(items, *path); !status) return status.error();
     }
     const Json json =
-        Json::object({{"kernels", kernels->size()},
+        Json::object({{"kernels", work.kernels},
                       {"binaries", requests.size()},
                       {"compiled", compiled},
                       {"failed", failed},
-                      {"without_template", without_template},
+                      {"without_template", work.without_template},
                       {"resources", resources_json(items)},
                       {"pack", context.arguments.value("pack") ? Json(*context.arguments.value("pack")) : Json()}});
     print(context.json
               ? json.dump()
               : fmt::format(
                     "{} kernels, {} binaries: {} compiled now, {} failed; {} kernels have no template yet{}{}",
-                    kernels->size(), requests.size(), compiled, failed, without_template,
+                    work.kernels, requests.size(), compiled, failed, work.without_template,
                     context.arguments.value("pack") ? "; pack written to " + *context.arguments.value("pack") : "",
                     spilling_text(items)));
     return failed == 0 ? 0 : static_cast<int>(ErrorCode::toolchain);

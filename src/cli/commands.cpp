@@ -24,7 +24,8 @@ constexpr Option kGlobal[] = {
 };
 
 constexpr Option kArch = {"arch", "ARCH", "target; the CPU of this machine unless given", arch_choices};
-constexpr Option kRuleSet = {"rule-set", "SET", "default, profiler, tests, full, full-tests or tiny", rule_set_choices};
+constexpr Option kRuleSet = {"rule-set", "SET", "default, profiler, tests, full, full-tests, tiny or builtin",
+                             rule_set_choices};
 
 constexpr Option kKernelsOptions[] = {
     {"op", "OP", "gemm, conv_fwd, conv_bwd_data or conv_bwd_weight", op_choices},
@@ -70,7 +71,7 @@ constexpr Option kBenchOptions[] = {kProblems, {"all", "", "time every kernel th
                                     kThreads,  kPack};
 constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kDevice, kArch, kThreads, kPack};
 constexpr Option kBuildOptions[] = {
-    kArch,
+    {"arch", "ARCH[,ARCH]", "targets; the CPU of this machine unless given", arch_choices},
     kRuleSet,
     {"op", "OP", "gemm, conv_fwd, conv_bwd_data or conv_bwd_weight", op_choices},
     {"dtype", "DTYPE", "fp32, fp16, bf16, fp8, bf8, int8, or a pair such as fp8_bf8", dtype_choices},

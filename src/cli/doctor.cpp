@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
+#include <map>
 
 #include "base/version.hpp"
 #include "build/build_settings.hpp"
+#include "build/builtin_pack.hpp"
 #include "build/kernel_cache.hpp"
 #include "build/nvrtc.hpp"
 #include "build/toolchain.hpp"
@@ -53,6 +55,15 @@ Finding check_arch(const ArchSpec& arch) {
     return finding;
 }
 
+// "65 for cpu-avx512, 60 for cpu-avx2"
+Finding built_in() {
+    std::map<std::string, int> counts;
+    for (const Manifest& manifest : builtin_pack().manifests()) ++counts[manifest.arch];
+    std::string text;
+    for (const auto& [arch, count] : counts) text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", count, arch);
+    return {"built-in kernels", text.empty() ? "none" : text, builtin_pack_bytes().empty() == counts.empty()};
+}
+
 }  // namespace
 
 Result<int> run_doctor(Context& context) {
@@ -69,6 +80,7 @@ Result<int> run_doctor(Context& context) {
         if (const auto status = KernelCache(settings->cache_dir).check(); !status) {
             findings.back() = {"cache", status.error().message, false};
         }
+        findings.push_back(built_in());
         // Without a compiler what is cached or packed still runs, so a missing one is news, not a fault.
         const auto add = [&](const char* what, const Result<Toolchain>& found) {
             findings.push_back(

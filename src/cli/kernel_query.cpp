@@ -8,10 +8,14 @@
 namespace tilewise::cli {
 
 Result<KernelQuery> read_kernel_query(const Context& context) {
-    KernelQuery query;
     auto arch = chosen_arch(context);
     if (!arch) return arch.error();
-    query.arch = *arch;
+    return read_kernel_query(context, **arch);
+}
+
+Result<KernelQuery> read_kernel_query(const Context& context, const ArchSpec& arch) {
+    KernelQuery query;
+    query.arch = &arch;
     if (const auto text = context.arguments.value("rule-set")) {
         auto set = parse_enum<RuleSet>(*text);
         if (!set) return set.error();
@@ -26,8 +30,8 @@ Result<KernelQuery> read_kernel_query(const Context& context) {
         auto dtypes = parse_pair(*text);
         if (!dtypes) return dtypes.error();
         query.dtypes = *dtypes;
-        if (!(*arch)->find_warp_tiles(*dtypes)) {
-            return unsupported_error(fmt::format("{} has no warp tiles for {}", (*arch)->name, *text));
+        if (!arch.find_warp_tiles(*dtypes)) {
+            return unsupported_error(fmt::format("{} has no warp tiles for {}", arch.name, *text));
         }
     }
     query.available = has_template;

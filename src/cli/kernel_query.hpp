@@ -9,5 +9,6 @@
 namespace tilewise::cli {
 
 Result<KernelQuery> read_kernel_query(const Context& context);
+Result<KernelQuery> read_kernel_query(const Context& context, const ArchSpec& arch);  // whatever --arch says
 
 }  // namespace tilewise::cli

@@ -213,6 +213,21 @@ Status read_wave_map(JsonObject& from, Recipes& recipes) {
     return table.finish();
 }
 
+Result<std::vector<Block>> read_blocks(JsonObject& from, const Json& blocks, const Json* defaults,
+                                       const std::string& file, const std::string& path, const std::string& name) {
+    std::vector<Block> read;
+    if (!blocks.array() || blocks.array()->empty()) {
+        from.fail(name, "needs an array of blocks");
+        return read;
+    }
+    for (std::size_t i = 0; i < blocks.array()->size(); ++i) {
+        auto block = read_block((*blocks.array())[i], defaults, file, fmt::format("{}.{}[{}]", path, name, i));
+        if (!block) return block.error();
+        read.push_back(std::move(*block));
+    }
+    return read;
+}
+
 Result<Recipes> read_recipes(const Json& json, const std::string& file, const std::string& path) {
     JsonObject from(json, file, path);
     if (!from.ok()) return from.finish().error();
@@ -227,16 +242,16 @@ Result<Recipes> read_recipes(const Json& json, const std::string& file, const st
     }
     for (std::size_t set = 0; set < recipes.blocks.size(); ++set) {
         const std::string name(EnumNames<RuleSet>::names[set]);
-        const Json* blocks = from.child(name);
-        if (!blocks || !blocks->array() || blocks->array()->empty()) {
-            from.fail(name, "needs an array of blocks");
-            break;
-        }
-        for (std::size_t i = 0; i < blocks->array()->size(); ++i) {
-            auto block = read_block((*blocks->array())[i], defaults, file, fmt::format("{}.{}[{}]", path, name, i));
-            if (!block) return block.error();
-            recipes.blocks[set].push_back(std::move(*block));
-        }
+        const Json* listed = from.child(name);
+        auto blocks = read_blocks(from, listed ? *listed : Json(), defaults, file, path, name);
+        if (!blocks) return blocks.error();
+        recipes.blocks[set] = std::move(*blocks);
+    }
+    const std::string builtin(name_of(RuleSet::builtin));
+    if (const Json* listed = from.child_or_null(builtin)) {
+        auto blocks = read_blocks(from, *listed, defaults, file, path, builtin);
+        if (!blocks) return blocks.error();
+        recipes.builtin = std::move(*blocks);
     }
     recipes.full_tests_every = static_cast<int>(from.integer("full_tests_every", 1, 1000));
     recipes.tiny_least = static_cast<int>(from.integer("tiny_least", 1, 1000));

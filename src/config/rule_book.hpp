@@ -17,15 +17,16 @@
 
 namespace tilewise {
 
-enum class RuleSet : std::uint8_t { standard, profiler, tests, full, full_tests, tiny };
+enum class RuleSet : std::uint8_t { standard, profiler, tests, full, full_tests, tiny, builtin };
 template <>
 struct EnumNames<RuleSet> {
     static constexpr std::string_view kind = "rule set";
-    static constexpr std::array<std::string_view, 6> names = {"default", "profiler",   "tests",
-                                                              "full",    "full-tests", "tiny"};
+    static constexpr std::array<std::string_view, 7> names = {"default",    "profiler", "tests",  "full",
+                                                              "full-tests", "tiny",     "builtin"};
 };
-inline constexpr std::array<RuleSet, 6> kAllRuleSets = {RuleSet::standard, RuleSet::profiler,   RuleSet::tests,
-                                                        RuleSet::full,     RuleSet::full_tests, RuleSet::tiny};
+inline constexpr std::array<RuleSet, 7> kAllRuleSets = {RuleSet::standard, RuleSet::profiler,   RuleSet::tests,
+                                                        RuleSet::full,     RuleSet::full_tests, RuleSet::tiny,
+                                                        RuleSet::builtin};
 
 // A tile whose depth is in elements, or in bytes ("256x128x128B") so that one line serves every element size.
 struct TileRecipe {
@@ -70,6 +71,7 @@ struct Recipes {
     std::vector<std::pair<std::pair<int, int>, std::vector<Shape3>>> waves;
     std::vector<Shape3> other_waves;
     std::array<std::vector<Block>, 4> blocks;  // default, profiler, tests, full
+    std::vector<Block> builtin;                // empty where the book has none: then it is tiny
     int full_tests_every = 5;                  // full-tests takes every n-th of full in each category
     int tiny_least = 10;                       // tiny has at least so many where full-tests does
 };

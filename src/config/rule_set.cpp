@@ -181,6 +181,10 @@ private:
     Collector& out_;
 };
 
+const std::vector<Block>& blocks_of(const Recipes& recipes, RuleSet set) {
+    return set == RuleSet::builtin ? recipes.builtin : recipes.blocks[static_cast<std::size_t>(set)];
+}
+
 Result<std::vector<KernelConfig>> expand_blocks(const ArchSpec& arch, Op op, const DTypePair& dtypes, RuleSet set,
                                                 DType out) {
     Collector collector(arch);
@@ -188,7 +192,7 @@ Result<std::vector<KernelConfig>> expand_blocks(const ArchSpec& arch, Op op, con
         auto book = find_rule_book(name);
         if (!book) return book.error();
         Expansion expansion(arch, **book, op, dtypes, out, collector);
-        for (const Block& block : (*book)->recipes(op).blocks[static_cast<std::size_t>(set)]) expansion.run(block);
+        for (const Block& block : blocks_of((*book)->recipes(op), set)) expansion.run(block);
         // One level is enough, and cannot go in circles.
         name = name == arch.rules ? (*book)->also : std::string();
     }
@@ -262,6 +266,7 @@ Result<std::vector<KernelConfig>> expand(const ArchSpec& arch, Op op, const DTyp
     if (!book) return book.error();
     if (!arch.find_warp_tiles(dtypes)) return std::vector<KernelConfig>{};
     const Recipes& recipes = (*book)->recipes(op);
+    if (set == RuleSet::builtin && recipes.builtin.empty()) set = RuleSet::tiny;
     const bool derived = set == RuleSet::full_tests || set == RuleSet::tiny;
     auto configs =
         expand_blocks(arch, op, dtypes, derived ? RuleSet::full : set, out.value_or(default_output(dtypes.a)));

@@ -7,6 +7,7 @@
 //   profiler, tests    curated instances, both within full
 //   full-tests  every n-th of full per category, and every pipeline x scheduler pair
 //   tiny        one of full-tests per category and dimension, filled up to a least number
+//   builtin     what is compiled into the library: few, within default, for every problem; tiny where a book lists none
 #pragma once
 
 #include <optional>

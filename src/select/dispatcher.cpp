@@ -58,6 +58,30 @@ void Dispatcher::drop_refused(Selection& selection) const {
     selection.candidates = std::move(kept);
 }
 
+// Looking for a compiler takes time, so it is the last question.
+bool Dispatcher::lacks_compiler(const Kernel& kernel) {
+    const auto request = build_request(kernel.config, device_.arch());
+    return request && builder_.needs_compiler(*request) && !builder_.has_compiler(*request);
+}
+
+// On a machine without a compiler: keeps the kernels that are cached, packed or built in. When there are none, all stay, so
+// that building the chosen one fails and says what to do. Returns whether any went.
+bool Dispatcher::drop_unobtainable(Selection& selection) {
+    const auto obtainable = [&](const Candidate& candidate) {
+        const auto request = build_request(candidate.kernel->config, device_.arch());
+        return request && !builder_.needs_compiler(*request);
+    };
+    const auto gone = std::stable_partition(selection.candidates.begin(), selection.candidates.end(), obtainable);
+    if (gone == selection.candidates.begin() || gone == selection.candidates.end()) return false;
+    for (auto at = gone; at != selection.candidates.end(); ++at) {
+        selection.rejected.push_back({at->kernel,
+                                      {"obtainable", "no compiler, and the kernel is not cached, packed or built in",
+                                       "a compiler on PATH or in TILEWISE_CXX, or a pack with the kernel"}});
+    }
+    selection.candidates.erase(gone, selection.candidates.end());
+    return true;
+}
+
 bool Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
     if (!tuning_) return false;
     const auto record = tuning_->find(device_.identity(), print_problem(problem));
@@ -115,14 +139,31 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
     drop_refused(selection);
     if (selection.candidates.empty()) {
         selection.plan.reset();
-        return selection;
+    } else if (auto status = choose_obtainable(problem, options, selection); !status) {
+        return status.error();
     }
-    Status status;
-    if (options.rank) {
-        status = use_ranked(problem, options, selection);
-    } else if (options.strategy == Strategy::measure) {
-        status = use_measured(problem, options, selection);
-    } else if (options.strategy == Strategy::first_fit) {
+    return selection;
+}
+
+Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions& options, Selection& selection) {
+    if (options.strategy == Strategy::measure && !options.rank) {
+        // Several are built, so that one of them can be had is not enough.
+        const auto tried = std::min(options.measure_top, selection.candidates.size());
+        const auto last = selection.candidates.begin() + static_cast<std::ptrdiff_t>(tried);
+        const auto lacking = [&](const Candidate& candidate) { return lacks_compiler(*candidate.kernel); };
+        if (std::any_of(selection.candidates.begin(), last, lacking)) drop_unobtainable(selection);
+    }
+    auto status = choose(problem, options, selection);
+    if (!status || !lacks_compiler(*selection.plan->kernel) || !drop_unobtainable(selection)) return status;
+    status = choose(problem, options, selection);
+    if (status) selection.plan->why += "; there is no compiler for other kernels";
+    return status;
+}
+
+Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, Selection& selection) {
+    if (options.rank) return use_ranked(problem, options, selection);
+    if (options.strategy == Strategy::measure) return use_measured(problem, options, selection);
+    if (options.strategy == Strategy::first_fit) {
         const auto first = std::min_element(selection.candidates.begin(), selection.candidates.end(),
                                             [](const Candidate& a, const Candidate& b) {
                                                 if (a.kernel->priority != b.kernel->priority)
@@ -131,10 +172,9 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
                                             });
         selection.plan = Plan{first->kernel, "first-fit", "the first by priority and name"};
     } else if (options.strategy == Strategy::rules || !use_tuned(problem, selection)) {
-        selection.plan->kernel = selection.candidates.front().kernel;
+        selection.plan = plan_of_first(selection, device_.max_threads());
     }
-    if (!status) return status.error();
-    return selection;
+    return {};
 }
 
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {

@@ -71,6 +71,10 @@ private:
 
     Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
     void drop_refused(Selection& selection) const;
+    bool lacks_compiler(const Kernel& kernel);
+    bool drop_unobtainable(Selection& selection);
+    Status choose_obtainable(const Problem& problem, const SelectOptions& options, Selection& selection);
+    Status choose(const Problem& problem, const SelectOptions& options, Selection& selection);
     bool use_tuned(const Problem& problem, Selection& selection);
     Status use_measured(const Problem& problem, const SelectOptions& options, Selection& selection);
     Status use_ranked(const Problem& problem, const SelectOptions& options, Selection& selection) const;

@@ -34,16 +34,21 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     selection.rejected = std::move(candidates.rejected);
     for (KernelPtr& kernel : candidates.accepted) selection.candidates.push_back({std::move(kernel), std::nullopt});
     if (selection.candidates.empty()) return selection;
-    const bool modelled = has_model(arch);
-    if (modelled) rank(selection.candidates, problem, arch, threads);
+    if (has_model(arch)) rank(selection.candidates, problem, arch, threads);
+    selection.plan = plan_of_first(selection, threads);
+    return selection;
+}
+
+Plan plan_of_first(const Selection& selection, int threads) {
     const Candidate& first = selection.candidates.front();
     const std::string of = fmt::format("of {} kernels that may run the problem; {} may not",
                                        selection.candidates.size(), selection.rejected.size());
-    selection.plan = modelled ? Plan{first.kernel, "rules",
-                                     fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}",
-                                                 *first.predicted_us, threads, threads == 1 ? "" : "s", of)}
-                              : Plan{first.kernel, "first-fit", fmt::format("the first, by priority and name, {}", of)};
-    return selection;
+    if (!first.predicted_us) {
+        return {first.kernel, "first-fit", fmt::format("the first, by priority and name, {}", of)};
+    }
+    return {first.kernel, "rules",
+            fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}", *first.predicted_us,
+                        threads, threads == 1 ? "" : "s", of)};
 }
 
 Json selection_to_json(const Selection& selection) {

@@ -33,6 +33,9 @@ struct Selection {
 // one, by priority and name elsewhere; the plan is the first of them.
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads);
 
+// What the first candidate's plan says; there must be one.
+Plan plan_of_first(const Selection& selection, int threads);
+
 Json selection_to_json(const Selection& selection);  // {plan, candidates, rejected}
 
 }  // namespace tilewise

@@ -57,6 +57,44 @@ TEST_F(PackTest, RoundTrip) {
     EXPECT_EQ(*read_file(at("again.pack")), *read_file(pack_)) << "order and doubles do not matter";
 }
 
+TEST_F(PackTest, InMemoryItIsTheSame) {
+    const std::string contents = *read_file(pack_);
+    const auto pack = Pack::from_memory(contents, "in memory");
+    ASSERT_TRUE(pack.ok()) << pack.error().message;
+    EXPECT_EQ(pack->manifests(), Pack::open(pack_)->manifests());
+    for (const PackItem& item : items_) EXPECT_EQ(*pack->read(item.manifest.digest), *read_file(item.path));
+    EXPECT_FALSE(pack->read(std::string(64, '0')).ok());
+
+    for (std::size_t size = 0; size < contents.size(); size += 1 + size / 16) {
+        const auto cut = Pack::from_memory(std::string_view(contents).substr(0, size), "in memory");
+        ASSERT_FALSE(cut.ok()) << size;
+        EXPECT_NE(cut.error().message.find("in memory"), std::string::npos) << cut.error().message;
+    }
+    std::string damaged = contents;
+    damaged.back() = static_cast<char>(damaged.back() ^ 1);
+    const auto bad = Pack::from_memory(damaged, "in memory");
+    ASSERT_TRUE(bad.ok());
+    const auto manifests = bad->manifests();
+    EXPECT_FALSE(bad->read(manifests.back().digest).ok());
+    EXPECT_TRUE(bad->read(manifests.front().digest).ok());
+}
+
+TEST_F(PackTest, WhatNeedsACompilerIsKnownAhead) {
+    Builder builder(settings_);
+    EXPECT_FALSE(builder.has_compiler(answering(4)));
+    EXPECT_FALSE(builder.needs_compiler(answering(1))) << "packed";
+    EXPECT_TRUE(builder.needs_compiler(answering(4)));
+    ASSERT_TRUE(builder.build(answering(1)).ok());
+    settings_.packs.clear();
+    EXPECT_FALSE(Builder(settings_).needs_compiler(answering(1))) << "cached";
+    EXPECT_TRUE(Builder(settings_).needs_compiler(answering(2)));
+    settings_.compiler = "";
+    EXPECT_TRUE(Builder(settings_).has_compiler(answering(2)));
+    BuildRequest for_another = answering(2);
+    for_another.suffix = ".bin";
+    EXPECT_FALSE(Builder(settings_).has_compiler(for_another));
+}
+
 TEST_F(PackTest, AHitNeedsNoCompilerAndGoesIntoTheCache) {
     {
         Builder builder(settings_);

@@ -9,7 +9,7 @@ import pytest
 
 ARCHS = sorted(path.stem for path in (pathlib.Path(__file__).resolve().parents[2] / "arch").glob("*.json"))
 OPS = ["gemm", "conv_fwd", "conv_bwd_data", "conv_bwd_weight"]
-SETS = ["default", "profiler", "tests", "full", "full-tests", "tiny"]
+SETS = ["default", "profiler", "tests", "full", "full-tests", "tiny", "builtin"]
 LONGEST_NAME = 160
 
 

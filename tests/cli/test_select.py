@@ -71,7 +71,7 @@ def test_default_arch_is_the_host_cpu(ask):
     assert ask("select", GEMM)["plan"]["kernel"].endswith(f"@{host}")
 
 
-@pytest.mark.parametrize("rule_set", ["default", "profiler", "tests", "full", "full-tests", "tiny"])
+@pytest.mark.parametrize("rule_set", ["default", "profiler", "tests", "full", "full-tests", "tiny", "builtin"])
 def test_rule_sets(ask, rule_set):
     assert ask("select", GEMM, "--arch", "gfx950", "--rule-set", rule_set)["plan"]
 

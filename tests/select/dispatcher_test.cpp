@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "config/archs.hpp"
+#include "config/config_name.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "problem/problem_text.hpp"
@@ -126,6 +127,50 @@ TEST_F(DispatcherTest, ANamedKernelRunsOrFails) {
     const auto invalid = dispatcher_->named_plan(p, config);
     ASSERT_FALSE(invalid.ok());
     EXPECT_NE(invalid.error().message.find("positive"), std::string::npos) << invalid.error().message;
+}
+
+// What there is a compiler for is cached; then there is none.
+TEST_F(DispatcherTest, WithoutACompilerAKernelThatCanBeHadIsChosen) {
+    const Problem p = problem(kSmall);
+    const auto selection = dispatcher_->select(p);
+    ASSERT_TRUE(selection.ok());
+    const std::size_t count = selection->candidates.size();
+    ASSERT_GT(count, 10u);
+    const KernelPtr had = selection->candidates[count / 2].kernel;
+    ASSERT_TRUE(dispatcher_->executable(p, Plan{had, "", ""}).ok());
+
+    BuildSettings settings = builder_->settings();
+    settings.compiler = "/nonexistent/c++";
+    Builder without(settings);
+    Dispatcher dispatcher(*device_, without, nullptr);
+    SelectOptions measure, first_fit;
+    measure.strategy = Strategy::measure;
+    first_fit.strategy = Strategy::first_fit;
+    const auto code_of = [&](const Kernel& kernel) { return code_id(kernel.config); };
+    for (const SelectOptions& options : {SelectOptions{}, measure, first_fit}) {
+        const auto chosen = dispatcher.select(p, options);
+        ASSERT_TRUE(chosen.ok()) << chosen.error().message;
+        EXPECT_EQ(code_of(*chosen->plan->kernel), code_of(*had));
+        EXPECT_EQ(chosen->candidates.size() + chosen->rejected.size(), count + selection->rejected.size());
+        EXPECT_EQ(chosen->rejected.back().why.rule, "obtainable");
+        EXPECT_TRUE(dispatcher.executable(p, *chosen->plan).ok());
+    }
+}
+
+TEST_F(DispatcherTest, WithoutACompilerAndKernelsTheBuildSaysWhatToDo) {
+    BuildSettings settings = builder_->settings();
+    settings.compiler = "/nonexistent/c++";
+    settings.cache_dir = folder_ + "/empty";
+    Builder without(settings);
+    Dispatcher dispatcher(*device_, without, nullptr);
+    const Problem p = problem(kSmall);
+    const auto plan = dispatcher.plan(p);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ((*plan)->kernel->name, (*dispatcher_->plan(p))->kernel->name);
+    const auto executable = dispatcher.executable(p, **plan);
+    ASSERT_FALSE(executable.ok());
+    EXPECT_EQ(executable.error().code, ErrorCode::toolchain);
+    EXPECT_NE(executable.error().message.find("TILEWISE_CXX"), std::string::npos) << executable.error().message;
 }
 
 TEST_F(DispatcherTest, AConvolutionHasNoKernelThatRunsYet) {
