@@ -183,11 +183,15 @@ def test_a_kernel_that_splits_k_gets_its_workspace(rng):
     assert prepared.workspace_bytes > 0
     for _ in range(2):
         assert_close(prepared(a, b), want, scale=K)
-    mine = np.zeros(prepared.workspace_bytes, np.int8)
+    mine = np.zeros(prepared.workspace_bytes, np.uint8)
     assert_close(tilewise.gemm(a, b, kernel=config, workspace=mine), want, scale=K)
     assert mine.any()
     with pytest.raises(ValueError, match="workspace: .* bytes, but the kernel needs"):
         tilewise.gemm(a, b, kernel=config, workspace=mine[:-16])
+    with pytest.raises(ValueError, match="workspace: it has gaps"):
+        tilewise.gemm(a, b, kernel=config, workspace=np.repeat(mine, 2)[::2])
+    with pytest.raises(TypeError, match="workspace: expected"):
+        tilewise.gemm(a, b, kernel=config, workspace=bytearray(10))
 
 
 # ---- wrong inputs ----------------------------------------------------------------------------------------------------
@@ -297,6 +301,7 @@ def test_b_packed_ahead(rng):
     packed = prepared.pack_b(b)
     assert packed.nbytes == prepared.packed_b_bytes > 0
     assert_close(prepared(a, packed), wide(a) @ wide(b).T)
+    assert_close(prepared(a, prepared.pack_b(b, np.zeros(packed.nbytes + 8, np.uint8))), wide(a) @ wide(b).T)
     with pytest.raises(ValueError, match="use pack_b"):
         prepared(a, packed[:-1])
     with pytest.raises(ValueError, match="add packed_b=1"):
