@@ -14,6 +14,8 @@
 extern "C" {
 #endif
 
+/* NOLINTBEGIN(modernize-use-using): this is C as well */
+
 #define TILEWISE_API __attribute__((visibility("default")))
 
 /* Raised when a function changes its meaning; a client compares it with tilewise_abi_version(). */
@@ -144,6 +146,8 @@ TILEWISE_API tilewise_status tilewise_pack_b(const tilewise_executable* executab
  */
 TILEWISE_API tilewise_status tilewise_bench(tilewise_context* context, const char* problem,
                                             const tilewise_select_options* options, int all, char** json);
+
+/* NOLINTEND(modernize-use-using) */
 
 #ifdef __cplusplus
 }

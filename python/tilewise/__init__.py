@@ -11,7 +11,8 @@ standard library alone.
 from ._library import (CheckFailedError, DeviceError, InternalError, TilewiseError, ToolchainError, UnsupportedError,
                        UsageError, version)
 from ._gemm import gemm
-from ._runtime import Bench, Measurement, OperandSpec, Prepared, bench, prepare
+from ._prepared import Prepared, prepare
+from ._runtime import Bench, Measurement, OperandSpec, bench
 from .api import Candidate, Check, Kernel, Plan, Rejection, Selection, Violation, check, kernels, select
 
 __version__ = version()

@@ -195,6 +195,24 @@ def operand(x: Any, name: str) -> Operand:
     return _operand_numpy(x, name) if is_numpy(x) else _operand_dlpack(x, name)
 
 
+def memory(x: Any, name: str) -> Operand:
+    """An array as bytes without gaps: of any type, which is left empty."""
+    look_of(x, name)
+    if is_torch(x):
+        contiguous, device = x.is_contiguous(), "cpu" if x.device.type == "cpu" else str(x.device)
+        writable, address, nbytes = True, x.data_ptr(), x.numel() * x.element_size()
+    elif is_numpy(x):
+        contiguous, device = x.flags.c_contiguous, "cpu"
+        writable, address, nbytes = x.flags.writeable, x.ctypes.data, x.nbytes
+    else:
+        view = _dlpack.view_of(x)
+        contiguous, device = view.strides == _dlpack.packed(view.shape), view.device
+        writable, address, nbytes = view.writable, view.address, view.nbytes
+    if not contiguous:
+        raise ValueError(f"{name}: it has gaps; give a contiguous array")
+    return Operand(name, "", (nbytes,), (1,), device, writable, address, nbytes)
+
+
 def maker_like(x: Any, shape: tuple[int, ...], dtype: str) -> Maker:
     """Makes uninitialised arrays of x's library and device, each with its address."""
     if is_torch(x):

@@ -45,7 +45,7 @@ class View:
     nbytes: int
 
 
-def _packed(shape: tuple[int, ...]) -> tuple[int, ...]:
+def packed(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
@@ -55,7 +55,7 @@ def _packed(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _view(tensor: _Tensor, writable: bool) -> View:
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
-    strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else _packed(shape)
+    strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else packed(shape)
     kind = _DEVICES.get(tensor.device_type, f"dlpack{tensor.device_type}")
     count = 1
     for size in shape:

@@ -95,7 +95,8 @@ _library = _load()
 
 
 def version() -> str:
-    return _library.tilewise_version().decode()
+    text: bytes = _library.tilewise_version()
+    return text.decode()
 
 
 def encode(text: str) -> bytes:
@@ -135,7 +136,7 @@ def call(name: str, *arguments: Any) -> Any:
     try:
         if status:
             raise failure(status, name)
-        return json.loads(ctypes.string_at(answer.value))
+        return json.loads(ctypes.string_at(answer.value or 0))
     finally:
         _library.tilewise_free(answer)
 

@@ -14,11 +14,11 @@ from typing import Any
 from . import _library
 
 
-def _from_json(cls, data: Mapping[str, Any]):
+def _from_json(cls: type[Any], data: Mapping[str, Any]) -> Any:
     return cls(**{field.name: data[field.name] for field in dataclasses.fields(cls) if field.name in data})
 
 
-def _list_of(cls, data: list) -> list:
+def _list_of(cls: type[Any], data: list[Any]) -> list[Any]:
     return [_from_json(cls, item) for item in data]
 
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/count_allocations.hpp"
 #include "tilewise/tilewise.h"
 
 namespace {
@@ -215,6 +216,19 @@ TEST_F(CapiRun, AnExecutableOutlivesItsContext) {
     const tilewise_operands given = operands();
     ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
     EXPECT_EQ(c_, product(a_, b_));
+}
+
+TEST_F(CapiRun, ARunAllocatesNothing) {
+    using tilewise::allocations_in;
+    EXPECT_GT(allocations_in([&] { ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error(); }), 0u)
+        << "the counter counts";
+    const tilewise_operands given = operands();
+    const auto run = [&] { return tilewise_run(executable_, &given, nullptr); };
+    ASSERT_EQ(run(), TILEWISE_OK) << error();  // the first sets up what a thread needs
+    EXPECT_EQ(allocations_in([&] {
+                  for (int i = 0; i < 100; ++i) ASSERT_EQ(run(), TILEWISE_OK) << error();
+              }),
+              0u);
 }
 
 TEST_F(CapiRun, ManyThreadsRunOneExecutable) {

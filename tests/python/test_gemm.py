@@ -183,11 +183,63 @@ def test_a_kernel_that_splits_k_gets_its_workspace(rng):
     assert prepared.workspace_bytes > 0
     for _ in range(2):
         assert_close(prepared(a, b), want, scale=K)
-    mine = np.zeros(prepared.workspace_bytes, np.int8)
+    mine = np.zeros(prepared.workspace_bytes, np.uint8)
     assert_close(tilewise.gemm(a, b, kernel=config, workspace=mine), want, scale=K)
     assert mine.any()
     with pytest.raises(ValueError, match="workspace: .* bytes, but the kernel needs"):
         tilewise.gemm(a, b, kernel=config, workspace=mine[:-16])
+    with pytest.raises(ValueError, match="workspace: it has gaps"):
+        tilewise.gemm(a, b, kernel=config, workspace=np.repeat(mine, 2)[::2])
+    with pytest.raises(TypeError, match="workspace: expected"):
+        tilewise.gemm(a, b, kernel=config, workspace=bytearray(10))
+
+
+def padded(rng, shape, dtype):
+    """Random values with gaps between the rows, and between the matrices of a batch."""
+    gaps = [int(gap) for gap in rng.integers(0, 4, 2)]
+    whole = random(rng, (*shape[:-2], shape[-2] + gaps[0], shape[-1] + gaps[1]), dtype)
+    return whole[..., :shape[-2], :shape[-1]]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_products(seed):
+    """Everything a call can have, in any mix."""
+    rng = np.random.default_rng(seed)
+    m, n, k = (int(size) for size in rng.integers(1, 70, 3))
+    dtype = [np.float32, ml_dtypes.bfloat16][seed % 2]
+    layout = LAYOUTS[seed % 8]
+    batch = (int(rng.integers(1, 4)),) if rng.random() < 0.3 else ()
+    shapes = [(x, y) if letter == "r" else (y, x) for letter, x, y in zip(layout, (m, k, m), (k, n, n))]
+    a = padded(rng, batch + shapes[0], dtype)
+    b = padded(rng, (batch if rng.random() < 0.5 else ()) + shapes[1], dtype)
+    want = wide(written(layout[0], a)) @ wide(written(layout[1], b))
+    options = {"alpha": float(rng.uniform(-2, 2))}
+    want = options["alpha"] * want
+    if rng.random() < 0.5:
+        out = padded(rng, batch + shapes[2], dtype)
+        options.update(out=out, beta=float(rng.choice([0, 0.5, -1])))
+        want = want + options["beta"] * wide(written(layout[2], out))
+    if rng.random() < 0.5:
+        options["bias"] = random(rng, (n,), dtype)
+        want = want + wide(options["bias"])
+    if rng.random() < 0.5:
+        options["activation"] = str(rng.choice(list(ACTIVATIONS)))
+        want = ACTIVATIONS[options["activation"]](want)
+    if rng.random() < 0.3:
+        like = options.get("out", np.empty(batch + shapes[2], dtype))
+        d = np.lib.stride_tricks.as_strided(np.empty(like.nbytes * 4, np.uint8).view(dtype), like.shape, like.strides)
+        d[...] = random(rng, like.shape, dtype)
+        options.update(d=d, d_op="mul")
+        want = want * wide(written(layout[2], d))
+    have = tilewise.gemm(a, b, layout=layout, strategy="first-fit", **options)  # one kernel to build for each type
+    assert_close(written(layout[2], have), want, scale=1 + math.sqrt(k))
+
+
+def test_torch_is_not_imported_for_others():
+    code = ("import sys, numpy as np, tilewise; tilewise.gemm(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32));"
+            "assert not {'torch', 'ml_dtypes', 'jax'} & set(sys.modules)")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 # ---- wrong inputs ----------------------------------------------------------------------------------------------------
@@ -297,6 +349,7 @@ def test_b_packed_ahead(rng):
     packed = prepared.pack_b(b)
     assert packed.nbytes == prepared.packed_b_bytes > 0
     assert_close(prepared(a, packed), wide(a) @ wide(b).T)
+    assert_close(prepared(a, prepared.pack_b(b, np.zeros(packed.nbytes + 8, np.uint8))), wide(a) @ wide(b).T)
     with pytest.raises(ValueError, match="use pack_b"):
         prepared(a, packed[:-1])
     with pytest.raises(ValueError, match="add packed_b=1"):

@@ -1,63 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The hot path allocates nothing: is_valid, first_misfit without numbers, and first_fit. Every allocation of this
-// program goes through the counting operators below.
+// The hot path allocates nothing: is_valid, first_misfit without numbers, and first_fit.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
 
+#include "base/count_allocations.hpp"
 #include "config/fit.hpp"
 #include "config/random_config.hpp"
 #include "config/rules.hpp"
 #include "problem/random_problem.hpp"
 #include "registry/sample_kernels.hpp"
 
-namespace {
-
-std::atomic<std::size_t> allocations = 0;
-
-void* counted_or_null(std::size_t size, std::size_t align) noexcept {
-    ++allocations;
-    if (size == 0) size = 1;
-    return align == 0 ? std::malloc(size) : std::aligned_alloc(align, (size + align - 1) / align * align);
-}
-
-void* counted(std::size_t size, std::size_t align) {
-    void* memory = counted_or_null(size, align);
-    if (!memory) throw std::bad_alloc();
-    return memory;
-}
-
-}  // namespace
-
-// The plain, nothrow and aligned forms; the array forms call these. Not inlined: where g++ sees only one of a pair inside
-// a caller, it takes free() for a mismatch.
-#define NOT_INLINED __attribute__((noinline))
-NOT_INLINED void* operator new(std::size_t size) { return counted(size, 0); }
-NOT_INLINED void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted_or_null(size, 0); }
-NOT_INLINED void* operator new(std::size_t size, std::align_val_t align) {
-    return counted(size, static_cast<std::size_t>(align));
-}
-NOT_INLINED void* operator new(std::size_t size, std::align_val_t align, const std::nothrow_t&) noexcept {
-    return counted_or_null(size, static_cast<std::size_t>(align));
-}
-NOT_INLINED void operator delete(void* memory) noexcept { std::free(memory); }
-NOT_INLINED void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-NOT_INLINED void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-NOT_INLINED void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-NOT_INLINED void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-
 namespace tilewise {
 namespace {
-
-template <class Body>
-std::size_t allocations_in(const Body& body) {
-    const std::size_t before = allocations;
-    body();
-    return allocations - before;
-}
 
 TEST(NoAllocation, TheCounterCounts) {
     EXPECT_EQ(allocations_in([] {}), 0u);

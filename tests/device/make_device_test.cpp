@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "device/make_device.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/archs.hpp"
+#include "device/cpu/host_cpu.hpp"
+#include "device/cpu/thread_pool.hpp"
+
+namespace tilewise {
+namespace {
+
+TEST(MakeDevice, TheCpuHasTheHostsArchUnlessToldOtherwise) {
+    const auto device = make_device("cpu", embedded_archs());
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    EXPECT_EQ((*device)->name(), "cpu");
+    EXPECT_EQ((*device)->arch().name, (*host_cpu_arch(embedded_archs()))->name);
+    EXPECT_EQ((*device)->max_threads(), usable_cpus());
+
+    const auto other = make_device("cpu", embedded_archs(), {"cpu-generic", 1});
+    ASSERT_TRUE(other.ok()) << other.error().message;
+    EXPECT_EQ((*other)->arch().name, "cpu-generic");
+    EXPECT_EQ((*other)->max_threads(), 1);
+}
+
+TEST(MakeDevice, WhatIsNotThereIsNamed) {
+    for (const char* name : {"", "abacus", "cpu:0", "CPU"}) {
+        const auto device = make_device(name, embedded_archs());
+        ASSERT_FALSE(device.ok()) << name;
+        EXPECT_EQ(device.error().code, ErrorCode::device);
+        EXPECT_NE(device.error().message.find(std::string("'") + name + "'"), std::string::npos);
+    }
+    EXPECT_EQ(make_device("cpu", embedded_archs(), {"z80", 0}).error().code, ErrorCode::usage);
+    EXPECT_EQ(make_device("cpu", embedded_archs(), {"gfx942", 0}).error().code, ErrorCode::unsupported);
+    EXPECT_EQ(make_device("cpu", embedded_archs(), {"", 1 << 20}).error().code, ErrorCode::usage);
+}
+
+}  // namespace
+}  // namespace tilewise

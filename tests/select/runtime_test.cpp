@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "select/runtime.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/archs.hpp"
+#include "problem/facts.hpp"
+#include "problem/problem_text.hpp"
+#include "select/bench.hpp"
+
+namespace tilewise {
+namespace {
+
+const char* const kSmall = "gemm:m=33,n=65,k=17,dtype=fp32,layout=rcr";
+
+TEST(Runtime, ChoosesByNameOrByTheOptions) {
+    auto runtime = open_runtime({}, embedded_archs());
+    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+    const Problem problem = *parse_problem(kSmall);
+    Choice choice;
+    choice.options.strategy = Strategy::rules;
+    const auto by_rules = choose_plan(*runtime, problem, choice);
+    ASSERT_TRUE(by_rules.ok()) << by_rules.error().message;
+    EXPECT_EQ(by_rules->source, "rules");
+    choice.kernel = by_rules->kernel->config;
+    const auto named = choose_plan(*runtime, problem, choice);
+    ASSERT_TRUE(named.ok()) << named.error().message;
+    EXPECT_EQ(named->source, "named");
+    EXPECT_EQ(named->kernel->name, by_rules->kernel->name);
+}
+
+TEST(Runtime, APackThatIsNoneIsAnError) {
+    RuntimeOptions options;
+    options.packs = {"/nonexistent/kernels.pack"};
+    const auto runtime = open_runtime(options, embedded_archs());
+    ASSERT_FALSE(runtime.ok());
+    EXPECT_NE(runtime.error().message.find("/nonexistent/kernels.pack"), std::string::npos) << runtime.error().message;
+}
+
+TEST(Bench, TheFiguresFitTheTime) {
+    auto runtime = open_runtime({}, embedded_archs());
+    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+    const Problem problem = *parse_problem(kSmall);
+    const auto outcome = bench_problem(*runtime, problem, {}, false);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    ASSERT_EQ(outcome->rows.size(), 1u);
+    const BenchRow& row = outcome->rows.front();
+    EXPECT_GT(row.us, 0);
+    EXPECT_DOUBLE_EQ(row.tflops * row.us * 1e6, flops(problem));
+    EXPECT_DOUBLE_EQ(row.gbps * row.us * 1e3, bytes_moved(problem));
+    EXPECT_GT(row.roof, 0);
+    const Json json = bench_row_to_json(problem, row);
+    EXPECT_EQ(*json.find("problem")->string(), kSmall);
+    EXPECT_EQ(*json.find("kernel")->string(), row.kernel->name);
+}
+
+TEST(Bench, AnOperationWithoutKernelsIsUnsupported) {
+    auto runtime = open_runtime({}, embedded_archs());
+    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+    const Problem conv = *parse_problem("conv_fwd:n=1,c=4,k=4,in=8x8,filter=3x3,dtype=fp32");
+    const auto outcome = bench_problem(*runtime, conv, {}, false);
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.error().code, ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace tilewise
