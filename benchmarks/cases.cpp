@@ -24,7 +24,6 @@ std::vector<Family> all_families() {
     for (const std::int64_t tokens : {1, 16, 128, 512}) {
         llm.shapes.push_back({tokens, 2048, 2048});
         llm.shapes.push_back({tokens, 5504, 2048});
-        llm.shapes.push_back({tokens, 2048, 5504});
     }
     // Primes and neighbours of powers of two, thin in each direction.
     Family odd{"odd", Layout::rrr, {}};

@@ -24,7 +24,7 @@ struct Comparison {
 };
 
 struct CompareOptions {
-    double seconds = 0.25;  // of timing, for each of those that are compared
+    double seconds = 0.12;  // of timing, for each of those that are compared
 };
 Result<Comparison> compare(const Case& of, Dispatcher& dispatcher, const std::vector<std::unique_ptr<Peer>>& peers,
                            const CompareOptions& options);

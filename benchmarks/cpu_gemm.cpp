@@ -21,7 +21,7 @@ constexpr const char* kUsage =
     "cpu_gemm [--openblas FILE]... [--onednn FILE]... [--quick] [--seconds S] [--only TEXT]\n"
     "  --openblas, --onednn   a shared library to compare with; may be given several times\n"
     "  --quick                a few small problems\n"
-    "  --seconds S            of timing, for each library on each problem (0.25)\n"
+    "  --seconds S            of timing, for each library on each problem (0.12)\n"
     "  --only TEXT            cases whose 'type form family' contains the text, such as 'fp32 plain' or 'odd'\n";
 
 // At once, so that a long run can be watched through a pipe.
