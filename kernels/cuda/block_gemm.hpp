@@ -79,7 +79,7 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
 
 #if defined(__CUDACC__)
 #define TILEWISE_CUDA_KERNELS(Config, Kernel)                                                       \
-    extern "C" __global__ void __launch_bounds__(Config::threads, 1)                                   \
+    extern "C" __global__ void __launch_bounds__(Config::threads, 1)                                \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                        \
         Kernel::run(args);                                                                          \
     }                                                                                               \
