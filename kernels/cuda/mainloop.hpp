@@ -101,7 +101,8 @@ private:
     }
 
     TILEWISE_DEVICE void run_ring(Core& core) const {
-        TILEWISE_UNROLL
+        // Rolled, since it runs once: fetching its code would take longer than looping.
+        TILEWISE_ROLLED
         for (int s = 0; s < kBuffers - 1; ++s) {
             if (s < steps) copy(s, s);
             commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
