@@ -171,8 +171,7 @@ struct WgmmaGemm {
     static constexpr unsigned kStepA = kRowsAlongK ? 32 : 16 * kLineBytes;
     static constexpr unsigned kStepB = kColumnsAlongK ? 32 : 16 * kLineBytes;
 
-    TILEWISE_DEVICE void multiply_stage(float (&sums)[kRepeats][kTileN / 2], int stage, int own_rows,
-                                        bool keep) const {
+    TILEWISE_DEVICE void multiply_stage(float (&sums)[kRepeats][kTileN / 2], int stage, int own_rows, bool keep) const {
         const unsigned a = shared + static_cast<unsigned>(stage * kStageBytes + own_rows * kLineBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * kStageBytes + kBytesA);
         const unsigned long long at_a = operand_at(a, kBlockBytes, 1024), at_b = operand_at(b, kBlockBytes, 1024);
