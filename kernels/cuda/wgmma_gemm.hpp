@@ -148,7 +148,7 @@ struct WgmmaGemm {
             const int batch_rows = kSwapped ? batch_b : batch_a, batch_columns = kSwapped ? batch_a : batch_b;
             const Range range = k_range(static_cast<int>(tile.k_part));
             for (int step = range.begin; step < range.end; ++step, at.advance()) {
-                barrier_wait_cluster(empty(at.stage), at.parity ^ 1);
+                barrier_wait(empty(at.stage), at.parity ^ 1);
                 barrier_expect(full(at.stage), kStageBytes);
                 const unsigned to = shared + static_cast<unsigned>(at.stage * kStageBytes);
                 copy_operand<kTileM, kRowsAlongK, kClusterN>(kSwapped ? map_b : map_a, to, full(at.stage), row,
@@ -159,9 +159,16 @@ struct WgmmaGemm {
         }
         // The last stages must not be released to a block that has gone: wait until all of them have been.
         if constexpr (kCluster > 1) {
-            for (int i = 0; i < kStages; ++i, at.advance()) barrier_wait_cluster(empty(at.stage), at.parity ^ 1);
+            for (int i = 0; i < kStages; ++i, at.advance()) barrier_wait(empty(at.stage), at.parity ^ 1);
         }
     }
+
+    struct Place {
+        int wave;    // which computing warpgroup this is
+        int thread;  // of the warpgroup
+        TILEWISE_DEVICE int barrier() const { return 1 + wave; }
+        TILEWISE_DEVICE void sync() const { named_sync(barrier(), 128); }
+    };
 
     // --- computing --------------------------------------------------------------------------------------------------
 
@@ -202,7 +209,8 @@ struct WgmmaGemm {
     }
 
     // The sums of one tile. A stage is released when the products of the next one are under way.
-    TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][kTileN / 2], Range range, int own_rows, Cursor& at) const {
+    TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][kTileN / 2], Range range, int own_rows, Cursor& at,
+                                  const Place& me) const {
         int previous = 0;
         for (int step = range.begin; step < range.end; ++step, at.advance()) {
             barrier_wait(full(at.stage), at.parity);
@@ -211,6 +219,7 @@ struct WgmmaGemm {
             multiply_stage(sums, at.stage, own_rows, step > range.begin);
             wgmma_commit();
             pin_all(sums);
+            if (kTakesTurns && step + 1 == range.end) next_turn_to_multiply(me);
             if (step > range.begin) {
                 wgmma_wait<1>();
                 release(previous);
@@ -232,16 +241,9 @@ struct WgmmaGemm {
 
     // --- results ----------------------------------------------------------------------------------------------------
 
-    struct Place {
-        int wave;    // which computing warpgroup this is
-        int thread;  // of the warpgroup
-        TILEWISE_DEVICE int barrier() const { return 1 + wave; }
-        TILEWISE_DEVICE void sync() const { named_sync(barrier(), 128); }
-    };
-
     // 16-bit results that are nothing but alpha times the sums: through shared memory, by tensor copies.
     TILEWISE_DEVICE void store_boxes(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int row_begin,
-                                     const Place& me) const {
+                                     const Place& me, unsigned& turn) const {
         const unsigned staging = shared + kStaging + static_cast<unsigned>(me.wave * 2 * kStagingBytes);
         const int lane = me.thread % 32;
         // stmatrix: lanes 0-7 give the lines of the upper left 8 x 8, then lower left, upper right, lower right.
@@ -251,7 +253,9 @@ struct WgmmaGemm {
         for (int r = 0; r < kRepeats; ++r) {
             TILEWISE_UNROLL
             for (int chunk = 0; chunk < kStoreChunks; ++chunk) {
-                const unsigned buffer = staging + static_cast<unsigned>((r * kStoreChunks + chunk) % 2 * kStagingBytes);
+                // The buffers take turns across tiles too: the copy before the last may still be reading its own.
+                const unsigned buffer = staging + turn * kStagingBytes;
+                turn ^= 1;
                 if (me.thread == 0) store_wait_read<1>();
                 me.sync();
                 TILEWISE_UNROLL
@@ -347,6 +351,7 @@ struct WgmmaGemm {
         const bool boxes = kStoresBoxes && args.split_k == 1 && is_plain(args);
         Cursor at;
         int turn = 0;
+        unsigned buffer = 0;
         for (u32 id = block_index(); id < order.total(); id += block_count(), turn ^= 1) {
             const TilePlace tile = order.locate(id);
             const Range range = k_range(static_cast<int>(tile.k_part));
@@ -357,11 +362,10 @@ struct WgmmaGemm {
             float sums[kRepeats][kTileN / 2];
             const int own_rows = kTakesTurns ? 0 : me.wave * kWaveRows;
             if constexpr (kTakesTurns) my_turn_to_multiply(me);
-            multiply(sums, range, own_rows, at);
-            if constexpr (kTakesTurns) next_turn_to_multiply(me);
+            multiply(sums, range, own_rows, at, me);
             const int row = first_row(tile) + own_rows;
             if (boxes) {
-                if constexpr (kStoresBoxes) store_boxes(sums, tile, row, me);
+                if constexpr (kStoresBoxes) store_boxes(sums, tile, row, me, buffer);
             } else {
                 store_elements(sums, tile, row, me);
             }
@@ -370,7 +374,7 @@ struct WgmmaGemm {
     }
 
     // Two warpgroups that take turns: one may issue products only while the other does not, so that each tile's stages are
-    // used up in the order they come in. Barriers 4 and 5 say "warpgroup 0 (1) may go".
+    // used up in the order they come in; the last products need not have ended. Barriers 4 and 5 say "warpgroup 0 (1) may go".
     static TILEWISE_DEVICE void my_turn_to_multiply(const Place& me) { named_sync(4 + me.wave, 256); }
     static TILEWISE_DEVICE void next_turn_to_multiply(const Place& me) { named_arrive(4 + (me.wave ^ 1), 256); }
 
