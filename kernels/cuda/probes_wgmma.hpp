@@ -8,6 +8,7 @@
 namespace tilewise::cuda {
 
 inline constexpr int kProbeLineBytes = 128, kProbeLine = kProbeLineBytes / 2, kProbeBlockBytes = 8 * kProbeLineBytes;
+inline constexpr int kNoLeading = 16;  // where a descriptor's `leading` has no meaning
 inline constexpr int kProductRows = 64, kProductDepth = 16;
 
 // d = a * b, of what all threads have written to shared memory; after it they may write there again.
@@ -44,7 +45,8 @@ struct SumsProbe {
         const SharedAddress a = shared_start(), b = a + kBytesA;
         fill_shared(a, kProductRows * kProbeLine, [&](int i) { return T::from_float(float(fill_a(i / kProbeLine))); });
         fill_shared(b, n * kProbeLine, [&](int i) { return T::from_float(float(fill_b(i / kProbeLine))); });
-        multiply_shared<T, n, 0, 0>(d, operand_at(a, 0, kProbeBlockBytes), operand_at(b, 0, kProbeBlockBytes));
+        multiply_shared<T, n, 0, 0>(d, operand_at(a, kNoLeading, kProbeBlockBytes),
+                                    operand_at(b, kNoLeading, kProbeBlockBytes));
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
@@ -74,7 +76,7 @@ struct OperandProbe {
 
     static TILEWISE_DEVICE void multiply(float (&d)[kN / 2], SharedAddress operand, SharedAddress other) {
         const u64 asked = operand_at(operand, leading_bytes, stride_bytes);
-        const u64 single = operand_at(other, 0, kProbeBlockBytes);
+        const u64 single = operand_at(other, kNoLeading, kProbeBlockBytes);
         if constexpr (is_b) {
             multiply_shared<T, kN, 0, kTrans>(d, single, asked);
         } else {

@@ -129,7 +129,7 @@ inline std::vector<Probe> warpgroup_probes() {
     constexpr int kThreads = 128;
     constexpr std::int64_t kLineBytes = 128, kOperandBytes = 65536 + 64 * kLineBytes;
     const auto ending = [](std::string_view type) { return type == "Fp16" ? "_fp16" : ""; };
-    for (const int n : {16, 64, 128, 256}) {
+    for (const int n : {16, 32, 64, 128, 256}) {
         for (const std::string_view type : {"Bf16", "Fp16"}) {
             const std::string table = fmt::format("wgmma_d_n{}", n);
             list.push_back({table + ending(type),
