@@ -104,9 +104,11 @@ TEST_F(GoldenFormulas, WhatIsOutsideArrivesAsZeros) {
 
 TEST_F(GoldenFormulas, WhatIsOutsideIsNotWritten) {
     if (!have({"tma_store_outside"})) GTEST_SKIP() << missing_;
+    // The same box, but beginning inside: a copy out of shared memory may not begin before the tensor (the chip faults).
     each("tma_store_outside", [](u32 row, u32 column, u32 number) {
-        const u32 from = OutsideLayout::byte_offset(row + kAbove, (column + kLeft) * 2) / 2;
-        EXPECT_EQ(number, row < kKnown && column < kKnown ? from + 1 : 0);
+        const bool written = row >= kAbove && row < kKnown && column >= kLeft && column < kKnown;
+        const u32 from = written ? OutsideLayout::byte_offset(row - kAbove, (column - kLeft) * 2) / 2 : 0;
+        EXPECT_EQ(number, written ? from + 1 : 0);
     });
 }
 

@@ -135,6 +135,7 @@ struct GroupConfig {
     static constexpr int shared_bytes = (tile_m + tile_n) * tile_k * 2 + wave_m * 2 * 8192 + 1024;
     static constexpr auto pipeline = kernel::Pipeline::compv6;
     static constexpr bool a_row = a_row_major, b_row = b_row_major, c_row = true;
+    static constexpr bool swap_ab = false;
 };
 
 class GoldenGroup : public GoldenKernels {
@@ -253,7 +254,8 @@ protected:
                     const u32 place = table(fmt::format("wgmma_d_n{}", n)).at(thread, i);
                     want[{place >> 8, place & 255}] = static_cast<u32>(thread * (n / 2) + i + 1);
                 }
-                gemm.store_boxes(sums, {}, 0, {0, thread});
+                unsigned buffer = 0;
+                gemm.store_boxes(sums, {}, 0, {0, thread}, buffer);
             }
             put_matrices(shared);
         }

@@ -210,8 +210,8 @@ inline std::vector<Probe> copy_probes() {
         "CopyInProbe<64, 64, 0, -8, -3, true>", {true, kRows, 64, 40, 40});
     add("tma_store_outside", "tma_store_outside",
         "row of memory: for each column: number of the element of shared memory, lines of 64, plus one, or zero where "
-        "nothing was written; box of 64 x 64 from column -8, row -3 on, tensor of 40 x 40",
-        "CopyOutProbe<64, 64, -8, -3, true>", {false, kRows, 64, 40, 40});
+        "nothing was written; box of 64 x 64 from column 8, row 3 on, tensor of 40 x 40",
+        "CopyOutProbe<64, 64, 8, 3, true>", {false, kRows, 64, 40, 40});
     return list;
 }
 
