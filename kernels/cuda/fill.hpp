@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Fills a guarded buffer on the device, with the very bits that the host would have put there, and looks at it after a
-// kernel ran. One launch does one BufferTask (../common/device_check.hpp), with any number of blocks of any size.
+// kernel ran. One launch does one BufferTask (../common/device_check.hpp), with any number of blocks of any size. On a
+// host, who includes this says what the machine's functions are (tests/measure/gpu_twin.hpp).
 #pragma once
 #include "../common/device_check.hpp"
+#include "types.hpp"
+#if defined(__CUDACC__)
 #include "primitives.hpp"
+#endif
 
 namespace tilewise::cuda {
 

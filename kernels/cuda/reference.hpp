@@ -3,16 +3,18 @@
 // are rounded, of their squares, in double by plain arithmetic; then the reference's own epilogue and bounds
 // (../common/finish.hpp). Shares no arithmetic with the kernels it judges: no matrix instructions, one simple loop.
 // Takes CheckParameters (../common/device_check.hpp) and the KernelArgs of the launch that is judged, C being its result.
+// On a host, who includes this says what the machine's functions are (tests/measure/gpu_twin.hpp).
 // Any number of blocks of kCheckThreads; every thread keeps an account of its own, so that nothing depends on an order.
 #pragma once
 #include "../common/device_check.hpp"
+#include "types.hpp"
+#if defined(__CUDACC__)
 #include "primitives.hpp"
+#endif
 
 #if defined(__CUDACC__)
-#define TILEWISE_APART __device__ __noinline__  // a lot of code, called from an unrolled loop
 #define TILEWISE_SHARED __shared__
 #else
-#define TILEWISE_APART inline
 #define TILEWISE_SHARED static
 #endif
 
@@ -101,8 +103,8 @@ TILEWISE_DEVICE void add_products(const CheckStage& a, const CheckStage& b, Chec
 }
 
 // Everything after the sums, element by element.
-TILEWISE_APART void judge_element(const KernelArgs& args, const CheckParameters& check, CheckAccount& account,
-                                  CheckSums sums, Index batch, Index row, Index col) {
+TILEWISE_DEVICE void judge_element(const KernelArgs& args, const CheckParameters& check, CheckAccount& account,
+                                   CheckSums sums, Index batch, Index row, Index col) {
     const Index at = batch * args.c.batch_stride + row * args.c.row_stride + col * args.c.col_stride;
     const FinishSteps& steps = check.steps;
     FinishTerms terms;
@@ -146,14 +148,15 @@ TILEWISE_DEVICE void judge_tile(const KernelArgs& args, const CheckParameters& c
         load_lines(b, begin + kCheckDepth, bits_b);
         add_products<with_squares>(stage_a, stage_b, sums);
     }
+    // Out of the registers, so that what follows, which is a lot of code, is there once.
+    CheckSums parked[kCheckEach * kCheckEach];
     TILEWISE_UNROLL
-    for (int i = 0; i < kCheckEach; ++i) {
-        TILEWISE_UNROLL
-        for (int j = 0; j < kCheckEach; ++j) {
-            const Index row = first_row + thread_index() / kCheckSide + i * kCheckSide;
-            const Index col = first_col + thread_index() % kCheckSide + j * kCheckSide;
-            if (row < args.m && col < args.n) judge_element(args, check, account, sums[i][j], batch, row, col);
-        }
+    for (int i = 0; i < kCheckEach * kCheckEach; ++i) parked[i] = sums[i / kCheckEach][i % kCheckEach];
+    TILEWISE_ROLLED
+    for (int i = 0; i < kCheckEach * kCheckEach; ++i) {
+        const Index row = first_row + thread_index() / kCheckSide + i / kCheckEach * kCheckSide;
+        const Index col = first_col + thread_index() % kCheckSide + i % kCheckEach * kCheckSide;
+        if (row < args.m && col < args.n) judge_element(args, check, account, parked[i], batch, row, col);
     }
 }
 

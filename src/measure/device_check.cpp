@@ -46,15 +46,14 @@ bool is_checkable_on(const Device& device, const Problem& problem) {
 }
 
 Result<DeviceCheck> DeviceCheck::make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed) {
-    DeviceCheck check(device, builder, problem);
     const ArchSpec& arch = device.arch();
     auto fill = CheckKernel::make(device, builder, fill_request(arch), kFillBlocksPerUnit * arch.units);
     if (!fill) return fill.error();
-    check.fill_ = std::make_unique<const CheckKernel>(std::move(*fill));
-    // Built now, so that what cannot be judged is known before anything has run.
-    if (auto built = builder.build(reference_request(arch, error_model(problem, 1).input_unit != 0)); !built) {
-        return built.error();
-    }
+    const bool with_squares = error_model(problem, 1).input_unit != 0;
+    auto reference =
+        CheckKernel::make(device, builder, reference_request(arch, with_squares), reference_blocks(problem, arch));
+    if (!reference) return reference.error();
+    DeviceCheck check(device, problem, std::move(*fill), std::move(*reference));
     for (const PlannedInput& input : planned_inputs(problem, seed)) {
         if (auto status = check.add_input(input); !status) return status.error();
     }
@@ -63,10 +62,10 @@ Result<DeviceCheck> DeviceCheck::make(Device& device, Builder& builder, const Pr
 }
 
 Status DeviceCheck::add_input(const PlannedInput& input) {
-    auto buffer = DeviceBuffer::make(*device_, *fill_, input.name, input.type, input.shape, problem_.align_bytes);
+    auto buffer = DeviceBuffer::make(*device_, fill_, input.name, input.type, input.shape, problem_.align_bytes);
     if (!buffer) return buffer.error();
-    auto status = buffer->fill_random(*fill_, input.range, input.seed);
-    if (status) status = buffer->seal(*fill_);
+    auto status = buffer->fill_random(fill_, input.range, input.seed);
+    if (status) status = buffer->seal(fill_);
     if (!status) return status;
     const std::byte* data = buffer->data();
     switch (input.role) {
@@ -84,14 +83,14 @@ Status DeviceCheck::add_input(const PlannedInput& input) {
 
 Status DeviceCheck::add_output() {
     const StoredRows shape = stored_rows(problem_, 2);
-    auto c = DeviceBuffer::make(*device_, *fill_, "C", problem_.dtype_out, shape, problem_.align_bytes);
+    auto c = DeviceBuffer::make(*device_, fill_, "C", problem_.dtype_out, shape, problem_.align_bytes);
     if (!c) return c.error();
     Status status;
     if (original_c_) {  // lies as C does
         const auto bytes = static_cast<std::size_t>(shape.span() * bytes_of(problem_.dtype_out));
         status = device_->copy(c->data(), original_c_, bytes, kDefaultStream);
     } else {
-        status = c->poison(*fill_);
+        status = c->poison(fill_);
     }
     operands_.c = c->data();
     buffers_.push_back(std::move(*c));
@@ -110,7 +109,7 @@ Result<VerifyReport> DeviceCheck::verify(float alpha, float beta, const VerifyOp
 Result<std::string> DeviceCheck::damage() const {
     // C first, as there a kernel's mistakes show most.
     for (auto buffer = buffers_.rbegin(); buffer != buffers_.rend(); ++buffer) {
-        auto found = buffer->damage(*device_, *fill_);
+        auto found = buffer->damage(*device_, fill_);
         if (!found) return found.error();
         if (*found) return std::move(**found);
     }
@@ -137,16 +136,12 @@ Result<CheckAccount> DeviceCheck::judge(float alpha, float beta, int split_k) co
     parameters.b = kernel_dtype(problem_.dtype_b);
     parameters.out = kernel_dtype(problem_.dtype_out);
     parameters.original_c = original_c_;
-    const ArchSpec& arch = device_->arch();
-    auto kernel = CheckKernel::make(*device_, *builder_, reference_request(arch, parameters.model.input_unit != 0),
-                                    reference_blocks(problem_, arch));
-    if (!kernel) return kernel.error();
-    std::vector<CheckAccount> accounts(static_cast<std::size_t>(kernel->blocks()) * kCheckThreads);
+    std::vector<CheckAccount> accounts(static_cast<std::size_t>(reference_.blocks()) * kCheckThreads);
     const std::size_t bytes = accounts.size() * sizeof(CheckAccount);
     auto memory = device_memory(*device_, static_cast<std::int64_t>(bytes));
     if (!memory) return memory.error();
     parameters.accounts = static_cast<CheckAccount*>(memory->get());
-    auto status = kernel->run(check_args(), parameters);
+    auto status = reference_.run(check_args(), parameters);
     if (status) status = device_->copy(accounts.data(), memory->get(), bytes, kDefaultStream);
     if (!status) return status.error();
     CheckAccount all;

@@ -5,8 +5,7 @@
 // a fraction of a second, which on the host only a sample of it would.
 #pragma once
 
-#include <memory>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -25,7 +24,7 @@ bool is_checkable_on(const Device& device, const Problem& problem);
 
 class DeviceCheck {
 public:
-    // Device and builder must outlive this. Compiles two small kernels where the cache does not have them.
+    // The device must outlive this. Compiles two small kernels where the cache does not have them.
     static Result<DeviceCheck> make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed);
 
     const Operands& operands() const { return operands_; }  // all but alpha, beta and the workspace
@@ -33,8 +32,8 @@ public:
     Result<VerifyReport> verify(float alpha, float beta, const VerifyOptions& options = {}) const;
 
 private:
-    DeviceCheck(Device& device, Builder& builder, const Problem& problem)
-        : device_(&device), builder_(&builder), problem_(problem) {}
+    DeviceCheck(Device& device, const Problem& problem, CheckKernel fill, CheckKernel reference)
+        : device_(&device), problem_(problem), fill_(std::move(fill)), reference_(std::move(reference)) {}
     Status add_input(const PlannedInput& input);
     Status add_output();
     Result<CheckAccount> judge(float alpha, float beta, int split_k) const;
@@ -42,9 +41,8 @@ private:
     Result<std::string> damage() const;
 
     Device* device_;
-    Builder* builder_;
     Problem problem_;
-    std::unique_ptr<const CheckKernel> fill_;
+    CheckKernel fill_, reference_;
     std::vector<DeviceBuffer> buffers_;  // C is the last
     const void* original_c_ = nullptr;
     Operands operands_;
