@@ -196,6 +196,7 @@ void read_sizes(JsonObject& from, ArchSpec& arch) {
         from.fail("wide_wave_rows", "and wide_wave_size come together");
     }
     arch.max_threads = static_cast<int>(from.integer("max_threads", 1, kMaxCount));
+    arch.registers = static_cast<int>(from.integer_or("registers", 1, kMaxCount, 0));
     arch.accumulators_per_thread = static_cast<int>(from.integer_or("accumulators_per_thread", 1, kMaxCount, 0));
     arch.shared_bytes = from.integer("shared_bytes", 1, kMaxBytes);
     arch.cache_bytes = from.integer("cache_bytes", 1, kMaxBytes);

@@ -95,6 +95,7 @@ struct ArchSpec {
     int wide_wave_rows = 0;
     int wide_wave_size = 0;
     int max_threads = 1;              // in a block
+    int registers = 0;                // 32-bit registers of a unit; 0 = no limit of this kind
     int accumulators_per_thread = 0;  // 32-bit registers a block's accumulators may take; 0 = no limit of this kind
     std::int64_t shared_bytes = 0;    // what a block's operand tiles may occupy: shared memory, or cache on a CPU
     std::int64_t cache_bytes = 0;     // last-level cache

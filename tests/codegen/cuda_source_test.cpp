@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The text of generated CUDA sources, word for word, and that every available config's source can be made.
+#include "codegen/cuda_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "base/files.hpp"
+#include "codegen/kernel_source.hpp"
+#include "config/archs.hpp"
+#include "config/config_name.hpp"
+#include "config/rule_set.hpp"
+
+namespace tilewise {
+namespace {
+
+struct Golden {
+    const char* file;
+    const char* kernel;
+};
+
+// A warpgroup kernel, a general one and a plain fp32 one. TILEWISE_WRITE_GOLDEN=1 writes the files after a wanted change.
+constexpr Golden kGolden[] = {
+    {"wgmma.txt",
+     "gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_cluster2x1_pw1@sm_"
+     "90a"},
+    {"mma.txt", "gemm_fp16_rrc_compv3_default_intrawave_64x64x32_2x2x1_16x8x16@sm_80"},
+    {"simt.txt", "gemm_fp32_crr_compv4_cshuffle_intrawave_64x64x16_2x1x1_32x64x1_va4_vb4_vc4_dsb@sm_90a"},
+};
+
+TEST(CudaSource, IsWrittenAsItWas) {
+    for (const auto& [file, kernel] : kGolden) {
+        SCOPED_TRACE(kernel);
+        const KernelConfig config = parse_kernel_name(kernel).value();
+        const auto source = generate_source(config, **embedded_archs().find(config.arch));
+        ASSERT_TRUE(source.ok()) << source.error().message;
+        const std::string path = std::string(TILEWISE_SOURCE_DIR) + "/tests/golden/sources/" + file;
+        if (std::getenv("TILEWISE_WRITE_GOLDEN")) {
+            ASSERT_TRUE(write_file(path, source->text).ok());
+        }
+        EXPECT_EQ(source->text, read_file(path).value());
+    }
+}
+
+TEST(CudaSource, LaunchFieldsDoNotChangeIt) {
+    KernelConfig config = parse_kernel_name(kGolden[0].kernel).value();
+    const ArchSpec& arch = **embedded_archs().find(config.arch);
+    const std::string before = cuda_source(config, arch);
+    config.split_k = 4;
+    config.raster = Raster::n;
+    config.raster_group = 5;
+    EXPECT_EQ(cuda_source(config, arch), before);
+}
+
+TEST(CudaSource, EveryAvailableConfigHasOne) {
+    for (const char* name : {"sm_80", "sm_90a"}) {
+        const ArchSpec& arch = **embedded_archs().find(name);
+        for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
+            int available = 0;
+            const auto configs = expand(arch, Op::gemm, {dtype, dtype}, RuleSet::full, std::nullopt);
+            ASSERT_TRUE(configs.ok());
+            for (const KernelConfig& config : *configs) {
+                const auto source = generate_source(config, arch);
+                EXPECT_EQ(source.ok(), has_template(config)) << kernel_name(config);
+                available += source.ok() ? 1 : 0;
+            }
+            EXPECT_GT(available, 100) << name << ' ' << name_of(dtype);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tilewise

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// How GPU launches are cut into blocks and described to the copy engine, without a GPU.
+#include "run/block_grid.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/archs.hpp"
+#include "config/config_name.hpp"
+#include "problem/problem_text.hpp"
+
+namespace tilewise {
+namespace {
+
+LaunchGeometry grid_of(const std::string& problem, const std::string& kernel) {
+    const KernelConfig config = parse_kernel_name(kernel).value();
+    return block_grid(parse_problem(problem).value(), config, **embedded_archs().find(config.arch));
+}
+
+const std::string kPersistent =
+    "gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_pw1@sm_90a";
+const std::string kCluster =
+    "gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_cluster2x1_pw1@sm_90a";
+const std::string kSwapped =
+    "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x16x64_1x1x1_64x16x16_va8_vb8_vc8_stages8_splitk4_swap_pw1@sm_90a";
+const std::string kGeneral = "gemm_bf16_rrc_compv3_default_intrawave_64x64x32_2x2x1_16x8x16@sm_90a";
+
+TEST(BlockGrid, PersistentBlocksFillTheUnitsButNotMore) {
+    EXPECT_EQ(grid_of("gemm:m=4096,n=4096,k=4096,dtype=bf16,layout=rcr", kPersistent).blocks, 132);
+    EXPECT_EQ(grid_of("gemm:m=300,n=500,k=64,dtype=bf16,layout=rcr", kPersistent).blocks, 3 * 2);
+    EXPECT_EQ(grid_of("gemm:m=300,n=500,k=64,dtype=bf16,layout=rcr", kCluster).blocks, 4 * 2) << "whole clusters";
+    EXPECT_EQ(grid_of("gemm:m=300,n=500,k=64,dtype=bf16,layout=rcr,batch=5", kGeneral).blocks, 5 * 8 * 5);
+}
+
+TEST(BlockGrid, SwappedTilesRunAlongN) {
+    const LaunchGeometry grid = grid_of("gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr", kSwapped);
+    EXPECT_EQ(grid.blocks, 64 * 4) << "64 tiles, four parts of k each";
+    EXPECT_GT(grid.reduce_blocks, 0);
+    EXPECT_EQ(grid.tensor_maps[0].box, (TensorBox{16, 64})) << "A is the operand of the columns";
+    EXPECT_EQ(grid.tensor_maps[1].box, (TensorBox{64, 64}));
+    EXPECT_EQ(grid.tensor_maps[2].box, TensorBox{}) << "results leave element by element";
+}
+
+TEST(BlockGrid, TensorMapsSayHowOperandsLie) {
+    const LaunchGeometry grid =
+        grid_of("gemm:m=300,n=512,k=192,dtype=bf16,layout=rcr,batch=3,lda=256,batch_stride_b=0", kCluster);
+    ASSERT_EQ(grid.tensor_maps.size(), 3u);
+    const TensorMapSpec &a = grid.tensor_maps[0], &b = grid.tensor_maps[1], &c = grid.tensor_maps[2];
+    EXPECT_EQ(a.size, (std::array<std::int64_t, 3>{192, 300, 3}));
+    EXPECT_EQ(a.stride_bytes[0], 256 * 2);
+    EXPECT_EQ(a.box, (TensorBox{128, 64}));
+    EXPECT_EQ(b.size, (std::array<std::int64_t, 3>{192, 512, 1})) << "one B serves the whole batch";
+    EXPECT_EQ(b.box, (TensorBox{128, 64})) << "two blocks share the 256 columns";
+    EXPECT_EQ(c.size, (std::array<std::int64_t, 3>{512, 300, 3}));
+    EXPECT_EQ(c.box, (TensorBox{64, 64}));
+    EXPECT_TRUE(grid_of("gemm:m=8,n=8,k=8,dtype=bf16,layout=rrc", kGeneral).tensor_maps.empty());
+}
+
+TEST(BlockGrid, TheStripIsAsWideAsKeepsTheCacheSmall) {
+    // 132 tiles of 128 x 256: 7 side by side span 7 * 256 columns and 19 * 128 rows, the least of all.
+    EXPECT_EQ(grid_of("gemm:m=8192,n=8192,k=64,dtype=bf16,layout=rcr", kPersistent).raster_group, 7);
+    EXPECT_EQ(grid_of("gemm:m=8192,n=8192,k=64,dtype=bf16,layout=rcr",
+                      kPersistent.substr(0, kPersistent.find("_pw1")) + "_group3_pw1@sm_90a")
+                  .raster_group,
+              3);
+}
+
+}  // namespace
+}  // namespace tilewise
