@@ -61,6 +61,11 @@ Result<KernelList> kernels_of(const Context& context, Runtime& runtime, const Pr
 }  // namespace
 
 Result<int> run_bench(Context& context) {
+    for (const std::string_view other : {"strategy", "kernel"}) {
+        if (context.arguments.has("all") && context.arguments.has(other)) {
+            return usage_error(fmt::format("--all times every kernel; --{} chooses one: give one of them", other));
+        }
+    }
     auto problems = read_problems(context);
     if (!problems) return problems.error();
     auto runtime = open_runtime(context);

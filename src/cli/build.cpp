@@ -65,22 +65,22 @@ Result<int> run_build(Context& context) {
         compiled += built[i]->origin == KernelOrigin::built ? 1 : 0;
         items.push_back({built[i]->manifest, built[i]->path});
     }
-    if (const auto path = context.arguments.value("pack"); path && failed == 0) {
-        if (auto status = write_pack(items, *path); !status) return status.error();
+    // A pack that lacks kernels would only be found out where there is no compiler, so it is not written.
+    const auto pack = failed == 0 ? context.arguments.value("pack") : std::nullopt;
+    if (pack) {
+        if (auto status = write_pack(items, *pack); !status) return status.error();
     }
-    const Json json =
-        Json::object({{"kernels", kernels->size()},
-                      {"binaries", requests.size()},
-                      {"compiled", compiled},
-                      {"failed", failed},
-                      {"without_template", without_template},
-                      {"pack", context.arguments.value("pack") ? Json(*context.arguments.value("pack")) : Json()}});
+    const Json json = Json::object({{"kernels", kernels->size()},
+                                    {"binaries", requests.size()},
+                                    {"compiled", compiled},
+                                    {"failed", failed},
+                                    {"without_template", without_template},
+                                    {"pack", pack ? Json(*pack) : Json()}});
     print(context.json
               ? json.dump()
-              : fmt::format(
-                    "{} kernels, {} binaries: {} compiled now, {} failed; {} kernels have no template yet{}",
-                    kernels->size(), requests.size(), compiled, failed, without_template,
-                    context.arguments.value("pack") ? "; pack written to " + *context.arguments.value("pack") : ""));
+              : fmt::format("{} kernels, {} binaries: {} compiled now, {} failed; {} kernels have no template yet{}",
+                            kernels->size(), requests.size(), compiled, failed, without_template,
+                            pack ? fmt::format("; pack written to {}", *pack) : ""));
     return failed == 0 ? 0 : static_cast<int>(ErrorCode::toolchain);
 }
 

@@ -73,6 +73,9 @@ Result<SelectOptions> select_options(const Context& context) {
 
 Result<Plan> choose_plan(const Context& context, Runtime& runtime, const Problem& problem) {
     if (const auto named = context.arguments.value("kernel")) {
+        if (context.arguments.has("strategy")) {
+            return usage_error("--kernel names the kernel, --strategy chooses one: give one of them");
+        }
         auto config = read_config_operand(*named);
         if (!config) return config.error();
         return runtime.dispatcher->named_plan(problem, *config);
