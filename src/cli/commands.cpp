@@ -55,6 +55,7 @@ constexpr Option kProblems = {"problems", "FILE", "problems, one a line; # start
 constexpr Option kTop = {"top", "N", "kernels to measure for --strategy measure (8)"};
 
 constexpr Option kRunOptions[] = {{"validate", "", "check the result against a reference"},
+                                  {"strict", "", "fail rather than do anything otherwise than it should be"},
                                   kStrategy,
                                   kKernel,
                                   kRuleSet,

@@ -10,7 +10,6 @@
 #include "config/rules.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
-#include "select/measure_candidates.hpp"
 
 namespace tilewise {
 namespace {
@@ -58,19 +57,25 @@ void Dispatcher::drop_refused(Selection& selection) const {
     selection.candidates = std::move(kept);
 }
 
-bool Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
-    if (!tuning_) return false;
+void Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
+    if (!tuning_) return;
     const auto record = tuning_->find(device_.identity(), print_problem(problem));
-    if (!record) return false;
+    if (!record) return;
     const auto found = find_candidate(selection.candidates, record->kernel);
-    if (found == selection.candidates.end()) return false;
+    if (found == selection.candidates.end()) return;
     auto request = build_request(found->kernel->config, device_.arch());
-    if (!request) return false;
+    if (!request) return;
     const auto digest = digest_of(*request);
-    if (!digest || *digest != record->code_digest) return false;  // its code has changed since it was measured
+    if (!digest || *digest != record->code_digest) {
+        selection.plan->notes.push_back(
+            {"tuning", ErrorCode::check_failed,
+             fmt::format("the kernel that was measured to be the fastest, {}, is not preferred, since its code has "
+                         "changed; tilewise tune measures again",
+                         record->kernel)});
+        return;
+    }
     selection.plan = Plan{found->kernel, "tuned", fmt::format("measured before on this device: {:.2f} us", record->us)};
     std::rotate(selection.candidates.begin(), found, found + 1);
-    return true;
 }
 
 Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& options, Selection& selection) {
@@ -78,7 +83,9 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
     for (const Candidate& candidate : selection.candidates) {
         if (best.size() < options.measure_top) best.push_back(candidate.kernel);
     }
-    auto outcome = measure_candidates(problem, best, device_, builder_);
+    MeasureOptions measuring;
+    measuring.progress = options.progress;
+    auto outcome = measure_candidates(problem, best, device_, builder_, measuring);
     if (!outcome) return outcome.error();
     if (outcome->measured.empty()) {
         return Error{ErrorCode::device, fmt::format("none of {} kernels could be measured; the first: {}", best.size(),
@@ -87,12 +94,20 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
     const Measured& winner = outcome->measured.front();
     selection.plan = Plan{winner.kernel, "measured",
                           fmt::format("fastest of {} measured: {:.2f} us", outcome->measured.size(), winner.us)};
+    if (!outcome->failed.empty()) {
+        const Failed& first = outcome->failed.front();
+        selection.plan->notes.push_back(
+            {"measure", ErrorCode::toolchain,
+             fmt::format("{} of the best {} kernels could not be measured; the first, {}: "
+                         "{}",
+                         outcome->failed.size(), best.size(), first.kernel->name, first.reason)});
+    }
     if (tuning_) {
         // A result that cannot be kept is still a result.
         if (auto status = tuning_->add(
                 {device_.identity(), print_problem(problem), winner.kernel->name, winner.code_digest, winner.us});
             !status) {
-            selection.plan->why += "; " + status.error().message;
+            selection.plan->notes.push_back({"tuning", status.error().code, status.error().message});
         }
     }
     return {};
@@ -117,6 +132,7 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
         selection.plan.reset();
         return selection;
     }
+    selection.plan = first_plan(selection, device_.arch(), device_.max_threads());
     Status status;
     if (options.rank) {
         status = use_ranked(problem, options, selection);
@@ -130,8 +146,8 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
                                                 return a.kernel->name < b.kernel->name;
                                             });
         selection.plan = Plan{first->kernel, "first-fit", "the first by priority and name"};
-    } else if (options.strategy == Strategy::rules || !use_tuned(problem, selection)) {
-        selection.plan->kernel = selection.candidates.front().kernel;
+    } else if (options.strategy == Strategy::automatic) {
+        use_tuned(problem, selection);
     }
     if (!status) return status.error();
     return selection;

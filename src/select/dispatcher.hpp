@@ -17,6 +17,7 @@
 #include "device/device.hpp"
 #include "problem/problem_hash.hpp"
 #include "run/executable.hpp"
+#include "select/measure_candidates.hpp"
 #include "select/select.hpp"
 #include "select/tuning_database.hpp"
 
@@ -34,6 +35,7 @@ struct SelectOptions {
     Strategy strategy = Strategy::automatic;
     RuleSet rule_set = RuleSet::standard;
     std::size_t measure_top = 8;
+    MeasureProgress progress{};  // of measuring
     // A user's ranking: gets the candidates in the model's order and returns names, best first. Called without a lock.
     std::function<std::vector<std::string>(const Problem&, const std::vector<Candidate>&)> rank;
 };
@@ -71,7 +73,7 @@ private:
 
     Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
     void drop_refused(Selection& selection) const;
-    bool use_tuned(const Problem& problem, Selection& selection);
+    void use_tuned(const Problem& problem, Selection& selection);
     Status use_measured(const Problem& problem, const SelectOptions& options, Selection& selection);
     Status use_ranked(const Problem& problem, const SelectOptions& options, Selection& selection) const;
 

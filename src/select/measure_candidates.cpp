@@ -18,7 +18,11 @@ Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelLi
 
     MeasureOutcome outcome;
     std::vector<BoundRun> runs;
+    const auto tell = [&](std::size_t done, std::string_view doing) {
+        if (options.progress) options.progress(done, kernels.size() + 1, doing);  // one step each, and timing them all
+    };
     for (const KernelPtr& kernel : kernels) {
+        tell(outcome.measured.size() + outcome.failed.size(), kernel->name);
         auto ready = Executable::prepare(problem, *kernel, device, builder);
         if (!ready) {
             outcome.failed.push_back({kernel, ready.error().message});
@@ -36,6 +40,7 @@ Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelLi
         outcome.measured.push_back({kernel, digest, 0, 0});
     }
 
+    tell(kernels.size(), "timing");
     TimingOptions timing;
     timing.sets = static_cast<int>(sets->size());
     timing.max_seconds = options.seconds_each;

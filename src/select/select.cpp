@@ -34,16 +34,19 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     selection.rejected = std::move(candidates.rejected);
     for (KernelPtr& kernel : candidates.accepted) selection.candidates.push_back({std::move(kernel), std::nullopt});
     if (selection.candidates.empty()) return selection;
-    const bool modelled = has_model(arch);
-    if (modelled) rank(selection.candidates, problem, arch, threads);
+    if (has_model(arch)) rank(selection.candidates, problem, arch, threads);
+    selection.plan = first_plan(selection, arch, threads);
+    return selection;
+}
+
+Plan first_plan(const Selection& selection, const ArchSpec& arch, int threads) {
     const Candidate& first = selection.candidates.front();
     const std::string of = fmt::format("of {} kernels that may run the problem; {} may not",
                                        selection.candidates.size(), selection.rejected.size());
-    selection.plan = modelled ? Plan{first.kernel, "rules",
-                                     fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}",
-                                                 *first.predicted_us, threads, threads == 1 ? "" : "s", of)}
-                              : Plan{first.kernel, "first-fit", fmt::format("the first, by priority and name, {}", of)};
-    return selection;
+    if (!has_model(arch)) return {first.kernel, "first-fit", fmt::format("the first, by priority and name, {}", of)};
+    return {first.kernel, "rules",
+            fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}", *first.predicted_us,
+                        threads, threads == 1 ? "" : "s", of)};
 }
 
 Json selection_to_json(const Selection& selection) {
@@ -54,6 +57,7 @@ Json selection_to_json(const Selection& selection) {
                              {"id", kernel.id},
                              {"source", selection.plan->source},
                              {"why", selection.plan->why},
+                             {"notes", notes_to_json(selection.plan->notes)},
                              {"available", kernel.available}});
     }
     Json::Array candidates, rejected;

@@ -138,3 +138,40 @@ def test_no_compiler_and_nothing_cached_is_exit_4(run, tmp_path):
 def test_bad_environment_is_named(cached, name, value):
     answer = cached("run", GEMM, *ARCH, env={name: value})
     assert answer.code == 2 and name in answer.err and value in answer.err, answer
+
+
+def strictly(cached, *words, **options):
+    """The same run without and with --strict."""
+    return cached("run", *words, "--json", **options), cached("run", *words, "--json", "--strict", **options)
+
+
+def test_strict_changes_nothing_when_all_is_well(cached, chosen):
+    plain, strict = strictly(cached, GEMM, *ARCH, "--kernel", chosen)
+    assert plain.code == strict.code == 0 and plain.json["plan"]["notes"] == strict.json["plan"]["notes"] == []
+
+
+def test_strict_forbids_a_kernel_that_cannot_be_kept(cached, tmp_path):
+    """Where the cache cannot be written, a kernel is built for one process, which the next one pays for again."""
+    (tmp_path / "file").write_text("in the way")
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    plain, strict = strictly(cached, GEMM, *ARCH, "--strategy", "rules", env=env)
+    assert plain.code == 0 and plain.json["plan"]["origin"] == "private", plain
+    assert [note["kind"] for note in plain.json["plan"]["notes"]] == ["cache"]
+    assert strict.code == 4 and plain.json["plan"]["notes"][0]["message"] in strict.json["error"]["message"], strict
+    people = cached("run", GEMM, *ARCH, "--strategy", "rules", env=env)
+    assert people.code == 0 and "tilewise: note: " in people.err, people
+
+
+def test_strict_forbids_passing_over_a_tuned_kernel(cached, ask_cached):
+    """The record is of other code than there is now, so it does not count; that may be slower, and is said."""
+    problem = "gemm:m=97,n=71,k=53,dtype=fp32,layout=rcr"
+    pool = (*ARCH, "--rule-set", "tiny")
+    database = ask_cached("tune", problem, "--top", "1", *pool)["database"]
+    assert strictly(cached, problem, *pool)[1].json["plan"]["source"] == "tuned"
+    with open(database, encoding="utf-8") as file:
+        record = next(json.loads(line) for line in file if problem in line)
+    with open(database, "a", encoding="utf-8") as file:
+        file.write(json.dumps({**record, "code_digest": "0" * 64}) + "\n")
+    plain, strict = strictly(cached, problem, *pool)
+    assert plain.json["plan"]["source"] == "rules" and plain.json["plan"]["notes"][0]["kind"] == "tuning", plain
+    assert strict.code == 1 and "tilewise tune" in strict.err, strict
