@@ -81,6 +81,7 @@ Result<int> run_bench(Context& context) {
         if (!kernels) return kernels.error();
         MeasureOptions options;
         options.seconds_each = context.arguments.has("all") ? 0.05 : 0.5;
+        options.progress = progress_of(static_cast<std::size_t>(&problem - problems->data()), problems->size());
         auto outcome = measure_candidates(problem, *kernels, *runtime->device, *runtime->builder, options);
         if (!outcome) return outcome.error();
         for (const Measured& measured : outcome->measured) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // tilewise build: compiles the kernels of a rule set ahead, into the cache and, with --pack, into one file. Needs no device.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/text.hpp"
 #include "build/pack.hpp"
@@ -17,17 +15,6 @@
 #include "run/executable.hpp"
 
 namespace tilewise::cli {
-namespace {
-
-void show_progress(const BuildProgress& progress) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    std::fprintf(stderr, "\r%zu of %zu built, %zu failed%s", progress.done, progress.total, progress.failed,
-                 progress.done == progress.total ? "\n" : "");
-    std::fflush(stderr);
-}
-
-}  // namespace
-
 Result<int> run_build(Context& context) {
     auto query = read_kernel_query(context);
     if (!query) return query.error();
@@ -53,7 +40,10 @@ Result<int> run_build(Context& context) {
     auto settings = build_settings();
     if (!settings) return settings.error();
     Builder builder(std::move(*settings));
-    const auto built = builder.build_all(requests, static_cast<int>(*jobs), show_progress);
+    const auto built = builder.build_all(requests, static_cast<int>(*jobs), [](const BuildProgress& progress) {
+        show_progress(progress.done, progress.total,
+                      progress.failed > 0 ? fmt::format("{} failed", progress.failed) : "built");
+    });
 
     std::size_t failed = 0, compiled = 0;
     std::vector<PackItem> items;

@@ -8,6 +8,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "cli/terminal.hpp"
 #include "config/config_json.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
@@ -82,9 +83,16 @@ Result<Plan> choose_plan(const Context& context, Runtime& runtime, const Problem
     }
     auto options = select_options(context);
     if (!options) return options.error();
+    options->progress = progress_of(0, 1);
     auto plan = runtime.dispatcher->plan(problem, *options);
     if (!plan) return plan.error();
     return **plan;
+}
+
+MeasureProgress progress_of(std::size_t i, std::size_t problems) {
+    return [=](std::size_t done, std::size_t total, std::string_view doing) {
+        show_progress(i * total + done, problems * total, doing);
+    };
 }
 
 Result<std::vector<Problem>> read_problems(const Context& context) {

@@ -26,6 +26,9 @@ Result<SelectOptions> select_options(const Context& context);
 // The plan for the problem: --kernel NAME|CONFIG.json if given, else by the options.
 Result<Plan> choose_plan(const Context& context, Runtime& runtime, const Problem& problem);
 
+// A bar for the i-th of the problems, each of which is measured in steps.
+MeasureProgress progress_of(std::size_t i, std::size_t problems);
+
 // Problems of the operands and of --problems FILE (one a line, # starts a comment); at least one.
 Result<std::vector<Problem>> read_problems(const Context& context);
 
