@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <mutex>
 
+#include "base/fork_safe_mutex.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
 #include "config/rules.hpp"
@@ -28,16 +30,13 @@ std::vector<Candidate>::iterator find_candidate(std::vector<Candidate>& candidat
 
 Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet set) {
     const std::string key = registry_key(problem, set);
-    {
-        const std::shared_lock lock(mutex_);
-        if (const auto found = registries_.find(key); found != registries_.end()) return found->second.get();
-    }
+    if (const auto* found = registries_.find(key)) return found->get();
     auto kernels = list_kernels(query_for(problem, device_.arch(), set, has_template));
     if (!kernels) return kernels.error();
     auto registry = std::make_unique<Registry>(key);
     registry->add(std::move(*kernels));
-    const std::unique_lock lock(mutex_);
-    return registries_.emplace(key, std::move(registry)).first->second.get();
+    const std::scoped_lock lock(fork_safe_mutex());
+    return registries_.add(key, std::move(registry)).get();
 }
 
 // Kernels without code, and those that this very device cannot run.
@@ -154,11 +153,8 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
 }
 
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {
-    const Key key{problem, options.strategy, options.rule_set};
-    if (!options.rank) {
-        const std::shared_lock lock(mutex_);
-        if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
-    }
+    const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set};
+    if (const auto* found = options.rank ? nullptr : plans_.find(key)) return *found;
     auto selection = select(problem, options);
     if (!selection) return selection.error();
     if (!selection->plan) {
@@ -167,8 +163,8 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
     }
     auto made = std::make_shared<const Plan>(std::move(*selection->plan));
     if (options.rank) return made;
-    const std::unique_lock lock(mutex_);
-    return plans_.emplace(key, made).first->second;
+    const std::scoped_lock lock(fork_safe_mutex());
+    return plans_.add({problem, options.strategy, options.rule_set}, std::move(made));
 }
 
 Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& config) {
@@ -193,16 +189,12 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
 }
 
 Result<std::shared_ptr<const Executable>> Dispatcher::executable(const Problem& problem, const Plan& plan) {
-    const std::string key = plan.kernel->name + ' ' + print_problem(problem);
-    {
-        const std::shared_lock lock(mutex_);
-        if (const auto found = executables_.find(key); found != executables_.end()) return found->second;
-    }
+    if (const auto* found = executables_.find(ExecutableKey<const Problem&>{problem, plan.kernel})) return *found;
     auto ready = Executable::prepare(problem, *plan.kernel, device_, builder_);
     if (!ready) return ready.error();
     auto made = std::make_shared<const Executable>(std::move(*ready));
-    const std::unique_lock lock(mutex_);
-    return executables_.emplace(key, made).first->second;
+    const std::scoped_lock lock(fork_safe_mutex());
+    return executables_.add({problem, plan.kernel}, std::move(made));
 }
 
 }  // namespace tilewise
