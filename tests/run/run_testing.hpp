@@ -37,7 +37,8 @@ protected:
     static Result<VerifyReport> checked_run(const Problem& problem, Executable executable) {
         auto tensors = GemmTensors::make(problem, 1);
         if (!tensors) return tensors.error();
-        const float alpha = suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
+        // Neither is 1, so that a kernel that ignores its value is caught.
+        const float alpha = 0.75f * suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
         auto run =
             BoundRun::make(std::make_shared<const Executable>(std::move(executable)), {&*tensors, 1}, alpha, beta);
         if (!run) return run.error();
