@@ -27,7 +27,8 @@ Json report_to_json(const VerifyReport& report) {
 }
 
 Json plan_to_json(const Plan& plan, const Executable& executable, const std::vector<Note>& notes) {
-    return Json::object({{"source", plan.source},
+    return Json::object({{"kernel", plan.kernel->name},
+                         {"source", plan.source},
                          {"why", plan.why},
                          {"origin", name_of(executable.built().origin)},
                          {"notes", notes_to_json(notes)},

@@ -3,8 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <limits>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -33,14 +35,21 @@ Result<std::unique_ptr<Device>> open_device(const Context& context) {
     if (name != "cpu") {
         return Error{ErrorCode::device, fmt::format("device '{}': this build runs kernels on the cpu only", name)};
     }
-    auto threads = read_number(context, "threads", 0, 0);
+    auto threads = threads_option(context);
     if (!threads) return threads.error();
     auto arch = chosen_arch(context);
     if (!arch) return arch.error();
-    return make_cpu_device(**arch, static_cast<int>(*threads));
+    return make_cpu_device(**arch, *threads);
 }
 
 }  // namespace
+
+Result<int> threads_option(const Context& context) {
+    auto threads = read_number(context, "threads", 0, 0);
+    if (!threads) return threads.error();
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    return static_cast<int>(std::min(*threads, kMost));
+}
 
 Result<Runtime> open_runtime(const Context& context) {
     Runtime runtime;

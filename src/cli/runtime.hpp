@@ -17,6 +17,8 @@ struct Runtime {
     std::unique_ptr<TuningDatabase> tuning;
     std::unique_ptr<Dispatcher> dispatcher;
 };
+// --threads; 0 when it is not given: every CPU this process may use.
+Result<int> threads_option(const Context& context);
 // --device, --threads, --pack
 Result<Runtime> open_runtime(const Context& context);
 

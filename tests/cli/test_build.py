@@ -54,6 +54,10 @@ def test_bad_words(cached, words, code, told):
     assert answer.code == code and told in answer.err and not answer.out, answer
 
 
+def test_pack_is_explained_once(run):
+    assert run("build", "--help").out.count("--pack") == 1 == run("run", "--help").out.count("--pack")
+
+
 def test_failures_are_counted_and_exit_4(run, tmp_path):
     pack = tmp_path / "none.pack"
     env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache"), **NO_COMPILER}

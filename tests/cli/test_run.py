@@ -26,7 +26,8 @@ def test_shape_of_the_json(ask_cached):
     answer = ask_cached("run", GEMM, *ARCH)
     assert set(answer) == {"problem", "kernel", "plan", "time_us", "tflops"}
     assert answer["problem"] == GEMM and answer["kernel"].endswith("@cpu-generic")
-    assert answer["plan"]["source"] and answer["plan"]["why"] and answer["plan"]["threads"] >= 1
+    plan = answer["plan"]
+    assert plan["kernel"] == answer["kernel"] and plan["source"] and plan["why"] and plan["threads"] >= 1
     assert answer["time_us"] > 0
     assert answer["tflops"] == pytest.approx(2 * 100 * 70 * 50 / answer["time_us"] / 1e6, rel=1e-3)
 
@@ -175,3 +176,18 @@ def test_strict_forbids_passing_over_a_tuned_kernel(cached, ask_cached):
     plain, strict = strictly(cached, problem, *pool)
     assert plain.json["plan"]["source"] == "rules" and plain.json["plan"]["notes"][0]["kind"] == "tuning", plain
     assert strict.code == 1 and "tilewise tune" in strict.err, strict
+
+
+def test_threads_and_packs_may_stand_before_the_command(cached, ask_cached, tmp_path):
+    big = "gemm:m=256,n=256,k=256,dtype=fp32,layout=rcr"
+    assert ask_cached("--threads", "1", "run", big, *ARCH)["plan"]["threads"] == 1
+    answer = cached("--pack", str(tmp_path / "nowhere.pack"), "run", big, *ARCH)
+    assert answer.code == 4 and "nowhere.pack" in answer.err, answer
+
+
+def test_the_model_is_asked_for_as_many_threads_as_are_used(ask, run):
+    big = "gemm:m=2048,n=2048,k=2048,dtype=fp32,layout=rcr"
+    one, four = (ask("select", big, *ARCH, "--threads", threads)["plan"] for threads in ("1", "4"))
+    assert "on 1 thread," in one["why"] and "on 4 threads," in four["why"]
+    answer = run("select", big, "--threads", "many")
+    assert answer.code == 2 and "--threads" in answer.err, answer
