@@ -3,7 +3,7 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup build demo test test-full test-release lint test-asan test-tsan test-python \
-        test-fuzz test-kernels tidy test-pip test-install format manifest clean
+        test-fuzz test-kernels tidy test-pip test-install bench-cpu format manifest clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -15,7 +15,7 @@ CTEST = ctest -j$(JOBS) --progress --preset
 # Thread sanitizer of g++ 12 does not start where addresses are randomised widely; not every container may turn it off.
 NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples) -name '*.[ch]' -o -name '*.[ch]pp')
-SHELL_FILES = .ci/run tools/setup tools/demo
+SHELL_FILES = .ci/run tools/setup tools/demo tools/bench_cpu
 PHASE = @printf '\n=== %s ===\n'
 
 help: ## list the targets
@@ -99,6 +99,12 @@ test-install:
 	@cmake --build build/install-check/consumer
 	@build/install-check/consumer/consumer
 	@build/install-check/prefix/bin/tilewise --version
+
+bench-cpu: ## compare GEMM on one CPU thread with OpenBLAS and oneDNN (minutes; downloads them)
+	@tools/setup --bench
+	@$(CONFIGURE) release -DTILEWISE_BUILD_BENCHMARKS=ON
+	@$(BUILD) release --target cpu_gemm
+	@tools/bench_cpu
 
 format: ## lay out all C++ files
 	@$(VENV)/clang-format -i $(CXX_FILES)

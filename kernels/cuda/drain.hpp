@@ -65,12 +65,25 @@ struct Drain {
     static constexpr int kVector = Config::c_row || Core::kRowStep == 1 ? Config::vector_c : 1;
     static_assert((Config::c_row ? kCols : kRows) % kVector == 0);
 
+    using Element = typename Out::Storage;
+
     const KernelArgs& args;
     Index batch;
     int k_part;
     Index first_row, first_col;  // of the tile
+    int rows_left, cols_left;    // of C from there on, at most a tile
+    Element* tile;               // its first element in C
     SharedAddress region;        // of this warp
 
+    TILEWISE_DEVICE Drain(const KernelArgs& kernel_args, Index entry, int part, Index row, Index col,
+                          SharedAddress own_region)
+        : args(kernel_args), batch(entry), k_part(part), first_row(row), first_col(col), region(own_region) {
+        rows_left = args.m - row < Config::tile_m ? int(args.m - row) : Config::tile_m;
+        cols_left = args.n - col < Config::tile_n ? int(args.n - col) : Config::tile_n;
+        tile = static_cast<Element*>(args.c.data) + c_offset(args, batch, row, col);
+    }
+
+    // Rows and columns are counted from the tile's first, here and below.
     TILEWISE_DEVICE void run(const Core& core) const {
         const bool partial = args.split_k > 1, plain = is_plain(args);
         if (!Config::staged_epilogue && plain && !partial) return write_direct(core);
@@ -78,7 +91,7 @@ struct Drain {
         for (int pass = 0; pass < Core::kPasses; ++pass) {
             core.put(pass, region);
             sync_warp();
-            const Index row = first_row + core.pass_row(pass), col = first_col + core.pass_col(pass);
+            const int row = core.pass_row(pass), col = core.pass_col(pass);
             if (partial) {
                 write_partial(row, col);
             } else {
@@ -90,45 +103,42 @@ struct Drain {
     }
 
 private:
-    TILEWISE_DEVICE bool is_inside(Index row, Index col) const { return row < args.m && col < args.n; }
+    TILEWISE_DEVICE bool is_inside(int row, int col) const { return row < rows_left && col < cols_left; }
+
+    template <int V>
+    TILEWISE_DEVICE void write_values(const float (&values)[V], int row, int col) const {
+        const Index at = Config::c_row ? row * args.c.row_stride + col : row + col * args.c.col_stride;
+        store_global<V * Out::bytes>(tile + at, pack_values<Out>(values));
+    }
 
     TILEWISE_DEVICE void write_direct(const Core& core) const {
-        core.visit([&](int tile_row, int tile_col, const float(&sums)[Core::kRun]) {
-            const Index row = first_row + tile_row, col = first_col + tile_col;
-            if constexpr (Config::c_row && Config::vector_c >= Core::kRun) {
-                float values[Core::kRun];
+        constexpr int run = Config::c_row && Config::vector_c >= Core::kRun ? Core::kRun : 1;
+        core.visit([&](int row, int col, const float(&sums)[Core::kRun]) {
+            TILEWISE_UNROLL
+            for (int first = 0; first < Core::kRun; first += run) {
+                float values[run];
                 TILEWISE_UNROLL
-                for (int i = 0; i < Core::kRun; ++i) values[i] = sums[i] * args.alpha;
-                if (is_inside(row, col)) write_values(values, row, col);
-            } else {
-                TILEWISE_UNROLL
-                for (int i = 0; i < Core::kRun; ++i) {
-                    if (is_inside(row, col + i)) store<Out>(args, sums[i] * args.alpha, batch, row, col + i);
-                }
+                for (int i = 0; i < run; ++i) values[i] = sums[first + i] * args.alpha;
+                if (is_inside(row, col + first)) write_values(values, row, col + first);
             }
         });
     }
 
-    template <int V>
-    TILEWISE_DEVICE void write_values(const float (&values)[V], Index row, Index col) const {
-        auto* to = static_cast<typename Out::Storage*>(args.c.data) + c_offset(args, batch, row, col);
-        store_global<V * Out::bytes>(to, pack_values<Out>(values));
-    }
-
     // Neighbouring lanes take neighbouring elements of C.
-    TILEWISE_DEVICE void finish_region(Index row, Index col) const {
+    TILEWISE_DEVICE void finish_region(int row, int col) const {
         TILEWISE_ROLLED
         for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
             const int r = Config::c_row ? e / kCols : e % kRows, c = Config::c_row ? e % kCols : e / kRows;
             const SharedAddress at = region + Region::at(r, c);
-            const Index out_row = row + r * Core::kRowStep, out_col = col + c;
+            const int out_row = row + r * Core::kRowStep, out_col = col + c;
             if (!is_inside(out_row, out_col)) continue;
-            store_shared_float(at, finish<Out>(args, load_shared_float(at), batch, out_row, out_col));
+            store_shared_float(
+                at, finish<Out>(args, load_shared_float(at), batch, first_row + out_row, first_col + out_col));
         }
         sync_warp();
     }
 
-    TILEWISE_DEVICE void write_region(Index row, Index col, float factor) const {
+    TILEWISE_DEVICE void write_region(int row, int col, float factor) const {
         constexpr int runs = (Config::c_row ? kCols : kRows) / kVector, total = kRows * kCols / kVector;
         for (int e = lane_index(); e < total; e += kLanes) {
             const int r = Config::c_row ? e / runs : e % runs * kVector;
@@ -137,12 +147,12 @@ private:
             read_run(r, c, values);
             TILEWISE_UNROLL
             for (int i = 0; i < kVector; ++i) values[i] *= factor;
-            const Index out_row = row + r * Core::kRowStep, out_col = col + c;
+            const int out_row = row + r * Core::kRowStep, out_col = col + c;
             if (is_inside(out_row, out_col)) write_values(values, out_row, out_col);
         }
     }
 
-    // kVector values from (r, c) on, along the contiguous axis of C.
+    // kVector values from (r, c) of the region on, along the contiguous axis of C.
     TILEWISE_DEVICE void read_run(int r, int c, float (&values)[kVector]) const {
         if constexpr (Config::c_row && kVector % 4 == 0) {
             TILEWISE_UNROLL
@@ -161,11 +171,12 @@ private:
     }
 
     // Raw sums to the workspace: [part][batch][m][n].
-    TILEWISE_DEVICE void write_partial(Index row, Index col) const {
-        float* to = static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n;
+    TILEWISE_DEVICE void write_partial(int row, int col) const {
+        float* to = static_cast<float*>(args.workspace) +
+                    ((k_part * args.batch + batch) * args.m + first_row) * args.n + first_col;
         for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
             const int r = e / kCols, c = e % kCols;
-            const Index out_row = row + r * Core::kRowStep, out_col = col + c;
+            const int out_row = row + r * Core::kRowStep, out_col = col + c;
             if (is_inside(out_row, out_col)) {
                 to[out_row * args.n + out_col] = load_shared_float(region + Region::at(r, c));
             }

@@ -61,11 +61,12 @@ TILEWISE_DEVICE void barrier_expect(unsigned barrier, unsigned bytes) {
 TILEWISE_DEVICE void barrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// On the barrier at the same place in another block of the cluster.
+// On the barrier at the same place in another block of the cluster. Only says that shared memory has been read, so it needs
+// none of the fences that release at cluster scope would bring.
 TILEWISE_DEVICE void barrier_arrive_remote(unsigned barrier, unsigned rank) {
     asm volatile(
         "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"
-        " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}\n" ::"r"(barrier),
+        " mbarrier.arrive.shared::cluster.b64 _, [remote];\n}\n" ::"r"(barrier),
         "r"(rank)
         : "memory");
 }
@@ -78,16 +79,6 @@ TILEWISE_DEVICE void barrier_wait(unsigned barrier, unsigned parity) {
         "r"(parity)
         : "memory");
 }
-// The same where other blocks of the cluster arrive.
-TILEWISE_DEVICE void barrier_wait_cluster(unsigned barrier, unsigned parity) {
-    asm volatile(
-        "{\n .reg .pred done;\nagain:\n"
-        " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-        " @done bra ready;\n bra again;\nready:\n}\n" ::"r"(barrier),
-        "r"(parity)
-        : "memory");
-}
-
 // --- bulk tensor copies (TMA) ---------------------------------------------------------------------------------------
 
 // Which lines the L2 cache should keep: those that other blocks read soon, or that nobody reads again.

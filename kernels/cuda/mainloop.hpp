@@ -23,9 +23,14 @@ struct BlockShape {
     static constexpr bool kRing = kPipeline == Pipeline::mem || kPipeline == Pipeline::comp_async;
     static constexpr int kBuffers = kRing ? Config::stages : kPipeline == Pipeline::compv4 ? 2 : 1;
     static constexpr int kBufferBytes = A::kBytes + B::kBytes;
-    // 32-bit registers of a thread that hold a tile on its way.
-    static constexpr bool kThroughRegisters = !kRing && kPipeline != Pipeline::basic_async_v1;
-    static constexpr int kWayRegisters = kThroughRegisters ? A::kRegisters + B::kRegisters : 0;
+    // Registers of a thread during the arithmetic: sums, and the next tiles on their way. Where these are too many
+    // together, only A's tile is on its way (if at all), and B's goes straight to shared memory when there is room.
+    static constexpr bool kPrefetch = kPipeline == Pipeline::compv3 || kPipeline == Pipeline::compv4;
+    static constexpr int kSumRegisters = Config::tile_m * Config::tile_n / Config::threads;
+    static constexpr int kMostHeld = 160, kMostAccesses = 16;  // every access takes an address, too
+    static constexpr bool kHoldB = kSumRegisters + A::kRegisters + B::kRegisters <= kMostHeld;
+    static constexpr bool kHoldA = kHoldB || (kPrefetch && A::kCount <= kMostAccesses);
+    static constexpr int kWayRegisters = kPrefetch ? (kHoldA ? A::kRegisters : 0) + (kHoldB ? B::kRegisters : 0) : 0;
     static constexpr int kWarps = Config::wave_m * Config::wave_n;
     static_assert(kRing || kPipeline == Pipeline::basic_v1 || kPipeline == Pipeline::compv3 ||
                       kPipeline == Pipeline::compv4 || kPipeline == Pipeline::basic_async_v1,
@@ -79,17 +84,25 @@ private:
         typename B::Registers b;
     };
     TILEWISE_DEVICE void load(Registers& registers, int step) const {
-        const int depth = depth_of(step);
-        a.load(registers.a, step, depth);
-        b.load(registers.b, step, depth);
+        if constexpr (Shape::kHoldA) a.load(registers.a, step, depth_of(step));
+        if constexpr (Shape::kHoldB) b.load(registers.b, step, depth_of(step));
     }
-    TILEWISE_DEVICE void put(const Registers& registers, int index) const {
-        A::put(registers.a, a_buffer(index));
-        B::put(registers.b, b_buffer(index));
+    TILEWISE_DEVICE void put(const Registers& registers, int step, int index) const {
+        if constexpr (Shape::kHoldA) {
+            A::put(registers.a, a_buffer(index));
+        } else {
+            a.move(a_buffer(index), step, depth_of(step));
+        }
+        if constexpr (Shape::kHoldB) {
+            B::put(registers.b, b_buffer(index));
+        } else {
+            b.move(b_buffer(index), step, depth_of(step));
+        }
     }
 
     TILEWISE_DEVICE void run_ring(Core& core) const {
-        TILEWISE_UNROLL
+        // Rolled, since it runs once: fetching its code would take longer than looping.
+        TILEWISE_ROLLED
         for (int s = 0; s < kBuffers - 1; ++s) {
             if (s < steps) copy(s, s);
             commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
@@ -122,30 +135,29 @@ private:
 
     TILEWISE_DEVICE void run_double(Core& core) const {
         Registers registers;
-        if (steps > 0) load(registers, 0), put(registers, 0);
+        if (steps > 0) load(registers, 0), put(registers, 0, 0);
         TILEWISE_ROLLED
         for (int step = 0; step < steps; ++step) {
             sync_block();  // this step's tile is there for all, and all are done with the other buffer
             const bool more = step + 1 < steps;
             if (more) load(registers, step + 1);
             multiply(core, step & 1);
-            if (more) put(registers, (step + 1) & 1);
+            if (more) put(registers, step + 1, (step + 1) & 1);
         }
     }
 
     TILEWISE_DEVICE void run_single(Core& core) const {
-        constexpr bool prefetch = kPipeline == Pipeline::compv3;
         Registers registers;
         if (steps > 0) load(registers, 0);
         TILEWISE_ROLLED
         for (int step = 0; step < steps; ++step) {
             if (step > 0) sync_block();  // all are done with the tile before
-            put(registers, 0);
+            put(registers, step, 0);
             sync_block();
             const bool more = step + 1 < steps;
-            if (prefetch && more) load(registers, step + 1);
+            if (Shape::kPrefetch && more) load(registers, step + 1);
             multiply(core, 0);
-            if (!prefetch && more) load(registers, step + 1);
+            if (!Shape::kPrefetch && more) load(registers, step + 1);
         }
     }
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of a warp with mma.sync: sums of (tile_m / wave_m) x (tile_n / wave_n) in registers, products of tiles
 // in shared memory in steps of 16 x 8 x 16. ldmatrix fetches the operands whichever way they lie: tiles along k as they
-// are, tiles along m or n transposed. The next step of k is fetched ahead of the
-// arithmetic of this one.
+// are, tiles along m or n transposed. The next step of k is fetched ahead of the arithmetic of this one.
 #pragma once
 #include "drain.hpp"
 #include "mainloop.hpp"
@@ -47,36 +46,51 @@ struct MmaCore {
             load_matrices<true>(tile + Tile::Layout::offset(line, chunk), to);
         }
     }
-    TILEWISE_DEVICE void fetch_all(SharedAddress a, SharedAddress b, int k, Operands& to) const {
+    TILEWISE_DEVICE void fetch_rows(SharedAddress a, int k, u32 (&to)[kStepsM][4]) const {
         TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) fetch<A, true>(a, first_row + i * kStepM, k, to.a[i]);
+        for (int i = 0; i < kStepsM; ++i) fetch<A, true>(a, first_row + i * kStepM, k, to[i]);
+    }
+    TILEWISE_DEVICE void fetch_all(SharedAddress a, SharedAddress b, int k, Operands& to) const {
+        fetch_rows(a, k, to.a);
         TILEWISE_UNROLL
         for (int j = 0; j < kStepsN / 2; ++j) fetch<B, false>(b, first_col + j * 2 * kStepN, k, to.b[j]);
     }
 
     // Two sets of operands where registers allow it (a thread has 255, and about 40 hold addresses and the like).
     static constexpr int kOperandRegisters = kStepsM * 4 + kStepsN * 2, kMostRegisters = 216;
-    static constexpr int kSumRegisters = kStepsM * kStepsN * 4;
-    static constexpr bool kFetchAhead = kSumRegisters + Shape::kWayRegisters + 2 * kOperandRegisters <= kMostRegisters;
+    static constexpr bool kFetchAhead =
+        Shape::kSumRegisters + Shape::kWayRegisters + 2 * kOperandRegisters <= kMostRegisters;
 
     TILEWISE_DEVICE void multiply(SharedAddress a, SharedAddress b) {
-        constexpr int sets = kFetchAhead ? 2 : 1;
-        Operands operands[sets];
-        if constexpr (kFetchAhead) fetch_all(a, b, 0, operands[0]);
-        TILEWISE_UNROLL
-        for (int k = 0; k < kStepsK; ++k) {
-            const int next = kFetchAhead ? k + 1 : k;
-            if (next < kStepsK) fetch_all(a, b, next, operands[next % sets]);
-            const Operands& now = operands[k % sets];
+        if constexpr (kFetchAhead) {
+            Operands operands[2];
+            fetch_all(a, b, 0, operands[0]);
             TILEWISE_UNROLL
-            for (int i = 0; i < kStepsM; ++i) {
+            for (int k = 0; k < kStepsK; ++k) {
+                if (k + 1 < kStepsK) fetch_all(a, b, k + 1, operands[(k + 1) % 2]);
                 TILEWISE_UNROLL
-                for (int j = 0; j < kStepsN; ++j) {
-                    const u32(&pair)[4] = now.b[j / 2];
-                    multiply_add_16x8x16<typename Config::A>(sums[i][j], now.a[i], pair[j % 2 * 2],
-                                                             pair[j % 2 * 2 + 1]);
+                for (int j = 0; j < kStepsN / 2; ++j) multiply_columns(operands[k % 2].a, operands[k % 2].b[j], j);
+            }
+        } else {
+            TILEWISE_UNROLL
+            for (int k = 0; k < kStepsK; ++k) {
+                u32 rows[kStepsM][4];
+                fetch_rows(a, k, rows);
+                TILEWISE_UNROLL
+                for (int j = 0; j < kStepsN / 2; ++j) {
+                    u32 columns[4];
+                    fetch<B, false>(b, first_col + j * 2 * kStepN, k, columns);
+                    multiply_columns(rows, columns, j);
                 }
             }
+        }
+    }
+    // Two steps of n: pair number j of the wave's columns.
+    TILEWISE_DEVICE void multiply_columns(const u32 (&rows)[kStepsM][4], const u32 (&columns)[4], int j) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) {
+            multiply_add_16x8x16<typename Config::A>(sums[i][2 * j], rows[i], columns[0], columns[1]);
+            multiply_add_16x8x16<typename Config::A>(sums[i][2 * j + 1], rows[i], columns[2], columns[3]);
         }
     }
 

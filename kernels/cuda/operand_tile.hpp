@@ -34,6 +34,11 @@ struct OperandTile {
 
     static constexpr int kRegisters = kCount * (kAccessBytes < 4 ? 1 : kAccessBytes / 4);
 
+    // Accesses that are on their way together where few registers are free.
+    static constexpr int kMostMoving = 16,
+                         kBatch = kRegisters <= kMostMoving ? kCount : kCount * kMostMoving / kRegisters;
+    static_assert(kCount % kBatch == 0, "a thread's accesses are whole batches");
+
     using Access = Packet<kAccessBytes>;
     struct Registers {
         Access access[kCount];
@@ -97,21 +102,36 @@ struct OperandTile {
         }
     }
 
-    // The same without registers. Accesses of less than 4 bytes have no asynchronous copy: they are done on the spot.
+    // Both steps at once, a batch at a time.
+    TILEWISE_DEVICE void move(SharedAddress to, int step, int k_left) const {
+        TILEWISE_ROLLED
+        for (int first = 0; first < kCount; first += kBatch) {
+            Access held[kBatch];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) {
+                held[i] = zero_packet<kAccessBytes>();
+                if (has_access(first + i) && is_inside(first + i, k_left)) {
+                    held[i] = load_global<kAccessBytes>(source(first + i, step));
+                }
+            }
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) {
+                if (has_access(first + i)) store_shared<kAccessBytes>(to + target(first + i), held[i]);
+            }
+        }
+    }
+
+    // By asynchronous copies. Accesses of less than 4 bytes have none: they are done on the spot.
     TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const {
+        if constexpr (!kCanCopyAsync) return move(to, step, k_left);
         if constexpr (kCanCopyAsync) {
             const char* from = source(0, step);
             TILEWISE_UNROLL
             for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
-                if (has_access(i)) {
-                    const bool inside = is_inside(i, k_left);
-                    copy_async<kAccessBytes>(to + target(i), inside ? from : tile, inside ? kAccessBytes : 0);
-                }
+                if (!has_access(i)) continue;
+                const bool inside = is_inside(i, k_left);
+                copy_async<kAccessBytes>(to + target(i), inside ? from : tile, inside ? kAccessBytes : 0);
             }
-        } else {
-            Registers registers;
-            load(registers, step, k_left);
-            put(registers, to);
         }
     }
 };

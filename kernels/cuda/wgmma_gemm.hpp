@@ -36,6 +36,12 @@ struct WgmmaGemm {
     static constexpr int kClusterM = Config::cluster_m, kClusterN = Config::cluster_n;
     static constexpr int kCluster = kClusterM * kClusterN;
 
+    // Swapped, the rows of a tile are columns of C and the other way round: C' = B' A', so that few rows of C fill the narrow
+    // side of the products. Then the operand of the rows is B.
+    static constexpr bool kSwapped = Config::swap_ab;
+    static constexpr bool kRowsAlongK = kSwapped ? !Config::b_row : Config::a_row;
+    static constexpr bool kColumnsAlongK = kSwapped ? Config::a_row : !Config::b_row;
+
     static constexpr int kLineBytes = 128, kLine = kLineBytes / 2;  // elements of 16 bits
     static constexpr int kBytesA = kTileM * kTileK * 2, kBytesB = kTileN * kTileK * 2;
     static constexpr int kStageBytes = kBytesA + kBytesB;
@@ -51,13 +57,13 @@ struct WgmmaGemm {
     static constexpr int kStoreColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
     static constexpr int kStoreBytes = kStoreColumns * 2;
     static constexpr int kStoreChunks = kTileN / kStoreColumns;
-    static constexpr bool kStoresBoxes = Out::bytes == 2 && Config::c_row;
+    static constexpr bool kStoresBoxes = Out::bytes == 2 && Config::c_row && !kSwapped;
 
     static_assert(Config::wave_n == 1 && Config::wave_k == 1 && Config::warp_m == 64 && Config::warp_n == kTileN);
     static_assert(kTileK == kLine, "a stage is one line deep");
     static_assert(kWaveRows % 64 == 0 && (kWaves == 1 || kWaves == 2));
-    static_assert(Config::a_row || kTileM % kLine == 0);
-    static_assert(!Config::b_row || kTileN % kLine == 0, "lines along n are whole");
+    static_assert(kColumnsAlongK || kTileN % kLine == 0, "lines along the columns are whole");
+    static_assert(!kSwapped || kCluster == 1);
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == 128 * (kWaves + 1));
     static_assert(2 * kStages * 8 <= kBarrierBytes);
 
@@ -84,6 +90,13 @@ struct WgmmaGemm {
             stage %= kStages;
         }
     };
+
+    TILEWISE_DEVICE int first_row(const TilePlace& tile) const {
+        return static_cast<int>(kSwapped ? tile.tile_n : tile.tile_m) * kTileM;
+    }
+    TILEWISE_DEVICE int first_column(const TilePlace& tile) const {
+        return static_cast<int>(kSwapped ? tile.tile_m : tile.tile_n) * kTileN;
+    }
 
     struct Range {
         int begin, end;  // in tiles of k
@@ -128,38 +141,45 @@ struct WgmmaGemm {
         Cursor at;
         for (u32 id = block_index(); id < order.total(); id += block_count()) {
             const TilePlace tile = order.locate(id);
-            const int row = static_cast<int>(tile.tile_m) * kTileM, column = static_cast<int>(tile.tile_n) * kTileN;
+            const int row = first_row(tile), column = first_column(tile);
             // One matrix may serve the whole batch.
             const int batch_a = args.a.batch_stride ? static_cast<int>(tile.batch) : 0;
             const int batch_b = args.b.batch_stride ? static_cast<int>(tile.batch) : 0;
+            const int batch_rows = kSwapped ? batch_b : batch_a, batch_columns = kSwapped ? batch_a : batch_b;
             const Range range = k_range(static_cast<int>(tile.k_part));
             for (int step = range.begin; step < range.end; ++step, at.advance()) {
-                barrier_wait_cluster(empty(at.stage), at.parity ^ 1);
+                barrier_wait(empty(at.stage), at.parity ^ 1);
                 barrier_expect(full(at.stage), kStageBytes);
                 const unsigned to = shared + static_cast<unsigned>(at.stage * kStageBytes);
-                copy_operand<kTileM, Config::a_row, kClusterN>(map_a, to, full(at.stage), row, step * kTileK, batch_a,
-                                                               in_n, sharing_a);
-                copy_operand<kTileN, !Config::b_row, kClusterM>(map_b, to + kBytesA, full(at.stage), column,
-                                                                step * kTileK, batch_b, in_m, sharing_b);
+                copy_operand<kTileM, kRowsAlongK, kClusterN>(kSwapped ? map_b : map_a, to, full(at.stage), row,
+                                                             step * kTileK, batch_rows, in_n, sharing_a);
+                copy_operand<kTileN, kColumnsAlongK, kClusterM>(kSwapped ? map_a : map_b, to + kBytesA, full(at.stage),
+                                                                column, step * kTileK, batch_columns, in_m, sharing_b);
             }
         }
         // The last stages must not be released to a block that has gone: wait until all of them have been.
         if constexpr (kCluster > 1) {
-            for (int i = 0; i < kStages; ++i, at.advance()) barrier_wait_cluster(empty(at.stage), at.parity ^ 1);
+            for (int i = 0; i < kStages; ++i, at.advance()) barrier_wait(empty(at.stage), at.parity ^ 1);
         }
     }
+
+    struct Place {
+        int wave;    // which computing warpgroup this is
+        int thread;  // of the warpgroup
+        TILEWISE_DEVICE int barrier() const { return 1 + wave; }
+        TILEWISE_DEVICE void sync() const { named_sync(barrier(), 128); }
+    };
 
     // --- computing --------------------------------------------------------------------------------------------------
 
     // Rows r of 64 are a block of 8 KB in either orientation, and so are 64 columns along n.
     static constexpr unsigned kBlockBytes = 64 * kLineBytes;
     // For k one instruction further: 32 bytes along a line, or 16 lines.
-    static constexpr unsigned kStepA = Config::a_row ? 32 : 16 * kLineBytes;
-    static constexpr unsigned kStepB = Config::b_row ? 16 * kLineBytes : 32;
+    static constexpr unsigned kStepA = kRowsAlongK ? 32 : 16 * kLineBytes;
+    static constexpr unsigned kStepB = kColumnsAlongK ? 32 : 16 * kLineBytes;
 
-    TILEWISE_DEVICE void multiply_stage(float (&sums)[kRepeats][kTileN / 2], int stage, int first_row,
-                                        bool keep) const {
-        const unsigned a = shared + static_cast<unsigned>(stage * kStageBytes + first_row * kLineBytes);
+    TILEWISE_DEVICE void multiply_stage(float (&sums)[kRepeats][kTileN / 2], int stage, int own_rows, bool keep) const {
+        const unsigned a = shared + static_cast<unsigned>(stage * kStageBytes + own_rows * kLineBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * kStageBytes + kBytesA);
         const unsigned long long at_a = operand_at(a, kBlockBytes, 1024), at_b = operand_at(b, kBlockBytes, 1024);
         TILEWISE_UNROLL
@@ -169,7 +189,7 @@ struct WgmmaGemm {
                 // Descriptors count in 16 bytes.
                 const unsigned long long from_a = at_a + (k * kStepA + r * kBlockBytes) / 16;
                 const unsigned long long from_b = at_b + k * kStepB / 16;
-                constexpr int kTransA = Config::a_row ? 0 : 1, kTransB = Config::b_row ? 1 : 0;
+                constexpr int kTransA = kRowsAlongK ? 0 : 1, kTransB = kColumnsAlongK ? 0 : 1;
                 if constexpr (kSame<A, Bf16>) {
                     wgmma_bf16<kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
                 } else {
@@ -189,15 +209,17 @@ struct WgmmaGemm {
     }
 
     // The sums of one tile. A stage is released when the products of the next one are under way.
-    TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][kTileN / 2], Range range, int first_row, Cursor& at) const {
+    TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][kTileN / 2], Range range, int own_rows, Cursor& at,
+                                  const Place& me) const {
         int previous = 0;
         for (int step = range.begin; step < range.end; ++step, at.advance()) {
             barrier_wait(full(at.stage), at.parity);
             pin_all(sums);
             wgmma_fence();
-            multiply_stage(sums, at.stage, first_row, step > range.begin);
+            multiply_stage(sums, at.stage, own_rows, step > range.begin);
             wgmma_commit();
             pin_all(sums);
+            if (kTakesTurns && step + 1 == range.end) next_turn_to_multiply(me);
             if (step > range.begin) {
                 wgmma_wait<1>();
                 release(previous);
@@ -219,16 +241,9 @@ struct WgmmaGemm {
 
     // --- results ----------------------------------------------------------------------------------------------------
 
-    struct Place {
-        int wave;    // which computing warpgroup this is
-        int thread;  // of the warpgroup
-        TILEWISE_DEVICE int barrier() const { return 1 + wave; }
-        TILEWISE_DEVICE void sync() const { named_sync(barrier(), 128); }
-    };
-
     // 16-bit results that are nothing but alpha times the sums: through shared memory, by tensor copies.
-    TILEWISE_DEVICE void store_boxes(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int first_row,
-                                     const Place& me) const {
+    TILEWISE_DEVICE void store_boxes(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int row_begin,
+                                     const Place& me, unsigned& turn) const {
         const unsigned staging = shared + kStaging + static_cast<unsigned>(me.wave * 2 * kStagingBytes);
         const int lane = me.thread % 32;
         // stmatrix: lanes 0-7 give the lines of the upper left 8 x 8, then lower left, upper right, lower right.
@@ -238,7 +253,9 @@ struct WgmmaGemm {
         for (int r = 0; r < kRepeats; ++r) {
             TILEWISE_UNROLL
             for (int chunk = 0; chunk < kStoreChunks; ++chunk) {
-                const unsigned buffer = staging + static_cast<unsigned>((r * kStoreChunks + chunk) % 2 * kStagingBytes);
+                // The buffers take turns across tiles too: the copy before the last may still be reading its own.
+                const unsigned buffer = staging + turn * kStagingBytes;
+                turn ^= 1;
                 if (me.thread == 0) store_wait_read<1>();
                 me.sync();
                 TILEWISE_UNROLL
@@ -253,8 +270,8 @@ struct WgmmaGemm {
                 async_proxy_fence();
                 me.sync();
                 if (me.thread == 0) {
-                    store_box(map_c, buffer, static_cast<int>(tile.tile_n) * kTileN + chunk * kStoreColumns,
-                              first_row + r * 64, static_cast<int>(tile.batch));
+                    store_box(map_c, buffer, first_column(tile) + chunk * kStoreColumns, row_begin + r * 64,
+                              static_cast<int>(tile.batch));
                     store_commit();
                 }
             }
@@ -267,7 +284,7 @@ struct WgmmaGemm {
 
     // Everything else: 64 rows of some columns at a time as fp32 through shared memory, then element by element. The loop
     // over them is not unrolled, and exists once, so that the code stays small; only the registers are picked by hand.
-    TILEWISE_DEVICE void store_elements(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int first_row,
+    TILEWISE_DEVICE void store_elements(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int row_begin,
                                         const Place& me) const {
         const unsigned staging = shared + kStaging + static_cast<unsigned>(me.wave * 2 * kStagingBytes);
         // A copy of the last tile may still be reading.
@@ -283,8 +300,8 @@ struct WgmmaGemm {
                 }
             }
             me.sync();
-            const int row = first_row + part / kStoreChunks * 64;
-            const int column = static_cast<int>(tile.tile_n) * kTileN + part % kStoreChunks * kStoreColumns;
+            const int row = row_begin + part / kStoreChunks * 64;
+            const int column = first_column(tile) + part % kStoreChunks * kStoreColumns;
             finish_part(staging, tile, row, column, me.thread);
             me.sync();
         }
@@ -306,15 +323,17 @@ struct WgmmaGemm {
         }
     }
 
-    TILEWISE_DEVICE void finish_part(unsigned staging, const TilePlace& tile, int first_row, int first_column,
+    TILEWISE_DEVICE void finish_part(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
                                      int thread) const {
         constexpr int kElements = 64 * kStoreColumns;
+        // Threads that are neighbours write elements that are: along the tile's columns, or its rows.
+        constexpr bool kAlongColumns = Config::c_row != kSwapped;
         TILEWISE_ROLLED
         for (int i = thread; i < kElements; i += 128) {
-            // Threads that are neighbours write elements that are.
-            const int row = Config::c_row ? i / kStoreColumns : i % 64;
-            const int column = Config::c_row ? i % kStoreColumns : i / 64;
-            const Index at_row = first_row + row, at_column = first_column + column;
+            const int row = kAlongColumns ? i / kStoreColumns : i % 64;
+            const int column = kAlongColumns ? i % kStoreColumns : i / 64;
+            const Index at_row = kSwapped ? column_begin + column : row_begin + row;  // of C
+            const Index at_column = kSwapped ? row_begin + row : column_begin + column;
             if (at_row >= args.m || at_column >= args.n) continue;
             const float sum = load_shared_float(staging + staged_at(row, column));
             if (args.split_k > 1) {
@@ -332,6 +351,7 @@ struct WgmmaGemm {
         const bool boxes = kStoresBoxes && args.split_k == 1 && is_plain(args);
         Cursor at;
         int turn = 0;
+        unsigned buffer = 0;
         for (u32 id = block_index(); id < order.total(); id += block_count(), turn ^= 1) {
             const TilePlace tile = order.locate(id);
             const Range range = k_range(static_cast<int>(tile.k_part));
@@ -340,13 +360,12 @@ struct WgmmaGemm {
                 continue;
             }
             float sums[kRepeats][kTileN / 2];
-            const int first_row = kTakesTurns ? 0 : me.wave * kWaveRows;
+            const int own_rows = kTakesTurns ? 0 : me.wave * kWaveRows;
             if constexpr (kTakesTurns) my_turn_to_multiply(me);
-            multiply(sums, range, first_row, at);
-            if constexpr (kTakesTurns) next_turn_to_multiply(me);
-            const int row = static_cast<int>(tile.tile_m) * kTileM + first_row;
+            multiply(sums, range, own_rows, at, me);
+            const int row = first_row(tile) + own_rows;
             if (boxes) {
-                if constexpr (kStoresBoxes) store_boxes(sums, tile, row, me);
+                if constexpr (kStoresBoxes) store_boxes(sums, tile, row, me, buffer);
             } else {
                 store_elements(sums, tile, row, me);
             }
@@ -355,12 +374,12 @@ struct WgmmaGemm {
     }
 
     // Two warpgroups that take turns: one may issue products only while the other does not, so that each tile's stages are
-    // used up in the order they come in. Barriers 4 and 5 say "warpgroup 0 (1) may go".
+    // used up in the order they come in; the last products need not have ended. Barriers 4 and 5 say "warpgroup 0 (1) may go".
     static TILEWISE_DEVICE void my_turn_to_multiply(const Place& me) { named_sync(4 + me.wave, 256); }
     static TILEWISE_DEVICE void next_turn_to_multiply(const Place& me) { named_arrive(4 + (me.wave ^ 1), 256); }
 
     TILEWISE_DEVICE void run() const {
-        const TileOrder<kClusterM, kClusterN> order(args, kTileM, kTileN);
+        const TileOrder<kClusterM, kClusterN> order(args, kSwapped ? kTileN : kTileM, kSwapped ? kTileM : kTileN);
         const bool copies = thread_index() < 128;
         if (thread_index() == 0) {
             prefetch_map(map_a);

@@ -20,7 +20,7 @@ bool is_float_output(DType dtype) { return is_half(dtype) || dtype == DType::fp3
 // What no CUDA template does yet.
 bool asks_too_much(const KernelConfig& c) {
     return c.op != Op::gemm || c.dtype != c.dtype_b || !is_float_output(c.dtype_out) || c.stream_k != StreamK::off ||
-           c.swap_ab || c.math != Math::strict || c.pipeline == Pipeline::preshuffle || c.layout == Layout::any ||
+           c.math != Math::strict || c.pipeline == Pipeline::preshuffle || c.layout == Layout::any ||
            c.blocks_per_unit != 1 || !c.deterministic;
 }
 
@@ -31,15 +31,17 @@ bool has_block_template(const KernelConfig& c) {
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
     const bool has_core = is_half(c.dtype) || is_plain_arithmetic(c);
     return has_loop && has_core && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
-           c.producer_waves == 0;
+           c.producer_waves == 0 && !c.swap_ab;
 }
 
 bool has_warpgroup_template(const KernelConfig& c) {
     const bool pipelined = c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6;
-    const bool b_lines = !is_row(c.layout, 1) || c.tile.n % kLineElements == 0;
+    // The operand of the tile's columns, where it is contiguous along them, comes in whole lines.
+    const bool columns_along_k = c.swap_ab ? is_row(c.layout, 0) : !is_row(c.layout, 1);
+    const bool whole_lines = columns_along_k || c.tile.n % kLineElements == 0;
     return is_half(c.dtype) && pipelined && c.producer_waves == 1 && c.wave.n == 1 && c.wave.k == 1 &&
-           c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && b_lines && c.epilogue == Epilogue::cshuffle &&
-           (c.pipeline == Pipeline::compv6 || c.wave.m == 2);
+           c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && (!c.swap_ab || c.cluster == Shape2{}) &&
+           c.epilogue == Epilogue::cshuffle && (c.pipeline == Pipeline::compv6 || c.wave.m == 2);
 }
 
 std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
@@ -55,7 +57,8 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
                         c.cluster.m, c.cluster.n);
     text += fmt::format("    static constexpr int vector_a = {}, vector_b = {}, vector_c = {};\n", c.vector_a,
                         c.vector_b, c.vector_c);
-    text += fmt::format("    static constexpr bool staged_epilogue = {};\n", c.epilogue == Epilogue::cshuffle);
+    text += fmt::format("    static constexpr bool staged_epilogue = {}, swap_ab = {};\n",
+                        c.epilogue == Epilogue::cshuffle, c.swap_ab);
     text +=
         fmt::format("    static constexpr int threads = {}, shared_bytes = {};\n", launch.threads, launch.shared_bytes);
     return text;

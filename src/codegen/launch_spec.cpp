@@ -12,9 +12,10 @@ constexpr int kSwizzleBytes = 128;  // a line of a box, and the depth of every t
 // A box is the whole extent along the lines, 128 bytes along a line; a longer extent takes several boxes.
 TensorBox operand_box(const KernelConfig& c, int operand) {
     const int columns = static_cast<int>(kSwizzleBytes / bytes_of(operand_dtype(c, operand)));
-    const int extent = operand == 0 ? c.tile.m : c.tile.n;
+    const bool rows = (operand == 0) != c.swap_ab;  // the operand of the tile's rows
+    const int extent = rows ? c.tile.m : c.tile.n;
     // Blocks of a cluster that use the same tile each copy a share of its lines.
-    const int sharers = operand == 0 ? c.cluster.n : c.cluster.m;
+    const int sharers = rows ? c.cluster.n : c.cluster.m;
     return {(contiguous_axis(c, operand) == Axis::k ? extent : c.tile.k) / sharers, columns};
 }
 
@@ -30,7 +31,7 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
         // Results of 16 bits leave by tensor copies of one wave's rows; wider ones by ordinary stores.
         const int columns = c.tile.n % 64 == 0 ? 64 : c.tile.n % 32 == 0 ? 32 : 16;
-        if (bytes_of(c.dtype_out) == 2) spec.boxes[2] = {arch.wide_wave_rows, columns};
+        if (bytes_of(c.dtype_out) == 2 && !c.swap_ab) spec.boxes[2] = {arch.wide_wave_rows, columns};
     }
     return spec;
 }

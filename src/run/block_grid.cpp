@@ -48,8 +48,9 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
     geometry.block = launch_spec(c, arch);
     // A cluster is a rectangle of tiles; where the last one is not whole, its blocks without a tile have nothing to do.
     const GemmView gemm = gemm_view(p);
-    const std::int64_t tiles = rounded_up(blocks(gemm.m, c.tile.m), c.cluster.m) *
-                               rounded_up(blocks(gemm.n, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
+    const std::int64_t rows = c.swap_ab ? gemm.n : gemm.m, columns = c.swap_ab ? gemm.m : gemm.n;
+    const std::int64_t tiles = rounded_up(blocks(rows, c.tile.m), c.cluster.m) *
+                               rounded_up(blocks(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);

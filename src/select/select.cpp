@@ -7,17 +7,20 @@
 
 #include "config/fit.hpp"
 #include "select/cost_model.hpp"
+#include "select/gpu_cost_model.hpp"
 
 namespace tilewise {
 namespace {
 
-// The analytic model knows CPUs.
-bool has_model(const ArchSpec& arch) { return arch.backend == "cpu"; }
+// The analytic models know CPUs and NVIDIA GPUs.
+bool has_model(const ArchSpec& arch) { return arch.backend == "cpu" || arch.backend == "cuda"; }
 
 void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
     const ProblemView view(problem);
     for (Candidate& candidate : candidates) {
-        candidate.predicted_us = predicted_us(view, candidate.kernel->config, arch, threads);
+        const KernelConfig& config = candidate.kernel->config;
+        candidate.predicted_us =
+            arch.backend == "cpu" ? predicted_us(view, config, arch, threads) : predicted_gpu_us(view, config, arch);
     }
     // Kernels of higher priority stay in front; equals keep the registry's order.
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// An analytic prediction of a GPU kernel's time: rounds of tiles over the units, each as long as its arithmetic or its loads
+// take, beside what memory and cache allow in all. It ranks; it does not promise.
+#pragma once
+
+#include "config/arch_spec.hpp"
+#include "config/fit.hpp"
+#include "config/kernel_config.hpp"
+
+namespace tilewise {
+
+double predicted_gpu_us(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise
