@@ -21,7 +21,8 @@ def built(run, tmp_path_factory):
 def test_build_compiles_once(run, built):
     env, first, pack = built
     assert set(first) >= {"kernels", "binaries", "compiled", "failed", "without_template", "pack"}
-    assert first["binaries"] == first["compiled"] > 1 and first["failed"] == 0 and first["pack"] == str(pack)
+    assert first["binaries"] >= first["compiled"] > 1, "all but those that are built in"
+    assert first["failed"] == 0 and first["pack"] == str(pack)
     again = run("build", *POOL, "--json", env={**env, **NO_COMPILER})
     assert again.code == 0 and again.json["compiled"] == 0 and again.json["pack"] is None, again
     people = run("build", *POOL, env=env)
@@ -58,11 +59,11 @@ def test_pack_is_explained_once(run):
     assert run("build", "--help").out.count("--pack") == 1 == run("run", "--help").out.count("--pack")
 
 
-def test_failures_are_counted_and_exit_4(run, tmp_path):
+def test_failures_are_counted_and_exit_4(run, built, tmp_path):
     pack = tmp_path / "none.pack"
     env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache"), **NO_COMPILER}
     answer = run("build", *POOL, "--pack", str(pack), "--json", env=env)
-    assert answer.code == 4 and answer.json["failed"] == answer.json["binaries"] > 0, answer
+    assert answer.code == 4 and answer.json["binaries"] >= answer.json["failed"] == built[1]["compiled"], answer
     assert answer.err.count("tilewise: ") == 1 and not pack.exists() and answer.json["pack"] is None, answer
     assert "pack written" not in run("build", *POOL, "--pack", str(pack), env=env).out
 

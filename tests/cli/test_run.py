@@ -8,6 +8,7 @@ import pytest
 GEMM = "gemm:m=100,n=70,k=50,dtype=fp32,layout=rcr"
 CONV = "conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32"
 ARCH = ("--arch", "cpu-generic")  # every machine has it
+NOT_BUILT_IN = "gemm:m=100,n=70,k=50,dtype=bf16,layout=rcr,out=fp32"
 NO_COMPILER = {"TILEWISE_CXX": "/nonexistent/c++", "PATH": ""}
 
 
@@ -103,7 +104,7 @@ def test_threads(ask_cached, cached):
     ([GEMM, "--top", "x"], 2, "--top"),
     ([GEMM, "--threads", "-1"], 2, "--threads"),
     ([GEMM, "--threads", "1.5"], 2, "--threads"),
-    ([GEMM, "--device", "cuda:0"], 5, "cuda:0"),
+    ([GEMM, "--device", "cuda:99"], 5, "cuda:99"),
     ([GEMM, "--device", "tpu"], 5, "tpu"),
     ([GEMM, "--arch", "gfx942"], 3, "gfx942"),
     ([GEMM, "--arch", "cpu"], 2, "unknown arch"),
@@ -131,7 +132,7 @@ def test_a_named_kernel_runs_or_fails_with_its_rule(cached, chosen):
 
 
 def test_no_compiler_and_nothing_cached_is_exit_4(run, tmp_path):
-    answer = run("run", GEMM, *ARCH, env={**NO_COMPILER, "TILEWISE_CACHE_DIR": str(tmp_path)})
+    answer = run("run", NOT_BUILT_IN, *ARCH, env={**NO_COMPILER, "TILEWISE_CACHE_DIR": str(tmp_path)})
     assert answer.code == 4 and "TILEWISE_CXX" in answer.err and "apt install" in answer.err, answer
 
 
@@ -155,11 +156,11 @@ def test_strict_forbids_a_kernel_that_cannot_be_kept(cached, tmp_path):
     """Where the cache cannot be written, a kernel is built for one process, which the next one pays for again."""
     (tmp_path / "file").write_text("in the way")
     env = {"TILEWISE_CACHE_DIR": str(tmp_path / "file" / "cache")}
-    plain, strict = strictly(cached, GEMM, *ARCH, "--strategy", "rules", env=env)
+    plain, strict = strictly(cached, NOT_BUILT_IN, *ARCH, "--strategy", "rules", env=env)
     assert plain.code == 0 and plain.json["plan"]["origin"] == "private", plain
     assert [note["kind"] for note in plain.json["plan"]["notes"]] == ["cache"]
     assert strict.code == 4 and plain.json["plan"]["notes"][0]["message"] in strict.json["error"]["message"], strict
-    people = cached("run", GEMM, *ARCH, "--strategy", "rules", env=env)
+    people = cached("run", NOT_BUILT_IN, *ARCH, "--strategy", "rules", env=env)
     assert people.code == 0 and "tilewise: note: " in people.err, people
 
 
