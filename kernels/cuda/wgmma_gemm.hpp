@@ -51,7 +51,7 @@ struct WgmmaGemm {
     static constexpr int kBarrierBytes = 1024;
 
     // Registers of a thread before the roles part ways: what a block of 384 may have. The copying warps give most of theirs.
-    static constexpr int kCopyRegisters = 40, kComputeRegisters = 232;
+    static constexpr int kCopyRegisters = 56, kComputeRegisters = 224;
 
     // Columns of C that leave by one copy, and the XOR that the copy expects in their lines.
     static constexpr int kStoreColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;

@@ -6,7 +6,7 @@
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
 #include "measure/bound_run.hpp"
-#include "measure/device_tensors.hpp"
+#include "measure/checked_operands.hpp"
 #include "measure/verify.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
@@ -14,6 +14,7 @@
 namespace tilewise::cli {
 namespace {
 
+constexpr std::uint64_t kSeed = 1;
 constexpr float kAlpha = 1.0f;
 constexpr float kBeta = 0.5f;  // not 1, so that a kernel that ignores its value is caught
 
@@ -70,18 +71,15 @@ Result<int> run_run(Context& context) {
     auto ready = get_ready(context, *runtime, *problem);
     if (!ready) return ready.error();
     const auto& [plan, executable, notes] = *ready;
-    auto tensors = GemmTensors::make(*problem, 1);
-    if (!tensors) return tensors.error();
     const float alpha = kAlpha * suggested_alpha(*problem), beta = problem->beta ? kBeta : 0.0f;
-    auto on_device = DeviceTensors::make(*runtime->device, *tensors);
-    if (!on_device) return on_device.error();
-    auto bound = BoundRun::make(executable, *runtime->device, {&on_device->operands(), 1}, alpha, beta);
+    auto checked = make_checked_operands(*runtime->device, *runtime->builder, *problem, kSeed);
+    if (!checked) return checked.error();
+    auto bound = BoundRun::make(executable, *runtime->device, {&(*checked)->operands(), 1}, alpha, beta);
     if (!bound) return bound.error();
     auto recording = runtime->device->record([&](Stream stream, std::int64_t) { return bound->run(0, stream); }, 1);
     if (!recording) return recording.error();
     auto seconds = (*recording)->replay();
     if (!seconds) return seconds.error();
-    if (auto status = on_device->fetch(); !status) return status.error();
     const double us = *seconds * 1e6;
     const double tflops = flops(*problem) / us / 1e6;
 
@@ -95,12 +93,13 @@ Result<int> run_run(Context& context) {
     if (context.arguments.has("validate")) {
         VerifyOptions options;
         options.split_k = plan.kernel->config.split_k;
-        const VerifyReport report = verify_gemm(*tensors, alpha, beta, options);
-        json.set("validation", report_to_json(report));
-        code = report.ok ? 0 : static_cast<int>(ErrorCode::check_failed);
+        const auto report = (*checked)->verify(alpha, beta, options);
+        if (!report) return report.error();
+        json.set("validation", report_to_json(*report));
+        code = report->ok ? 0 : static_cast<int>(ErrorCode::check_failed);
         verdict =
-            fmt::format("\n{} {}", paint(report.ok ? "valid:" : "WRONG:", report.ok ? Colour::green : Colour::red),
-                        describe(report));
+            fmt::format("\n{} {}", paint(report->ok ? "valid:" : "WRONG:", report->ok ? Colour::green : Colour::red),
+                        describe(*report));
     }
     if (context.json) return print(json.dump()), code;
     print(

@@ -14,14 +14,24 @@ constexpr std::int64_t kLine = 64;
 
 }  // namespace
 
+std::int64_t GuardedBuffer::front_bytes(DType type, std::int64_t align) {
+    const std::int64_t base = std::max(align, kLine);
+    const std::int64_t offset = align < kLine ? std::max(align, bytes_of(type)) : 0;
+    return (kGuardBytes + base - 1) / base * base + offset;
+}
+
+std::string GuardedBuffer::damage_text(const std::string& name, std::int64_t byte, const char* place, std::byte found) {
+    return fmt::format("{}: the guard at byte {} ({}) was overwritten with {:#04x}", name, byte, place,
+                       static_cast<unsigned>(found));
+}
+
 Result<GuardedBuffer> GuardedBuffer::make(std::string name, DType type, const StoredRows& shape, std::int64_t align) {
     GuardedBuffer buffer;
     buffer.name_ = std::move(name);
     buffer.type_ = type;
     buffer.shape_ = shape;
     const std::int64_t base = std::max(align, kLine);
-    const std::int64_t offset = align < kLine ? std::max(align, bytes_of(type)) : 0;
-    buffer.front_ = (kGuardBytes + base - 1) / base * base + offset;
+    buffer.front_ = front_bytes(type, align);
     const auto total = static_cast<std::size_t>(buffer.front_ + buffer.bytes() + kGuardBytes);
     const auto base_align = static_cast<std::size_t>(base);
     buffer.memory_ = {static_cast<std::byte*>(::operator new (total, std::align_val_t{base_align}, std::nothrow)),
@@ -49,8 +59,7 @@ std::optional<std::string> GuardedBuffer::damaged_between(std::int64_t begin, st
     const std::byte *const first = data() + begin, *const last = data() + end;
     const std::byte* const found = std::find_if(first, last, [](std::byte b) { return b != kGuard; });
     if (found == last) return {};
-    return fmt::format("{}: the guard at byte {} ({}) was overwritten with {:#04x}", name_, found - data(), place,
-                       static_cast<unsigned>(*found));
+    return damage_text(name_, found - data(), place, *found);
 }
 
 std::optional<std::string> GuardedBuffer::damaged_gap() const {

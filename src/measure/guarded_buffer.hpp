@@ -37,6 +37,11 @@ public:
     // `align`: what the pointer is a multiple of; below 64 it is a multiple of no more than that, or than the element.
     static Result<GuardedBuffer> make(std::string name, DType type, const StoredRows& shape, std::int64_t align);
 
+    // The guard before a tensor, which places it.
+    static std::int64_t front_bytes(DType type, std::int64_t align);
+    // The words for a guard byte (counted from the tensor) that holds something else.
+    static std::string damage_text(const std::string& name, std::int64_t byte, const char* place, std::byte found);
+
     std::byte* data() const { return memory_.get() + front_; }
     std::byte* row(std::int64_t matrix, std::int64_t row) const {
         return data() + shape_.row_begin(matrix, row) * bytes_of(type_);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "measure/element.hpp"
 
@@ -17,12 +16,16 @@ Range operand_range(DType type) {
     }
 }
 
+Draw draw_of(DType type, Range range) {
+    const bool whole = type == DType::int8 || type == DType::int32;
+    // A whole number stands for the interval of length one that starts at it, so that all are equally likely.
+    return {range.low, range.high - range.low + (whole ? 1 : 0), whole};
+}
+
 void fill_random(const GuardedBuffer& buffer, Range range, std::uint64_t seed) {
     const StoredRows& shape = buffer.shape();
     const DType type = buffer.type();
-    const bool whole = type == DType::int8 || type == DType::int32;
-    // A whole number stands for the interval of length one that starts at it, so that all are equally likely.
-    const double width = range.high - range.low + (whole ? 1 : 0);
+    const Draw draw = draw_of(type, range);
     std::array<double, 1024> values{};
     std::uint64_t counter = 0;
     for (std::int64_t r = 0; r < shape.matrices * shape.rows; ++r) {
@@ -30,8 +33,7 @@ void fill_random(const GuardedBuffer& buffer, Range range, std::uint64_t seed) {
         for (std::int64_t done = 0; done < shape.row_length;) {
             const std::int64_t count = std::min<std::int64_t>(shape.row_length - done, values.size());
             for (std::int64_t i = 0; i < count; ++i) {
-                const double value = range.low + width * random_unit(seed, counter++);
-                values[static_cast<std::size_t>(i)] = whole ? std::floor(value) : value;
+                values[static_cast<std::size_t>(i)] = random_value(draw.low, draw.width, draw.whole, seed, counter++);
             }
             encode(type, values.data(), count, row + done * bytes_of(type));
             done += count;

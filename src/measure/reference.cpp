@@ -12,7 +12,9 @@ namespace {
 class Finisher {
 public:
     Finisher(const GemmTensors& tensors, const ReferenceOptions& options)
-        : tensors_(tensors), options_(options), model_(error_model(tensors.problem(), options.split_k)) {}
+        : tensors_(tensors),
+          steps_(finish_steps(tensors.problem(), options)),
+          model_(error_model(tensors.problem(), options.split_k)) {}
 
     const ErrorModel& model() const { return model_; }
 
@@ -35,7 +37,7 @@ private:
             decode(m.type, m.at(batch, row, col), m.col_stride, count, to.data());
         };
         const Problem& p = tensors_.problem();
-        if (p.beta && options_.beta != 0) load_row(tensors_.original_c(), c_);
+        if (steps_.beta != 0) load_row(tensors_.original_c(), c_);
         if (tensors_.bias() != nullptr) {
             bias_.resize(static_cast<std::size_t>(count));
             const auto* first = static_cast<const std::byte*>(tensors_.bias()) + col * bytes_of(p.dtype_out);
@@ -46,30 +48,36 @@ private:
     }
 
     Bounded finish_one(Bounded x, std::int64_t row, std::int64_t col_begin, std::size_t i) const {
-        const Problem& p = tensors_.problem();
-        double factor = options_.alpha;
-        int roundings = 2;  // the product, and an integer sum made a float
-        if (p.scale != Scale::none) {
-            const bool per_row = p.scale == Scale::row;
-            factor *= double{tensors_.scale_a()[per_row ? row : 0]};
-            factor *= double{tensors_.scale_b()[per_row ? col_begin + static_cast<std::int64_t>(i) : 0]};
-            roundings += 2;
+        FinishTerms terms;
+        if (steps_.scale != KernelScale::none) {
+            const bool per_row = steps_.scale == KernelScale::row;
+            terms.scale_a = double{tensors_.scale_a()[per_row ? row : 0]};
+            terms.scale_b = double{tensors_.scale_b()[per_row ? col_begin + static_cast<std::int64_t>(i) : 0]};
         }
-        x = times(x, factor, roundings);
-        if (p.beta && options_.beta != 0) x = plus(x, double{options_.beta} * c_[i]);
-        for (const EpilogueOp op : p.epilogue) x = op == EpilogueOp::bias ? plus(x, bias_[i]) : apply(op, x);
-        for (std::size_t t = 0; t < d_.size(); ++t) x = apply(p.d_ops[t], x, d_[t][i]);
-        return x;
+        if (!c_.empty()) terms.c = c_[i];
+        if (!bias_.empty()) terms.bias = bias_[i];
+        for (std::size_t t = 0; t < d_.size(); ++t) terms.d[t] = d_[t][i];
+        return finished(steps_, terms, x);
     }
 
     const GemmTensors& tensors_;
-    ReferenceOptions options_;
+    FinishSteps steps_;
     ErrorModel model_;
     std::vector<double> c_, bias_;
     std::vector<std::vector<double>> d_;
 };
 
 }  // namespace
+
+FinishSteps finish_steps(const Problem& p, const ReferenceOptions& options) {
+    FinishSteps steps;
+    steps.alpha = options.alpha;
+    steps.beta = p.beta ? options.beta : 0;
+    steps.scale = kernel_scale(p.scale);
+    for (std::size_t i = 0; i < p.epilogue.size(); ++i) steps.ops[i] = kernel_op(p.epilogue[i]);
+    for (std::size_t i = 0; i < p.d_ops.size(); ++i) steps.d_ops[i] = kernel_op(p.d_ops[i]);
+    return steps;
+}
 
 void visit_reference(const GemmTensors& tensors, std::span<const RowRef> rows, const ReferenceOptions& options,
                      const std::function<bool(const ReferenceTile&)>& visit) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/common/finish.hpp"
 #include "measure/product.hpp"
 #include "measure/tolerance.hpp"
 
@@ -17,6 +18,9 @@ struct ReferenceOptions {
     float alpha = 1, beta = 0;
     int split_k = 1;  // of the kernel that is judged; only the error depends on it
 };
+
+// What follows the product, in the words of kernels/common/finish.hpp.
+FinishSteps finish_steps(const Problem& problem, const ReferenceOptions& options);
 
 // Some rows of one batch entry, and some columns of them. Values of row r begin at index r * cols.
 struct ReferenceTile {

@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -13,14 +12,6 @@
 
 namespace tilewise {
 namespace {
-
-StoredRows vector_of(std::int64_t length) { return {1, 1, length, length, length}; }
-
-Status put(std::optional<GuardedBuffer>& to, Result<GuardedBuffer> made) {
-    if (!made) return made.error();
-    to = std::move(*made);
-    return {};
-}
 
 void poison(const GuardedBuffer& buffer) {
     const StoredRows& shape = buffer.shape();
@@ -44,66 +35,38 @@ void copy_rows(const GuardedBuffer& from, const GuardedBuffer& to) {
 
 }  // namespace
 
-StoredRows stored_rows(const Problem& p, int operand) {
-    const std::int64_t between = batch_stride(p, operand);
-    const bool shared = p.gemm.batch > 1 && between == 0;  // one matrix serves the whole batch
-    StoredRows shape;
-    shape.matrices = shared ? 1 : p.gemm.batch;
-    shape.row_length = contiguous_length(p, operand);
-    const std::int64_t elements[] = {p.gemm.m * p.gemm.k, p.gemm.k * p.gemm.n, p.gemm.m * p.gemm.n};
-    shape.rows = elements[operand] / shape.row_length;
-    shape.leading = leading_stride(p, operand);
-    shape.between = between;
-    return shape;
-}
-
 Result<GemmTensors> GemmTensors::make(const Problem& p, std::uint64_t seed) {
     if (p.op != Op::gemm) return unsupported_error(fmt::format("no test tensors for {}; only gemm", name_of(p.op)));
     if (auto bad = check_problem(p)) {
         return usage_error(fmt::format("{}: {}; it takes {}", bad->rule, bad->have, bad->need));
     }
-    auto a = GuardedBuffer::make("A", p.dtype_a, stored_rows(p, 0), p.align_bytes);
-    if (!a) return a.error();
-    auto b = GuardedBuffer::make("B", p.dtype_b, stored_rows(p, 1), p.align_bytes);
-    if (!b) return b.error();
     auto c = GuardedBuffer::make("C", p.dtype_out, stored_rows(p, 2), p.align_bytes);
     if (!c) return c.error();
-    GemmTensors tensors(p, std::move(*a), std::move(*b), std::move(*c));
-    if (auto status = tensors.add_optional_buffers(); !status) return status.error();
-    tensors.fill(seed);
+    const std::vector<PlannedInput> plan = planned_inputs(p, seed);
+    std::vector<GuardedBuffer> inputs;
+    for (const PlannedInput& input : plan) {
+        auto buffer = GuardedBuffer::make(input.name, input.type, input.shape, p.align_bytes);
+        if (!buffer) return buffer.error();
+        fill_random(*buffer, input.range, input.seed);
+        inputs.push_back(std::move(*buffer));
+    }
+    GemmTensors tensors(p, std::move(inputs[0]), std::move(inputs[1]), std::move(*c));
+    for (std::size_t i = 2; i < plan.size(); ++i) tensors.put(plan[i].role, std::move(inputs[i]));
+    tensors.seal_inputs();
+    tensors.reset_output();
     return tensors;
 }
 
-Status GemmTensors::add_optional_buffers() {
-    const Problem& p = problem_;
-    const DType out = p.dtype_out;
-    const std::int64_t align = p.align_bytes;
-    Status status;
-    for (std::size_t i = 0; i < p.d_ops.size(); ++i) {
-        auto d = GuardedBuffer::make(fmt::format("D{}", i), out, stored_rows(p, 2), align);
-        if (!d) return d.error();
-        d_.push_back(std::move(*d));
+void GemmTensors::put(OperandRole role, GuardedBuffer buffer) {
+    switch (role) {
+        case OperandRole::a: a_ = std::move(buffer); break;
+        case OperandRole::b: b_ = std::move(buffer); break;
+        case OperandRole::original_c: original_c_ = std::move(buffer); break;
+        case OperandRole::bias: bias_ = std::move(buffer); break;
+        case OperandRole::scale_a: scale_a_ = std::move(buffer); break;
+        case OperandRole::scale_b: scale_b_ = std::move(buffer); break;
+        case OperandRole::d: d_.push_back(std::move(buffer));
     }
-    if (p.beta) status = put(original_c_, GuardedBuffer::make("copy of C", out, stored_rows(p, 2), align));
-    if (status && std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end()) {
-        status = put(bias_, GuardedBuffer::make("bias", out, vector_of(p.gemm.n), align));
-    }
-    if (p.scale == Scale::none) return status;
-    const bool per_row = p.scale == Scale::row;
-    const StoredRows a = vector_of(per_row ? p.gemm.m : 1), b = vector_of(per_row ? p.gemm.n : 1);
-    if (status) status = put(scale_a_, GuardedBuffer::make("scale of A", DType::fp32, a, align));
-    if (status) status = put(scale_b_, GuardedBuffer::make("scale of B", DType::fp32, b, align));
-    return status;
-}
-
-void GemmTensors::fill(std::uint64_t seed) {
-    std::uint64_t stream = 0;  // each buffer draws its own numbers, whatever the sizes of those before it
-    for (GuardedBuffer* buffer : inputs()) {
-        const bool is_scale = (scale_a_ && buffer == &*scale_a_) || (scale_b_ && buffer == &*scale_b_);
-        fill_random(*buffer, is_scale ? kScaleRange : operand_range(buffer->type()), random_bits(seed, stream++));
-    }
-    seal_inputs();
-    reset_output();
 }
 
 MatrixView GemmTensors::view(const GuardedBuffer& buffer, int operand) const {

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "kernels/common/args.hpp"
 #include "measure/guarded_buffer.hpp"
+#include "measure/operand_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
@@ -28,9 +29,6 @@ struct MatrixView {
     }
     KernelMatrix for_kernel() const { return {data, row_stride, col_stride, batch_stride}; }
 };
-
-// How operand 0 (A), 1 (B) or 2 (C) lies in memory.
-StoredRows stored_rows(const Problem& problem, int operand);
 
 class GemmTensors {
 public:
@@ -69,8 +67,7 @@ private:
     static const float* floats(const std::optional<GuardedBuffer>& buffer) {
         return buffer ? reinterpret_cast<const float*>(buffer->data()) : nullptr;
     }
-    Status add_optional_buffers();
-    void fill(std::uint64_t seed);
+    void put(OperandRole role, GuardedBuffer buffer);
     std::vector<GuardedBuffer*> inputs();
 
     Problem problem_;

@@ -17,40 +17,22 @@
 //   output         One rounding to the output's type. It is monotone, so a result g is right if and only if
 //                  round(x - e) <= g <= round(x + e); that also settles overflow, saturation and subnormals.
 // All this costs little sharpness: for random inputs a product left out, tf32 in place of fp32 or a swapped row is far
-// outside (tests/measure/tolerance_test.cpp).
+// outside (tests/measure/tolerance_test.cpp). The arithmetic is in kernels/common/tolerance.hpp, which GPUs share.
 #pragma once
 
+#include "kernels/common/tolerance.hpp"
+#include "measure/element.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-// An exact value and how far a computed one may be from it.
-struct Bounded {
-    double value = 0;
-    double error = 0;
-};
-
-// How a kernel for the problem may err while it adds up products.
-struct ErrorModel {
-    double relative = 0;    // error per S
-    double input_unit = 0;  // roundoff of the inputs before they are multiplied; 0 when they are used as they are
-    double floor = 0;       // for terms that vanish below the smallest normal number
-};
+// The error model of a problem whose kernel splits k into so many parts.
 ErrorModel error_model(const Problem& problem, int split_k);
 
-// The sum of products, given S and Q (which only counts where input_unit is not 0).
-Bounded accumulated(const ErrorModel& model, double sum, double magnitude, double squares);
-
-// Steps in fp32. What is exact and stays a float stays exact.
-Bounded times(Bounded x, double factor, int roundings);
-Bounded plus(Bounded x, double term);
-Bounded apply(EpilogueOp op, Bounded x);  // any but bias, which is plus
-Bounded apply(DOp op, Bounded x, double d);
-
-// Whether `got`, a value of type `out`, is right. NaN and infinity must be the same, but that an 8-bit float may keep
-// its largest value or NaN in place of infinity.
-bool agrees(DType out, Bounded expected, double got);
-// The distance up to which `agrees` can say yes, to be shown next to an error.
-double tolerance_of(DType out, Bounded expected);
+// The steps of kernels/common/tolerance.hpp in the words of problems.
+inline Bounded apply(EpilogueOp op, Bounded x) { return apply(kernel_op(op), x); }
+inline Bounded apply(DOp op, Bounded x, double d) { return apply(kernel_op(op), x, d); }
+inline bool agrees(DType out, Bounded expected, double got) { return agrees(kernel_dtype(out), expected, got); }
+inline double tolerance_of(DType out, Bounded expected) { return tolerance_of(kernel_dtype(out), expected); }
 
 }  // namespace tilewise

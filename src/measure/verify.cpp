@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -50,11 +49,10 @@ private:
     void compare_one(const Bounded& expected, double got, std::int64_t batch, std::int64_t row, std::int64_t col) {
         if (report_.checked++ == 0) report_.tolerance = tolerance_of(c_.type, expected);  // shown if no error comes
         const bool right = agrees(c_.type, expected, got);
-        const bool same = expected.value == got || (std::isnan(expected.value) && std::isnan(got));
-        const double error = same || (right && !std::isfinite(expected.value)) ? 0 : std::abs(got - expected.value);
+        const double error = error_of(expected, got, right);
         if (right && (error == 0 || error <= report_.max_ratio * expected.error)) return;  // not the worst so far
         const double tolerance = tolerance_of(c_.type, expected);
-        account(right, std::isnan(error) ? std::numeric_limits<double>::infinity() : error, tolerance);
+        account(error, tolerance, ratio_of(error, tolerance, right));
         if (right) return;
         ++report_.failed;
         const auto place = std::tuple(batch, row, col);
@@ -65,11 +63,7 @@ private:
         }
     }
 
-    void account(bool right, double error, double tolerance) {
-        const double off = tolerance > 0 ? error / tolerance : std::numeric_limits<double>::infinity();
-        // What saturated is right however far it is from the exact value; what is wrong is wrong even where the
-        // rounding of a neighbour would have been as far.
-        const double ratio = right ? std::min(off, 1.0) : std::max(off, std::nextafter(1.0, 2.0));
+    void account(double error, double tolerance, double ratio) {
         if (ratio <= report_.max_ratio) return;
         report_.max_ratio = ratio;
         report_.max_error = error;
@@ -100,8 +94,7 @@ std::vector<RowRef> sampled(const Problem& p, std::int64_t count, std::uint64_t 
 std::vector<RowRef> rows_to_check(const GemmTensors& tensors, const ReferenceOptions& reference,
                                   const VerifyOptions& options, VerifyReport& report) {
     const Problem& p = tensors.problem();
-    const auto all = static_cast<double>(p.gemm.batch * p.gemm.m);
-    if (row_work(p) * all <= options.full_work) {
+    if (full_work(p) <= options.full_work) {
         report.method = VerifyMethod::every_element;
         return all_rows(p);
     }
@@ -123,6 +116,8 @@ std::vector<RowRef> rows_to_check(const GemmTensors& tensors, const ReferenceOpt
 }
 
 }  // namespace
+
+double full_work(const Problem& p) { return row_work(p) * static_cast<double>(p.gemm.batch * p.gemm.m); }
 
 VerifyReport verify_gemm(const GemmTensors& tensors, float alpha, float beta, const VerifyOptions& options) {
     VerifyReport report;

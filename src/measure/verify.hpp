@@ -2,6 +2,7 @@
 // Judges the result of a GEMM against the reference. Small problems: every element. Large ones: a random projection
 // that covers every element (projection.hpp), rows that look wrong in it and a sample of others being computed in full;
 // with an activation, where no projection applies, a larger sample. Any NaN, unwritten element or damaged guard fails.
+// Large results on a GPU are judged there, every element (device_check.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace tilewise {
 
-enum class VerifyMethod : std::uint8_t { every_element, projection_and_rows, sampled_rows };
+enum class VerifyMethod : std::uint8_t { every_element, projection_and_rows, sampled_rows, on_device };
 template <>
 struct EnumNames<VerifyMethod> {
     static constexpr std::string_view kind = "verification method";
-    static constexpr std::array<std::string_view, 3> names = {"every element", "random projection and sampled rows",
-                                                              "sampled rows"};
+    static constexpr std::array<std::string_view, 4> names = {"every element", "random projection and sampled rows",
+                                                              "sampled rows", "every element, on the device"};
 };
 
 struct VerifyOptions {
@@ -27,6 +28,9 @@ struct VerifyOptions {
     int sample_rows = 16;       // computed in full next to a projection
     std::uint64_t seed = 1;     // of the projection and the sample
 };
+
+// The multiply-adds that computing every element takes, finishing and comparing included.
+double full_work(const Problem& problem);
 
 struct VerifyFailure {
     std::int64_t batch = 0, row = 0, col = 0;

@@ -11,6 +11,7 @@
 #include "codegen/kernel_source.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
+#include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
 #include "run/block_grid.hpp"
 #include "run/partition.hpp"
@@ -25,27 +26,12 @@ KernelMatrix matrix(const Problem& p, int operand) {
 }
 
 KernelArgs make_args(const Problem& p, const KernelConfig& c) {
-    KernelArgs args{};
-    const GemmView view = gemm_view(p);
-    args.m = view.m, args.n = view.n, args.k = view.k, args.batch = view.batch;
-    args.a = matrix(p, 0), args.b = matrix(p, 1), args.c = matrix(p, 2);
+    KernelArgs args = problem_args(p);
     args.split_k = c.split_k;
     args.raster = static_cast<KernelRaster>(c.raster);
-    args.scale = static_cast<KernelScale>(p.scale);
-    // The kernels' words are ours shifted by one: theirs begin with none.
-    for (std::size_t i = 0; i < p.epilogue.size(); ++i) {
-        args.epilogue[i] = static_cast<KernelEpilogueOp>(static_cast<int>(p.epilogue[i]) + 1);
-    }
-    for (std::size_t i = 0; i < p.d_ops.size(); ++i) {
-        args.d_ops[i] = static_cast<KernelDOp>(static_cast<int>(p.d_ops[i]) + 1);
-    }
     return args;
 }
-static_assert(static_cast<int>(KernelEpilogueOp::hardswish) == static_cast<int>(EpilogueOp::hardswish) + 1);
-static_assert(static_cast<int>(KernelDOp::mul) == static_cast<int>(DOp::mul) + 1);
-static_assert(static_cast<int>(KernelScale::row) == static_cast<int>(Scale::row));
 static_assert(static_cast<int>(KernelRaster::hilbert) == static_cast<int>(Raster::hilbert));
-static_assert(kMaxKernelEpilogueOps == kMaxEpilogueOps && kMaxKernelDTensors == kMaxDTensors);
 
 Error missing(std::string_view what) {
     return usage_error(fmt::format("the problem has {}, but its pointer is null", what));
@@ -75,6 +61,18 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
 }
 
 }  // namespace
+
+KernelArgs problem_args(const Problem& p) {
+    KernelArgs args{};
+    const GemmView view = gemm_view(p);
+    args.m = view.m, args.n = view.n, args.k = view.k, args.batch = view.batch;
+    args.a = matrix(p, 0), args.b = matrix(p, 1), args.c = matrix(p, 2);
+    args.scale = kernel_scale(p.scale);
+    for (std::size_t i = 0; i < p.epilogue.size(); ++i) args.epilogue[i] = kernel_op(p.epilogue[i]);
+    for (std::size_t i = 0; i < p.d_ops.size(); ++i) args.d_ops[i] = kernel_op(p.d_ops[i]);
+    args.split_k = 1;
+    return args;
+}
 
 Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch) {
     auto source = generate_source(config, arch);

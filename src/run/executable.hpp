@@ -31,6 +31,9 @@ struct Operands {
     void* workspace = nullptr;  // of workspace_bytes(), where that is not 0
 };
 
+// What a problem says of a launch: sizes, strides and operations, but no pointers, scalars or ways to compute it.
+KernelArgs problem_args(const Problem& problem);
+
 // What to compile for a config on an arch.
 Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch);
 

@@ -20,27 +20,45 @@ double peak_tflops(const ArchSpec& arch, DType dtype) {
     return arch.peaks.empty() ? 1.0 : arch.peaks.front().tflops;
 }
 
-// The share of a unit's peak that a kernel's inner loop reaches. Warpgroup products run at full speed from 128 columns on
-// and read A again for every 64; mma.sync reaches about 60 % on chips that have warpgroups; loads through registers less.
-// Fitted to times of all kernels of the default set on an H200.
+// What overlaps takes about as long as the longer of the two, and a little more the closer they are.
+double overlapped(double a, double b, double sharpness) {
+    const double longer = std::max(a, b);
+    return longer <= 0
+               ? 0
+               : longer * std::pow(std::pow(a / longer, sharpness) + std::pow(b / longer, sharpness), 1 / sharpness);
+}
+constexpr double kWithinBlock = 9, kWithMemory = 3.4;
+
+// All constants were fitted to the times of the default set's kernels (109 on each of 16 problems) on an H200.
+constexpr double kPeakReached = 1.07;   // of the arch file's peak, by the best inner loop at its best
+constexpr double kMemoryReached = 0.8;  // of the memory's bandwidth, by kernels that only read
+constexpr double kFillUs = 1.4;         // filling the ring before the first product, and the last results after it
+
+// The share of a unit's peak that a kernel's inner loop reaches. Warpgroup products run at full speed from 128 columns on;
+// mma.sync reaches a third of that on chips that have warpgroups; loads through registers halve it.
 double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
     if (has_wide_waves(c, arch)) {
-        const double columns = std::min(1.0, 0.35 + 0.65 * c.warp_tile.n / 128.0);
-        const double rows = c.tile.m >= 128 ? 1.0 : 0.85;
-        return columns * rows;
+        constexpr double kWhole = 0.96, kNarrow = 0.72, kAlone = 1.25;  // a warpgroup that has the unit for itself
+        const double columns = kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0);
+        return kWhole * columns * (wave_count(c) == 1 ? kAlone : 1.0);
     }
     const double shape = std::min(1.0, std::sqrt(static_cast<double>(c.tile.m) * c.tile.n) / 128.0);
     const bool has_warpgroups = arch.wide_wave_rows > 0 && bytes_of(c.dtype) < 4;
     const bool async = c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem;
-    const double loads = async ? 1.0 : c.vector_a > 1 && c.vector_b > 1 ? 0.7 : 0.25;
-    return (has_warpgroups ? 0.6 : 0.85) * (0.3 + 0.7 * shape) * loads;
+    return (has_warpgroups ? 0.355 : 0.85) * (0.72 + 0.28 * shape) * (async ? 1.0 : 0.5);
 }
 
 // What one unit can have on its way from memory: bytes in flight over the time a load takes, up to the width of its port.
 double unit_gbps(const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kLatencyUs = 1.0, kPortGbps = 90;
+    constexpr double kLatencyUs = 1.03, kPortGbps = 208;
     const double in_flight = static_cast<double>(shared_bytes(c, arch));
     return std::min(kPortGbps, in_flight / kLatencyUs * 1e-3);
+}
+
+// Blocks that share a unit: a persistent kernel has one, others as many as its shared memory holds, of which two count.
+double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
+    if (c.persistent || !has_wide_waves(c, arch)) return 1;
+    return std::clamp<double>(static_cast<double>(arch.shared_bytes / shared_bytes(c, arch)), 1, 2);
 }
 
 }  // namespace
@@ -53,35 +71,32 @@ double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const Ar
         std::ceil(tiles_m / c.cluster.m) * c.cluster.m * std::ceil(tiles_n / c.cluster.n) * c.cluster.n;
     const double batch = static_cast<double>(v.batch);
     const double tiles = whole * batch * c.split_k;
-    const double units = arch.units;
-    const double rounds = std::ceil(tiles / (units * c.blocks_per_unit));
+    const double units = arch.units, neighbours = blocks_per_unit(c, arch), places = units * neighbours;
+    const double rounds = std::ceil(tiles / places), busy = std::min(places, tiles);
+    const double sharing = std::min(neighbours, std::max(1.0, tiles / units));  // blocks that a unit really has
 
     const double depth = blocks(blocks(v.k, c.tile.k), c.split_k) * c.tile.k;
     const double tile_flops = 2.0 * c.tile.m * c.tile.n * depth;
-    const double unit_tflops = peak_tflops(arch, c.dtype) / units;
-    const double compute_us = tile_flops / (unit_tflops * inner_efficiency(c, arch) * 1e6);
+    const double unit_tflops = peak_tflops(arch, c.dtype) * kPeakReached / units;
+    const double compute_us = sharing * tile_flops / (unit_tflops * inner_efficiency(c, arch) * 1e6);
 
     // Blocks of a cluster read the operand they share once.
-    const double line = static_cast<double>(bytes_of(c.dtype));
-    const double tile_bytes =
-        (static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m) * depth * line;
-    const double busy = std::min(units, tiles);
-    const double shared_gbps = arch.cache_gbps / busy;
-    const double load_us = tile_bytes / (std::min(unit_gbps(c, arch), shared_gbps) * 1e3);
+    const double tile_lines = static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m;
+    const double tile_bytes = tile_lines * depth * static_cast<double>(bytes_of(c.dtype));
+    const double load_us = tile_bytes / (std::min(unit_gbps(c, arch) / sharing, arch.cache_gbps / busy) * 1e3);
 
-    // Filling the ring before the first product, and the last results after it, are not overlapped; a persistent block
-    // overlaps those between its tiles.
-    constexpr double kFillUs = 1.0, kStoreUs = 0.8;
-    const double ends = kFillUs + kStoreUs + (c.persistent ? 0.1 : 1.0) * (rounds - 1);
-    const double tiles_us = rounds * std::max(compute_us, load_us) + ends;
-    const double memory_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
-    double total = std::max(tiles_us, memory_us + kFillUs);
+    // A persistent block overlaps the ends of its tiles with the next ones.
+    const double between_us = (c.persistent ? 0.3 : 3.8) * (rounds - 1);
+    const double tiles_us = rounds * overlapped(compute_us, load_us, kWithinBlock) + between_us;
+    const double memory_us = bytes_moved(view.problem) / (arch.memory_gbps * kMemoryReached * 1e3);
+    double total = overlapped(tiles_us, memory_us, kWithMemory) + kFillUs + arch.launch_us;
     if (c.split_k > 1) {
         // Sums to the cache and back, and the launch that adds them up.
+        constexpr double kSecondLaunchUs = 6.3;
         const double sums = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * batch;
-        total += sums * c.split_k * 2 / (arch.cache_gbps * 1e3) + arch.launch_us;
+        total += sums * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;
     }
-    return total + arch.launch_us;
+    return total;
 }
 
 }  // namespace tilewise

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What follows the sum of products, in the order that args.hpp defines, with a bound of the error:
+//   D-ops( ops( alpha * scale_a * scale_b * sum [+ beta*C] ) )
+// The reference on the host and the one on a GPU both finish their sums here; the kernels they judge have code of their
+// own.
+#pragma once
+#include "tolerance.hpp"
+
+namespace tilewise {
+
+// What is done to every element.
+struct FinishSteps {
+    float alpha = 1;
+    float beta = 0;  // 0: C is not read
+    KernelScale scale = KernelScale::none;
+    KernelEpilogueOp ops[kMaxKernelEpilogueOps] = {};  // filled up with none, as in KernelArgs
+    KernelDOp d_ops[kMaxKernelDTensors] = {};
+};
+
+// With what, for one element; only what the steps need counts.
+struct FinishTerms {
+    double scale_a = 1, scale_b = 1;
+    double c = 0, bias = 0;
+    double d[kMaxKernelDTensors] = {};
+};
+
+inline Bounded finished(const FinishSteps& steps, const FinishTerms& terms, Bounded sum) {
+    double factor = static_cast<double>(steps.alpha);
+    int roundings = 2;  // the product, and an integer sum made a float
+    if (steps.scale != KernelScale::none) {
+        factor = factor * terms.scale_a * terms.scale_b;
+        roundings += 2;
+    }
+    Bounded x = times(sum, factor, roundings);
+    if (steps.beta != 0) x = plus(x, static_cast<double>(steps.beta) * terms.c);
+    for (int i = 0; i < kMaxKernelEpilogueOps && steps.ops[i] != KernelEpilogueOp::none; ++i) {
+        x = steps.ops[i] == KernelEpilogueOp::bias ? plus(x, terms.bias) : apply(steps.ops[i], x);
+    }
+    for (int i = 0; i < kMaxKernelDTensors && steps.d_ops[i] != KernelDOp::none; ++i) {
+        x = apply(steps.d_ops[i], x, terms.d[i]);
+    }
+    return x;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "measure/check_kernel.hpp"
+
+#include <algorithm>
+
+#include "measure/device_memory.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::size_t kParameterBytes = std::max(sizeof(BufferTask), sizeof(CheckParameters));
+
+BuildRequest cuda_request(const ArchSpec& arch, std::string name, std::string source) {
+    BuildRequest request;
+    request.name = std::move(name);
+    request.source = std::move(source);
+    request.arch = arch.name;
+    request.suffix = ".cubin";
+    return request;
+}
+
+}  // namespace
+
+BuildRequest fill_request(const ArchSpec& arch) {
+    return cuda_request(arch, "check_fill@" + arch.name, "#include \"cuda/fill.hpp\"\n\nTILEWISE_CUDA_FILL()\n");
+}
+
+BuildRequest reference_request(const ArchSpec& arch, bool with_squares) {
+    const std::string name = with_squares ? "check_reference_squares@" : "check_reference@";
+    const std::string argument = with_squares ? "true" : "false";
+    return cuda_request(arch, name + arch.name,
+                        "#include \"cuda/reference.hpp\"\n\nTILEWISE_CUDA_REFERENCE(" + argument + ")\n");
+}
+
+Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, const BuildRequest& request, int blocks) {
+    auto built = builder.build(request);
+    if (!built) return built.error();
+    auto code = device.load(*built);
+    if (!code) return code.error();
+    LaunchGeometry geometry;
+    geometry.blocks = blocks;
+    geometry.block.threads = kCheckThreads;
+    CheckKernel kernel;
+    kernel.device_ = &device;
+    kernel.blocks_ = blocks;
+    auto launch = device.prepare(std::move(*code), KernelArgs{}, std::move(geometry));
+    if (!launch) return launch.error();
+    kernel.launch_ = std::move(*launch);
+    auto memory = device_memory(device, kParameterBytes);
+    if (!memory) return memory.error();
+    kernel.parameters_ = std::move(*memory);
+    return kernel;
+}
+
+Status CheckKernel::run_with(KernelArgs args, void* parameters, std::size_t bytes) const {
+    args.workspace = parameters_.get();
+    auto status = device_->copy(parameters_.get(), parameters, bytes, kDefaultStream);
+    if (status) status = launch_->run(args, kDefaultStream);
+    if (status) status = device_->copy(parameters, parameters_.get(), bytes, kDefaultStream);
+    return status;
+}
+
+}  // namespace tilewise

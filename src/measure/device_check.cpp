@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "measure/device_check.hpp"
+
+#include <algorithm>
+
+#include "measure/device_memory.hpp"
+#include "measure/reference.hpp"
+
+namespace tilewise {
+namespace {
+
+// Blocks that one multiprocessor has at a time, so that one waits for memory while another computes.
+constexpr int kBlocksPerUnit = 2;
+constexpr int kFillBlocksPerUnit = 8;
+
+int reference_blocks(const Problem& p, const ArchSpec& arch) {
+    const auto tiles = [](std::int64_t size) { return (size + kCheckTile - 1) / kCheckTile; };
+    const std::int64_t all = p.gemm.batch * tiles(p.gemm.m) * tiles(p.gemm.n);
+    return static_cast<int>(std::min<std::int64_t>(all, std::int64_t{kBlocksPerUnit} * arch.units));
+}
+
+VerifyReport report_of(const Problem& p, const CheckAccount& account, std::string guards) {
+    VerifyReport report;
+    report.method = VerifyMethod::on_device;
+    report.max_error = account.max_error;
+    report.tolerance = account.allowed;
+    report.max_ratio = account.max_ratio;
+    report.checked = static_cast<std::int64_t>(account.checked);
+    report.failed = static_cast<std::int64_t>(account.failed);
+    report.guards = std::move(guards);
+    if (account.first != kNowhere) {
+        const auto index = static_cast<std::int64_t>(account.first), line = index / p.gemm.n;
+        report.failure = VerifyFailure{line / p.gemm.m, line % p.gemm.m,   index % p.gemm.n,      account.expected,
+                                       account.got,     account.tolerance, account.unwritten != 0};
+    }
+    // A launch that judged only a part would otherwise pass.
+    report.ok = report.failed == 0 && report.guards.empty() && report.checked == p.gemm.batch * p.gemm.m * p.gemm.n;
+    return report;
+}
+
+}  // namespace
+
+bool is_checkable_on(const Device& device, const Problem& problem) {
+    return device.arch().backend == "cuda" && problem.op == Op::gemm && is_apart(stored_rows(problem, 0)) &&
+           is_apart(stored_rows(problem, 1));
+}
+
+Result<DeviceCheck> DeviceCheck::make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed) {
+    const ArchSpec& arch = device.arch();
+    auto fill = CheckKernel::make(device, builder, fill_request(arch), kFillBlocksPerUnit * arch.units);
+    if (!fill) return fill.error();
+    const bool with_squares = error_model(problem, 1).input_unit != 0;
+    auto reference =
+        CheckKernel::make(device, builder, reference_request(arch, with_squares), reference_blocks(problem, arch));
+    if (!reference) return reference.error();
+    DeviceCheck check(device, problem, std::move(*fill), std::move(*reference));
+    for (const PlannedInput& input : planned_inputs(problem, seed)) {
+        if (auto status = check.add_input(input); !status) return status.error();
+    }
+    if (auto status = check.add_output(); !status) return status.error();
+    return check;
+}
+
+Status DeviceCheck::add_input(const PlannedInput& input) {
+    auto buffer = DeviceBuffer::make(*device_, fill_, input.name, input.type, input.shape, problem_.align_bytes);
+    if (!buffer) return buffer.error();
+    auto status = buffer->fill_random(fill_, input.range, input.seed);
+    if (status) status = buffer->seal(fill_);
+    if (!status) return status;
+    const std::byte* data = buffer->data();
+    switch (input.role) {
+        case OperandRole::a: operands_.a = data; break;
+        case OperandRole::b: operands_.b = data; break;
+        case OperandRole::original_c: original_c_ = data; break;
+        case OperandRole::bias: operands_.bias = data; break;
+        case OperandRole::scale_a: operands_.scale_a = reinterpret_cast<const float*>(data); break;
+        case OperandRole::scale_b: operands_.scale_b = reinterpret_cast<const float*>(data); break;
+        case OperandRole::d: operands_.d[d_count_++] = data; break;
+    }
+    buffers_.push_back(std::move(*buffer));
+    return {};
+}
+
+Status DeviceCheck::add_output() {
+    const StoredRows shape = stored_rows(problem_, 2);
+    auto c = DeviceBuffer::make(*device_, fill_, "C", problem_.dtype_out, shape, problem_.align_bytes);
+    if (!c) return c.error();
+    Status status;
+    if (original_c_) {  // lies as C does
+        const auto bytes = static_cast<std::size_t>(shape.span() * bytes_of(problem_.dtype_out));
+        status = device_->copy(c->data(), original_c_, bytes, kDefaultStream);
+    } else {
+        status = c->poison(fill_);
+    }
+    operands_.c = c->data();
+    buffers_.push_back(std::move(*c));
+    return status ? device_->synchronize(kDefaultStream) : status;  // runs may be in any stream
+}
+
+Result<VerifyReport> DeviceCheck::verify(float alpha, float beta, const VerifyOptions& options) const {
+    if (auto status = device_->synchronize(kDefaultStream); !status) return status.error();
+    auto guards = damage();
+    if (!guards) return guards.error();
+    const auto account = judge(alpha, beta, options.split_k);
+    if (!account) return account.error();
+    return report_of(problem_, *account, std::move(*guards));
+}
+
+Result<std::string> DeviceCheck::damage() const {
+    // C first, as there a kernel's mistakes show most.
+    for (auto buffer = buffers_.rbegin(); buffer != buffers_.rend(); ++buffer) {
+        auto found = buffer->damage(*device_, fill_);
+        if (!found) return found.error();
+        if (*found) return std::move(**found);
+    }
+    return std::string();
+}
+
+KernelArgs DeviceCheck::check_args() const {
+    KernelArgs args = problem_args(problem_);
+    args.a.data = const_cast<void*>(operands_.a);
+    args.b.data = const_cast<void*>(operands_.b);
+    args.c.data = operands_.c;
+    args.bias = operands_.bias;
+    args.scale_a = operands_.scale_a;
+    args.scale_b = operands_.scale_b;
+    std::copy(operands_.d.begin(), operands_.d.end(), args.d);
+    return args;
+}
+
+Result<CheckAccount> DeviceCheck::judge(float alpha, float beta, int split_k) const {
+    CheckParameters parameters{};
+    parameters.model = error_model(problem_, split_k);
+    parameters.steps = finish_steps(problem_, {alpha, beta, split_k});
+    parameters.a = kernel_dtype(problem_.dtype_a);
+    parameters.b = kernel_dtype(problem_.dtype_b);
+    parameters.out = kernel_dtype(problem_.dtype_out);
+    parameters.original_c = original_c_;
+    std::vector<CheckAccount> accounts(static_cast<std::size_t>(reference_.blocks()) * kCheckThreads);
+    const std::size_t bytes = accounts.size() * sizeof(CheckAccount);
+    auto memory = device_memory(*device_, static_cast<std::int64_t>(bytes));
+    if (!memory) return memory.error();
+    parameters.accounts = static_cast<CheckAccount*>(memory->get());
+    auto status = reference_.run(check_args(), parameters);
+    if (status) status = device_->copy(accounts.data(), memory->get(), bytes, kDefaultStream);
+    if (!status) return status.error();
+    CheckAccount all;
+    for (const CheckAccount& one : accounts) merge(all, one);
+    return all;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// A large GEMM on a GPU with nothing of it on the host: operands made and filled there, the bits being those of
+// GemmTensors for the same seed; the result judged there, every element, by an independent kernel
+// (kernels/cuda/reference.hpp) with the host's own tolerances; guards and inputs looked at there. 8192 x 8192 x 8192 takes
+// a fraction of a second, which on the host only a sample of it would.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "build/builder.hpp"
+#include "device/device.hpp"
+#include "measure/device_buffer.hpp"
+#include "measure/operand_plan.hpp"
+#include "measure/verify.hpp"
+#include "run/executable.hpp"
+
+namespace tilewise {
+
+// Whether DeviceCheck can be had for the problem: a CUDA device, and no operand whose matrices overlap, as filling them
+// side by side would not give what filling them one after the other does.
+bool is_checkable_on(const Device& device, const Problem& problem);
+
+class DeviceCheck {
+public:
+    // The device must outlive this. Compiles two small kernels where the cache does not have them.
+    static Result<DeviceCheck> make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed);
+
+    const Operands& operands() const { return operands_; }  // all but alpha, beta and the workspace
+    // After a run with this alpha and beta: what verify_gemm would say. Of the options only split_k counts.
+    Result<VerifyReport> verify(float alpha, float beta, const VerifyOptions& options = {}) const;
+
+private:
+    DeviceCheck(Device& device, const Problem& problem, CheckKernel fill, CheckKernel reference)
+        : device_(&device), problem_(problem), fill_(std::move(fill)), reference_(std::move(reference)) {}
+    Status add_input(const PlannedInput& input);
+    Status add_output();
+    Result<CheckAccount> judge(float alpha, float beta, int split_k) const;
+    KernelArgs check_args() const;
+    Result<std::string> damage() const;
+
+    Device* device_;
+    Problem problem_;
+    CheckKernel fill_, reference_;
+    std::vector<DeviceBuffer> buffers_;  // C is the last
+    const void* original_c_ = nullptr;
+    Operands operands_;
+    std::size_t d_count_ = 0;
+};
+
+}  // namespace tilewise
