@@ -73,7 +73,7 @@ test-fuzz:
 
 test-kernels:
 	$(PHASE) 'random problems on many kernels of this CPU'
-	@TILEWISE_TEST_CONFIGS=150 build/bin/tilewise_tests --gtest_filter='GemmProperty.*'
+	@TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 build/bin/tilewise_tests --gtest_filter='*GemmProperty.*'
 
 tidy:
 	$(PHASE) 'clang-tidy'

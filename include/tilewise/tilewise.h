@@ -128,8 +128,9 @@ TILEWISE_API const char* tilewise_executable_why(const tilewise_executable* exec
 TILEWISE_API int64_t tilewise_executable_workspace_bytes(const tilewise_executable* executable);
 TILEWISE_API int64_t tilewise_executable_packed_b_bytes(const tilewise_executable* executable);
 
-/* All of that and more: {"problem", "kernel", "plan": {"kernel", "source", "why", "available"}, "origin", "threads",
- * "align", "workspace_bytes", "packed_b_bytes", "operands": [{"name", "dtype", "shape", "strides"}]} */
+/* All of that and more: {"problem", "kernel", "plan": {"kernel", "source", "why", "notes", "available"}, "origin",
+ * "threads", "align", "workspace_bytes", "packed_b_bytes", "operands": [{"name", "dtype", "shape", "strides"}]}; notes,
+ * each {"kind", "message"}, say what is not as it should be about the choice or the kernel. */
 TILEWISE_API tilewise_status tilewise_executable_describe(const tilewise_executable* executable, char** json);
 
 /* Launches once: on a CPU it returns when the result is there, on a GPU when the launch is in the stream (NULL: the

@@ -40,6 +40,7 @@ class Plan:
     source: str
     why: str
     available: bool
+    notes: list[dict[str, str]] = dataclasses.field(default_factory=list, hash=False)  # what is not as it should be
 
 
 @dataclasses.dataclass(frozen=True)

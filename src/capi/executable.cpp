@@ -34,11 +34,14 @@ Status prepare(tilewise_context* context, const char* text, const tilewise_selec
 
 std::string describe(const tilewise_executable& e) {
     const Plan& plan = e.plan;
+    std::vector<Note> notes = plan.notes;
+    notes.insert(notes.end(), e.ready->notes().begin(), e.ready->notes().end());
     Json json = Json::object({{"problem", print_problem(e.problem)},
                               {"kernel", plan.kernel->name},
                               {"plan", Json::object({{"kernel", plan.kernel->name},
                                                      {"source", plan.source},
                                                      {"why", plan.why},
+                                                     {"notes", notes_to_json(notes)},
                                                      {"available", plan.kernel->available}})},
                               {"origin", name_of(e.ready->built().origin)},
                               {"threads", e.ready->threads()},

@@ -10,7 +10,8 @@ namespace tilewise::cli {
 namespace {
 
 const Option* find_option(const Command* command, std::string_view name) {
-    for (const auto& table : {global_options(), command ? command->options : std::span<const Option>{}}) {
+    // The command's own come first: for build, --pack is what it writes.
+    for (const auto& table : {command ? command->options : std::span<const Option>{}, global_options()}) {
         for (const Option& option : table) {
             if (option.name == name) return &option;
         }

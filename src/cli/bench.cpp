@@ -12,6 +12,11 @@
 namespace tilewise::cli {
 
 Result<int> run_bench(Context& context) {
+    for (const std::string_view other : {"strategy", "kernel"}) {
+        if (context.arguments.has("all") && context.arguments.has(other)) {
+            return usage_error(fmt::format("--all times every kernel; --{} chooses one: give one of them", other));
+        }
+    }
     auto problems = read_problems(context);
     if (!problems) return problems.error();
     auto runtime = open_runtime(context);
@@ -21,6 +26,7 @@ Result<int> run_bench(Context& context) {
     Json::Array results, failures;
     Table table({"us", "spread %", "GFLOPS", "GB/s", "% of roof", "kernel", "problem"});
     for (const Problem& problem : *problems) {
+        choice->options.progress = progress_of(static_cast<std::size_t>(&problem - problems->data()), problems->size());
         auto outcome = bench_problem(*runtime, problem, *choice, context.arguments.has("all"));
         if (!outcome) return outcome.error();
         for (const BenchRow& row : outcome->rows) {

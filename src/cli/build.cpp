@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tilewise build: compiles the kernels of a rule set ahead, into the cache and, with --pack, into one file. Needs no device.
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <set>
 
 #include "base/text.hpp"
@@ -18,13 +16,6 @@
 
 namespace tilewise::cli {
 namespace {
-
-void show_progress(const BuildProgress& progress) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    std::fprintf(stderr, "\r%zu of %zu built, %zu failed%s", progress.done, progress.total, progress.failed,
-                 progress.done == progress.total ? "\n" : "");
-    std::fflush(stderr);
-}
 
 // What each GPU kernel needs of a multiprocessor; CPU kernels have no entry.
 Json resources_json(const std::vector<PackItem>& items) {
@@ -111,7 +102,10 @@ Result<int> run_build(Context& context) {
     auto settings = build_settings();
     if (!settings) return settings.error();
     Builder builder(std::move(*settings));
-    const auto built = builder.build_all(requests, static_cast<int>(*jobs), show_progress);
+    const auto built = builder.build_all(requests, static_cast<int>(*jobs), [](const BuildProgress& progress) {
+        show_progress(progress.done, progress.total,
+                      progress.failed > 0 ? fmt::format("{} failed", progress.failed) : "built");
+    });
 
     std::size_t failed = 0, compiled = 0;
     std::vector<PackItem> items;
@@ -123,24 +117,23 @@ Result<int> run_build(Context& context) {
         compiled += built[i]->origin == KernelOrigin::built ? 1 : 0;
         items.push_back({built[i]->manifest, built[i]->path});
     }
-    if (const auto path = context.arguments.value("pack"); path && failed == 0) {
-        if (auto status = write_pack(items, *path); !status) return status.error();
+    // A pack that lacks kernels would only be found out where there is no compiler, so it is not written.
+    const auto pack = failed == 0 ? context.arguments.value("pack") : std::nullopt;
+    if (pack) {
+        if (auto status = write_pack(items, *pack); !status) return status.error();
     }
-    const Json json =
-        Json::object({{"kernels", work.kernels},
-                      {"binaries", requests.size()},
-                      {"compiled", compiled},
-                      {"failed", failed},
-                      {"without_template", work.without_template},
-                      {"resources", resources_json(items)},
-                      {"pack", context.arguments.value("pack") ? Json(*context.arguments.value("pack")) : Json()}});
+    const Json json = Json::object({{"kernels", work.kernels},
+                                    {"binaries", requests.size()},
+                                    {"compiled", compiled},
+                                    {"failed", failed},
+                                    {"without_template", work.without_template},
+                                    {"resources", resources_json(items)},
+                                    {"pack", pack ? Json(*pack) : Json()}});
     print(context.json
               ? json.dump()
-              : fmt::format(
-                    "{} kernels, {} binaries: {} compiled now, {} failed; {} kernels have no template yet{}{}",
-                    work.kernels, requests.size(), compiled, failed, work.without_template,
-                    context.arguments.value("pack") ? "; pack written to " + *context.arguments.value("pack") : "",
-                    spilling_text(items)));
+              : fmt::format("{} kernels, {} binaries: {} compiled now, {} failed; {} kernels have no template yet{}{}",
+                            work.kernels, requests.size(), compiled, failed, work.without_template,
+                            pack ? fmt::format("; pack written to {}", *pack) : "", spilling_text(items)));
     return failed == 0 ? 0 : static_cast<int>(ErrorCode::toolchain);
 }
 

@@ -42,6 +42,7 @@ struct Command {
 
 std::span<const Command> commands();
 std::span<const Option> global_options();
+std::vector<Option> global_options(const Command& command);  // without those that the command has an own meaning for
 const Command* find_command(std::string_view name);
 
 // The arch of --arch, or that of the host's CPU.

@@ -2,6 +2,8 @@
 // The table of subcommands and what they share.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/command.hpp"
 #include "config/rule_set.hpp"
 #include "device/cpu/host_cpu.hpp"
@@ -18,6 +20,8 @@ std::vector<std::string> colour_choices() { return {"auto", "always", "never"}; 
 constexpr Option kGlobal[] = {
     {"json", "", "print JSON"},
     {"arch-file", "FILE", "add an arch from a file (may be repeated)"},
+    {"threads", "N", "CPU threads to use; every CPU this process may use unless given"},
+    {"pack", "FILE", "a pack of built kernels to look in (may be repeated)"},
     {"color", "WHEN", "auto, always or never", colour_choices},
     {"help", "", "show help"},
     {"version", "", "show the version"},
@@ -48,28 +52,26 @@ constexpr Option kSelectOptions[] = {
 };
 
 constexpr Option kDevice = {"device", "DEVICE", "cpu, or cuda:0 and so on"};
-constexpr Option kThreads = {"threads", "N", "threads to use; every CPU this process may use unless given"};
-constexpr Option kPack = {"pack", "FILE", "a pack of built kernels to look in (may be repeated)"};
 constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};
 constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "this kernel and no other"};
 constexpr Option kProblems = {"problems", "FILE", "problems, one a line; # starts a comment"};
 constexpr Option kTop = {"top", "N", "kernels to measure for --strategy measure (8)"};
 
-constexpr Option kRunOptions[] = {{"validate", "", "check the result against a reference"},
-                                  kStrategy,
-                                  kKernel,
-                                  kRuleSet,
-                                  kTop,
-                                  kDevice,
-                                  kArch,
-                                  kThreads,
-                                  kPack};
-constexpr Option kBenchOptions[] = {kProblems, {"all", "", "time every kernel that may run the problem"},
-                                    kStrategy, kKernel,
-                                    kRuleSet,  kTop,
-                                    kDevice,   kArch,
-                                    kThreads,  kPack};
-constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kDevice, kArch, kThreads, kPack};
+constexpr Option kRunOptions[] = {
+    {"validate", "", "check the result against a reference"},
+    {"strict", "", "fail rather than do anything otherwise than it should be"},
+    kStrategy,
+    kKernel,
+    kRuleSet,
+    kTop,
+    kDevice,
+    kArch,
+};
+constexpr Option kBenchOptions[] = {
+    kProblems, {"all", "", "time every kernel that may run the problem"}, kStrategy, kKernel, kRuleSet, kTop, kDevice,
+    kArch,
+};
+constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kDevice, kArch};
 constexpr Option kBuildOptions[] = {
     {"arch", "ARCH[,ARCH]", "targets; the CPU of this machine unless given", arch_choices},
     kRuleSet,
@@ -123,6 +125,16 @@ std::string option_line(const Option& option) {
 std::span<const Command> commands() { return kCommands; }
 std::span<const Option> global_options() { return kGlobal; }
 
+std::vector<Option> global_options(const Command& command) {
+    std::vector<Option> left;
+    for (const Option& option : kGlobal) {
+        const bool own = std::any_of(command.options.begin(), command.options.end(),
+                                     [&](const Option& other) { return other.name == option.name; });
+        if (!own) left.push_back(option);
+    }
+    return left;
+}
+
 const Command* find_command(std::string_view name) {
     for (const Command& command : kCommands) {
         if (command.name == name) return &command;
@@ -166,7 +178,7 @@ std::string help_text(const Command& command) {
     if (!command.options.empty()) text += "\noptions:\n";
     for (const Option& option : command.options) text += option_line(option);
     text += "\noptions of every command:\n";
-    for (const Option& option : kGlobal) text += option_line(option);
+    for (const Option& option : global_options(command)) text += option_line(option);
     text.pop_back();
     return text;
 }

@@ -19,7 +19,8 @@ std::string words(const std::vector<std::string>& list) {
 
 std::vector<Option> options_of(const Command& command) {
     std::vector<Option> all(command.options.begin(), command.options.end());
-    all.insert(all.end(), global_options().begin(), global_options().end());
+    const std::vector<Option> global = global_options(command);
+    all.insert(all.end(), global.begin(), global.end());
     return all;
 }
 

@@ -3,11 +3,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <limits>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "cli/terminal.hpp"
 #include "config/config_json.hpp"
 #include "problem/problem_text.hpp"
 
@@ -27,12 +30,19 @@ Result<std::int64_t> read_number(const Context& context, std::string_view option
 
 }  // namespace
 
+Result<int> threads_option(const Context& context) {
+    auto threads = read_number(context, "threads", 0, 0);
+    if (!threads) return threads.error();
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    return static_cast<int>(std::min(*threads, kMost));
+}
+
 Result<Runtime> open_runtime(const Context& context) {
     RuntimeOptions options;
     options.device = context.arguments.value("device").value_or(options.device);
-    const auto threads = read_number(context, "threads", 0, 0);
+    const auto threads = threads_option(context);
     if (!threads) return threads.error();
-    options.device_options = {context.arguments.value("arch").value_or(""), static_cast<int>(*threads)};
+    options.device_options = {context.arguments.value("arch").value_or(""), *threads};
     options.packs = context.arguments.values("pack");
     return tilewise::open_runtime(options, context.archs);
 }
@@ -54,14 +64,24 @@ Result<SelectOptions> select_options(const Context& context) {
 Result<Choice> read_choice(const Context& context) {
     Choice choice;
     if (const auto named = context.arguments.value("kernel")) {
+        if (context.arguments.has("strategy")) {
+            return usage_error("--kernel names the kernel, --strategy chooses one: give one of them");
+        }
         auto config = read_config_operand(*named);
         if (!config) return config.error();
         choice.kernel = std::move(*config);
     }
     auto options = select_options(context);
     if (!options) return options.error();
+    options->progress = progress_of(0, 1);
     choice.options = std::move(*options);
     return choice;
+}
+
+MeasureProgress progress_of(std::size_t i, std::size_t problems) {
+    return [=](std::size_t done, std::size_t total, std::string_view doing) {
+        show_progress(i * total + done, problems * total, doing);
+    };
 }
 
 Result<std::vector<Problem>> read_problems(const Context& context) {

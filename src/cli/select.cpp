@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
@@ -85,11 +86,14 @@ Result<int> run_select(Context& context) {
     const auto top = parse_integer(arguments.value("top").value_or(std::to_string(kDefaultTop)));
     if (!top || *top < 0) return usage_error("--top takes a whole number, 0 or more");
 
+    const auto threads = threads_option(context);
+    if (!threads) return threads.error();
+
     auto kernels = list_kernels(query_for(*problem, **arch, *set, has_template));
     if (!kernels) return kernels.error();
     Registry registry;
     registry.add(std::move(*kernels));
-    const Selection selection = select_kernel(*problem, registry, **arch, usable_cpus());
+    const Selection selection = select_kernel(*problem, registry, **arch, *threads > 0 ? *threads : usable_cpus());
     const bool explain = arguments.has("explain");
     const int code = selection.plan ? 0 : static_cast<int>(ErrorCode::unsupported);
     if (context.json) {

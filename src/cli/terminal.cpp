@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/terminal.hpp"
 
+#include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,9 +13,24 @@ namespace tilewise::cli {
 namespace {
 
 bool g_colour = false;
+bool g_progress = false;  // whether a bar stands on the last line of the terminal
+
+void remove_progress() {
+    if (!g_progress) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+    g_progress = false;
+}
+
+std::size_t terminal_columns() {
+    constexpr std::size_t kUsual = 80;
+    winsize size{};
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
 
 // The CLI is done when nobody reads its output any more (`tilewise kernels | head`); SIGPIPE ends it.
 void write(std::FILE* stream, std::string_view text) {
+    remove_progress();
     std::fwrite(text.data(), 1, text.size(), stream);
     std::fputc('\n', stream);
 }
@@ -45,6 +62,19 @@ void print(std::string_view text) { write(stdout, text); }
 void print_error(std::string_view text) {
     std::fflush(stdout);
     write(stderr, text);
+}
+
+void show_progress(std::size_t done, std::size_t total, std::string_view doing) {
+    static const bool is_terminal = isatty(STDERR_FILENO) != 0;
+    if (!is_terminal) return;
+    constexpr std::size_t kBarWidth = 20;
+    const std::size_t filled = total > 0 ? std::min(done, total) * kBarWidth / total : 0;
+    std::string line = fmt::format("[{:.<{}}] {} of {}  {}", std::string(filled, '#'), kBarWidth, done, total, doing);
+    // A line that reached the last column would be followed by another one, and the bar would walk down the screen.
+    line.resize(std::min(line.size(), terminal_columns() - 1));
+    std::fprintf(stderr, "\r%s\033[K", line.c_str());
+    std::fflush(stderr);
+    g_progress = true;
 }
 
 bool output_failed() { return std::fflush(stdout) != 0 || std::ferror(stdout) != 0; }

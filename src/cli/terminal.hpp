@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the CLI prints: aligned tables, coloured on a terminal and plain when piped.
+// What the CLI prints: aligned tables, coloured on a terminal and plain when piped; how far a long command is, on a terminal
+// only.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,8 @@ std::string paint(std::string_view text, Colour colour);
 
 void print(std::string_view text);  // to stdout, with a line break
 void print_error(std::string_view text);
+// A bar on stderr that stands for as long as nothing else is printed; nothing when stderr is no terminal.
+void show_progress(std::size_t done, std::size_t total, std::string_view doing);
 bool output_failed();  // flushes; whether anything printed could not be written
 
 class Table {

@@ -20,6 +20,7 @@ Result<int> run_tune(Context& context) {
     Json::Array results;
     Table table({"problem", "kernel", "why"});
     for (const Problem& problem : *problems) {
+        options->progress = progress_of(results.size(), problems->size());
         if (problem.op != Op::gemm)
             return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem.op)));
         auto plan = runtime->dispatcher->plan(problem, *options);

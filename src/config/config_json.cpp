@@ -75,8 +75,9 @@ Result<KernelConfig> config_from_json(const Json& json) {
 
 Result<KernelConfig> read_config(std::string_view name_or_json) {
     const std::string_view word = trim(name_or_json);
+    // No JSON value is one word with an @ or a _ in it and no quotes, so a name that lacks its @arch is told so.
     const bool is_name =
-        word.find('@') != std::string_view::npos && word.find_first_of(" \n\t{\"") == std::string_view::npos;
+        word.find_first_of("@_") != std::string_view::npos && word.find_first_of(" \n\t{[\"") == std::string_view::npos;
     if (is_name) return parse_kernel_name(word);
     auto json = Json::parse(name_or_json);
     if (!json) return json.error();

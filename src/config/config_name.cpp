@@ -146,7 +146,7 @@ void append_kernel_name(const KernelConfig& c, std::string& name) {
 
 Result<KernelConfig> parse_kernel_name(std::string_view name) {
     const auto at = name.rfind('@');
-    if (at == std::string_view::npos) return bad_name(name, "has no @arch at its end");
+    if (at == std::string_view::npos) return bad_name(name, "has no @arch at its end, such as @cpu-avx2");
     KernelConfig c;
     std::string_view rest = name.substr(0, at);
     std::size_t op = kOpPrefix.size();

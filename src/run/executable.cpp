@@ -2,8 +2,10 @@
 #include "run/executable.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "build/toolchain.hpp"
 #include "codegen/kernel_source.hpp"
@@ -33,6 +35,29 @@ static_assert(static_cast<int>(KernelRaster::hilbert) == static_cast<int>(Raster
 
 Error missing(std::string_view what) {
     return usage_error(fmt::format("the problem has {}, but its pointer is null", what));
+}
+
+using Loaded = std::pair<BuiltKernel, std::shared_ptr<const Code>>;
+
+// Another process may prune the kernel between its building and its loading; then it is built again. That this happens
+// over and over means that the cache is too small to work with.
+Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Builder& builder) {
+    constexpr int kAttempts = 3;
+    for (int attempt = 1;; ++attempt) {
+        auto built = builder.build(request);
+        if (!built) return built.error();
+        auto code = device.load(*built);
+        if (code) return Loaded{std::move(*built), std::move(*code)};
+        const bool is_gone = access(built->path.c_str(), F_OK) != 0;
+        if (!is_gone) return code.error();
+        if (attempt == kAttempts) {
+            return Error{ErrorCode::toolchain,
+                         fmt::format("kernel {} was built {} times, and each time its file was gone before it could be "
+                                     "loaded: is another process clearing the cache, or is TILEWISE_CACHE_MAX too "
+                                     "small? {}",
+                                     request.name, kAttempts, code.error().message)};
+        }
+    }
 }
 
 }  // namespace
@@ -74,26 +99,26 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     }
     auto request = build_request(kernel.config, device.arch());
     if (!request) return request.error();
-    auto built = builder.build(*request);
-    if (!built) return built.error();
-    auto code = device.load(*built);
-    if (!code) return code.error();
+    auto loaded = build_and_load(*request, device, builder);
+    if (!loaded) return loaded.error();
+    auto& [built, code] = *loaded;
 
     Executable ready;
-    ready.built_ = std::move(*built);
+    ready.built_ = std::move(built);
+    if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
     ready.args_ = make_args(problem, kernel.config);
     LaunchGeometry geometry = device.arch().backend == "cpu" ? partition(view.gemm, kernel.config, device.max_threads())
                                                              : block_grid(problem, kernel.config, device.arch());
     ready.threads_ = geometry.threads;
     ready.args_.raster_group = geometry.raster_group;
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
-    ready.packed_b_bytes_ = (*code)->packed_b_bytes(ready.args_);
+    ready.packed_b_bytes_ = code->packed_b_bytes(ready.args_);
     ready.has_beta_ = problem.beta;
     ready.has_bias_ =
         std::find(problem.epilogue.begin(), problem.epilogue.end(), EpilogueOp::bias) != problem.epilogue.end();
     ready.has_scales_ = problem.scale != Scale::none;
     ready.d_count_ = problem.d_ops.size();
-    auto launch = device.prepare(std::move(*code), ready.args_, std::move(geometry));
+    auto launch = device.prepare(std::move(code), ready.args_, std::move(geometry));
     if (!launch) return launch.error();
     ready.launch_ = std::move(*launch);
     return ready;

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "base/note.hpp"
 #include "base/result.hpp"
 #include "build/builder.hpp"
 #include "device/device.hpp"
@@ -44,6 +46,7 @@ public:
     std::int64_t packed_b_bytes() const { return packed_b_bytes_; }  // 0 when B is read as it is
     const BuiltKernel& built() const { return built_; }
     int threads() const { return threads_; }
+    const std::vector<Note>& notes() const { return notes_; }  // what is not as it should be about getting ready
 
     Status launch(const Operands& operands, Stream stream = kDefaultStream) const;
     // Writes B in the form that launches of this executable read it; once for many launches.
@@ -53,6 +56,7 @@ private:
     Executable() = default;
 
     BuiltKernel built_;
+    std::vector<Note> notes_;
     std::shared_ptr<const Launch> launch_;
     KernelArgs args_{};  // everything but the pointers and scalars
     int threads_ = 1;

@@ -48,6 +48,7 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
     if (!kernels) return kernels.error();
     MeasureOptions options;
     options.seconds_each = all ? kSecondsEachOfAll : kSecondsForOne;
+    options.progress = choice.options.progress;
     auto measured = measure_candidates(problem, *kernels, *runtime.device, *runtime.builder, options);
     if (!measured) return measured.error();
     BenchOutcome outcome;

@@ -4,13 +4,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <mutex>
 
+#include "base/fork_safe_mutex.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
 #include "config/rules.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
-#include "select/measure_candidates.hpp"
 
 namespace tilewise {
 namespace {
@@ -29,16 +30,13 @@ std::vector<Candidate>::iterator find_candidate(std::vector<Candidate>& candidat
 
 Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet set) {
     const std::string key = registry_key(problem, set);
-    {
-        const std::shared_lock lock(mutex_);
-        if (const auto found = registries_.find(key); found != registries_.end()) return found->second.get();
-    }
+    if (const auto* found = registries_.find(key)) return found->get();
     auto kernels = list_kernels(query_for(problem, device_.arch(), set, has_template));
     if (!kernels) return kernels.error();
     auto registry = std::make_unique<Registry>(key);
     registry->add(std::move(*kernels));
-    const std::unique_lock lock(mutex_);
-    return registries_.emplace(key, std::move(registry)).first->second.get();
+    const std::scoped_lock lock(fork_safe_mutex());
+    return registries_.add(key, std::move(registry)).get();
 }
 
 // Kernels without code, and those that this very device cannot run.
@@ -82,19 +80,25 @@ bool Dispatcher::drop_unobtainable(Selection& selection) {
     return true;
 }
 
-bool Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
-    if (!tuning_) return false;
+void Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
+    if (!tuning_) return;
     const auto record = tuning_->find(device_.identity(), print_problem(problem));
-    if (!record) return false;
+    if (!record) return;
     const auto found = find_candidate(selection.candidates, record->kernel);
-    if (found == selection.candidates.end()) return false;
+    if (found == selection.candidates.end()) return;
     auto request = build_request(found->kernel->config, device_.arch());
-    if (!request) return false;
+    if (!request) return;
     const auto digest = digest_of(*request);
-    if (!digest || *digest != record->code_digest) return false;  // its code has changed since it was measured
+    if (!digest || *digest != record->code_digest) {
+        selection.plan->notes.push_back(
+            {"tuning", ErrorCode::check_failed,
+             fmt::format("the kernel that was measured to be the fastest, {}, is not preferred, since its code has "
+                         "changed; tilewise tune measures again",
+                         record->kernel)});
+        return;
+    }
     selection.plan = Plan{found->kernel, "tuned", fmt::format("measured before on this device: {:.2f} us", record->us)};
     std::rotate(selection.candidates.begin(), found, found + 1);
-    return true;
 }
 
 Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& options, Selection& selection) {
@@ -102,7 +106,9 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
     for (const Candidate& candidate : selection.candidates) {
         if (best.size() < options.measure_top) best.push_back(candidate.kernel);
     }
-    auto outcome = measure_candidates(problem, best, device_, builder_);
+    MeasureOptions measuring;
+    measuring.progress = options.progress;
+    auto outcome = measure_candidates(problem, best, device_, builder_, measuring);
     if (!outcome) return outcome.error();
     if (outcome->measured.empty()) {
         return Error{ErrorCode::device, fmt::format("none of {} kernels could be measured; the first: {}", best.size(),
@@ -111,12 +117,20 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
     const Measured& winner = outcome->measured.front();
     selection.plan = Plan{winner.kernel, "measured",
                           fmt::format("fastest of {} measured: {:.2f} us", outcome->measured.size(), winner.us)};
+    if (!outcome->failed.empty()) {
+        const Failed& first = outcome->failed.front();
+        selection.plan->notes.push_back(
+            {"measure", ErrorCode::toolchain,
+             fmt::format("{} of the best {} kernels could not be measured; the first, {}: "
+                         "{}",
+                         outcome->failed.size(), best.size(), first.kernel->name, first.reason)});
+    }
     if (tuning_) {
         // A result that cannot be kept is still a result.
         if (auto status = tuning_->add(
                 {device_.identity(), print_problem(problem), winner.kernel->name, winner.code_digest, winner.us});
             !status) {
-            selection.plan->why += "; " + status.error().message;
+            selection.plan->notes.push_back({"tuning", status.error().code, status.error().message});
         }
     }
     return {};
@@ -145,22 +159,31 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
     return selection;
 }
 
+// Chooses, and again among what can be had when what was chosen cannot.
 Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions& options, Selection& selection) {
+    bool dropped = false;
     if (options.strategy == Strategy::measure && !options.rank) {
         // Several are built, so that one of them can be had is not enough.
         const auto tried = std::min(options.measure_top, selection.candidates.size());
         const auto last = selection.candidates.begin() + static_cast<std::ptrdiff_t>(tried);
         const auto lacking = [&](const Candidate& candidate) { return lacks_compiler(*candidate.kernel); };
-        if (std::any_of(selection.candidates.begin(), last, lacking)) drop_unobtainable(selection);
+        dropped = std::any_of(selection.candidates.begin(), last, lacking) && drop_unobtainable(selection);
     }
     auto status = choose(problem, options, selection);
-    if (!status || !lacks_compiler(*selection.plan->kernel) || !drop_unobtainable(selection)) return status;
-    status = choose(problem, options, selection);
-    if (status) selection.plan->why += "; there is no compiler for other kernels";
+    if (status && !dropped && lacks_compiler(*selection.plan->kernel) && drop_unobtainable(selection)) {
+        dropped = true;
+        status = choose(problem, options, selection);
+    }
+    if (status && dropped) {
+        selection.plan->notes.push_back({"compiler", ErrorCode::toolchain,
+                                         "without a compiler, only kernels that are cached, packed or built in were "
+                                         "chosen from; put one on PATH or name it in TILEWISE_CXX"});
+    }
     return status;
 }
 
 Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, Selection& selection) {
+    selection.plan = first_plan(selection, device_.max_threads());
     if (options.rank) return use_ranked(problem, options, selection);
     if (options.strategy == Strategy::measure) return use_measured(problem, options, selection);
     if (options.strategy == Strategy::first_fit) {
@@ -171,18 +194,15 @@ Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, 
                                                 return a.kernel->name < b.kernel->name;
                                             });
         selection.plan = Plan{first->kernel, "first-fit", "the first by priority and name"};
-    } else if (options.strategy == Strategy::rules || !use_tuned(problem, selection)) {
-        selection.plan = plan_of_first(selection, device_.max_threads());
+    } else if (options.strategy == Strategy::automatic) {
+        use_tuned(problem, selection);
     }
     return {};
 }
 
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {
-    const Key key{problem, options.strategy, options.rule_set};
-    if (!options.rank) {
-        const std::shared_lock lock(mutex_);
-        if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
-    }
+    const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set};
+    if (const auto* found = options.rank ? nullptr : plans_.find(key)) return *found;
     auto selection = select(problem, options);
     if (!selection) return selection.error();
     if (!selection->plan) {
@@ -191,8 +211,8 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
     }
     auto made = std::make_shared<const Plan>(std::move(*selection->plan));
     if (options.rank) return made;
-    const std::unique_lock lock(mutex_);
-    return plans_.emplace(key, made).first->second;
+    const std::scoped_lock lock(fork_safe_mutex());
+    return plans_.add({problem, options.strategy, options.rule_set}, std::move(made));
 }
 
 Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& config) {
@@ -217,16 +237,12 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
 }
 
 Result<std::shared_ptr<const Executable>> Dispatcher::executable(const Problem& problem, const Plan& plan) {
-    const std::string key = plan.kernel->name + ' ' + print_problem(problem);
-    {
-        const std::shared_lock lock(mutex_);
-        if (const auto found = executables_.find(key); found != executables_.end()) return found->second;
-    }
+    if (const auto* found = executables_.find(ExecutableKey<const Problem&>{problem, plan.kernel})) return *found;
     auto ready = Executable::prepare(problem, *plan.kernel, device_, builder_);
     if (!ready) return ready.error();
     auto made = std::make_shared<const Executable>(std::move(*ready));
-    const std::unique_lock lock(mutex_);
-    return executables_.emplace(key, made).first->second;
+    const std::scoped_lock lock(fork_safe_mutex());
+    return executables_.add({problem, plan.kernel}, std::move(made));
 }
 
 }  // namespace tilewise

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 // The whole way from a problem to something that can be launched: candidates, choice, build, load. Plans and executables are
-// kept, so that a problem seen before costs a look-up. Safe from any thread.
+// kept, so that a problem seen before costs a look-up that takes no lock. Safe from any thread and after a fork.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "base/growing_table.hpp"
 #include "base/result.hpp"
 #include "build/builder.hpp"
 #include "config/rule_set.hpp"
 #include "device/device.hpp"
 #include "problem/problem_hash.hpp"
 #include "run/executable.hpp"
+#include "select/measure_candidates.hpp"
 #include "select/select.hpp"
 #include "select/tuning_database.hpp"
 
@@ -34,6 +33,7 @@ struct SelectOptions {
     Strategy strategy = Strategy::automatic;
     RuleSet rule_set = RuleSet::standard;
     std::size_t measure_top = 8;
+    MeasureProgress progress{};  // of measuring
     // A user's ranking: gets the candidates in the model's order and returns names, best first. Called without a lock.
     std::function<std::vector<std::string>(const Problem&, const std::vector<Candidate>&)> rank;
 };
@@ -56,17 +56,37 @@ public:
     Result<std::shared_ptr<const Executable>> executable(const Problem& problem, const Plan& plan);
 
 private:
-    struct Key {
-        Problem problem;
+    // What a table is looked up by: the problem, in the table's own copy or in the caller's, and what goes with it.
+    template <class P>
+    struct PlanKey {
+        P problem;
         Strategy strategy;
         RuleSet rule_set;
-        bool operator==(const Key&) const = default;
+        template <class Q>
+        bool operator==(const PlanKey<Q>& other) const {
+            return strategy == other.strategy && rule_set == other.rule_set && problem == other.problem;
+        }
+    };
+    template <class P>
+    struct ExecutableKey {
+        P problem;
+        KernelPtr kernel;  // by name: another registry may have the same one
+        template <class Q>
+        bool operator==(const ExecutableKey<Q>& other) const {
+            return (kernel == other.kernel || kernel->name == other.kernel->name) && problem == other.problem;
+        }
     };
     struct KeyHash {
-        std::size_t operator()(const Key& key) const {
+        template <class P>
+        std::size_t operator()(const PlanKey<P>& key) const {
             return ProblemHash()(key.problem) * 31 + static_cast<std::size_t>(key.strategy) * 7 +
                    static_cast<std::size_t>(key.rule_set);
         }
+        template <class P>
+        std::size_t operator()(const ExecutableKey<P>& key) const {
+            return ProblemHash()(key.problem) * 31 + std::hash<std::string>()(key.kernel->name);
+        }
+        std::size_t operator()(const std::string& key) const { return std::hash<std::string>()(key); }
     };
 
     Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
@@ -75,17 +95,17 @@ private:
     bool drop_unobtainable(Selection& selection);
     Status choose_obtainable(const Problem& problem, const SelectOptions& options, Selection& selection);
     Status choose(const Problem& problem, const SelectOptions& options, Selection& selection);
-    bool use_tuned(const Problem& problem, Selection& selection);
+    void use_tuned(const Problem& problem, Selection& selection);
     Status use_measured(const Problem& problem, const SelectOptions& options, Selection& selection);
     Status use_ranked(const Problem& problem, const SelectOptions& options, Selection& selection) const;
 
     Device& device_;
     Builder& builder_;
     TuningDatabase* tuning_;
-    std::shared_mutex mutex_;  // guards the tables below
-    std::unordered_map<Key, std::shared_ptr<const Plan>, KeyHash> plans_;
-    std::unordered_map<std::string, std::shared_ptr<const Executable>> executables_;  // by kernel and problem text
-    std::unordered_map<std::string, std::unique_ptr<Registry>> registries_;  // by operation, types and rule set
+    // Added to under fork_safe_mutex, read without.
+    GrowingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
+    GrowingTable<ExecutableKey<Problem>, std::shared_ptr<const Executable>, KeyHash> executables_;
+    GrowingTable<std::string, std::unique_ptr<Registry>, KeyHash> registries_;  // by operation, types and rule set
 };
 
 }  // namespace tilewise

@@ -46,6 +46,9 @@ private:
     int first_set_ = 0;
 };
 
+// The caller's progress: one step for each kernel, and one for timing them all.
+using Tell = std::function<void(std::size_t done, std::string_view doing)>;
+
 // Kernels that are ready to be timed, each with what it was made from.
 struct Contestant {
     Measured measured;
@@ -53,9 +56,10 @@ struct Contestant {
 };
 
 std::vector<Contestant> prepare(const Problem& problem, const KernelList& kernels, Device& device, Builder& builder,
-                                const ScratchSets& scratch, std::vector<Failed>& failed) {
+                                const ScratchSets& scratch, const Tell& tell, std::vector<Failed>& failed) {
     std::vector<Contestant> ready;
     for (const KernelPtr& kernel : kernels) {
+        tell(ready.size() + failed.size(), kernel->name);
         auto executable = Executable::prepare(problem, *kernel, device, builder);
         if (!executable) {
             failed.push_back({kernel, executable.error().message});
@@ -83,8 +87,12 @@ Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelLi
     auto scratch = ScratchSets::make(problem, device, 2 * device.arch().cache_bytes, options.max_bytes, kMostSets);
     if (!scratch) return scratch.error();
     MeasureOutcome outcome;
-    std::vector<Contestant> contestants = prepare(problem, kernels, device, builder, *scratch, outcome.failed);
+    const auto tell = [&](std::size_t done, std::string_view doing) {
+        if (options.progress) options.progress(done, kernels.size() + 1, doing);
+    };
+    std::vector<Contestant> contestants = prepare(problem, kernels, device, builder, *scratch, tell, outcome.failed);
 
+    tell(kernels.size(), "timing");
     TimingOptions timing;
     timing.sets = static_cast<int>(scratch->sets().size());
     timing.max_seconds = options.seconds_each;

@@ -3,8 +3,10 @@
 // out with the reason.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -30,9 +32,13 @@ struct MeasureOutcome {
     std::vector<Failed> failed;
 };
 
+// Told before each step: steps done, steps in all, and what comes now.
+using MeasureProgress = std::function<void(std::size_t done, std::size_t total, std::string_view doing)>;
+
 struct MeasureOptions {
     double seconds_each = 0.05;                      // of timing, for each kernel
     std::int64_t max_bytes = std::int64_t{1} << 30;  // of scratch tensors; a larger problem is timed on one set of them
+    MeasureProgress progress{};
 };
 Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelList& kernels, Device& device,
                                           Builder& builder, const MeasureOptions& options = {});

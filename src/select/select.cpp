@@ -38,11 +38,11 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     for (KernelPtr& kernel : candidates.accepted) selection.candidates.push_back({std::move(kernel), std::nullopt});
     if (selection.candidates.empty()) return selection;
     if (has_model(arch)) rank(selection.candidates, problem, arch, threads);
-    selection.plan = plan_of_first(selection, threads);
+    selection.plan = first_plan(selection, threads);
     return selection;
 }
 
-Plan plan_of_first(const Selection& selection, int threads) {
+Plan first_plan(const Selection& selection, int threads) {
     const Candidate& first = selection.candidates.front();
     const std::string of = fmt::format("of {} kernels that may run the problem; {} may not",
                                        selection.candidates.size(), selection.rejected.size());
@@ -62,6 +62,7 @@ Json selection_to_json(const Selection& selection) {
                              {"id", kernel.id},
                              {"source", selection.plan->source},
                              {"why", selection.plan->why},
+                             {"notes", notes_to_json(selection.plan->notes)},
                              {"available", kernel.available}});
     }
     Json::Array candidates, rejected;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "base/note.hpp"
 #include "registry/registry.hpp"
 
 namespace tilewise {
@@ -16,6 +17,7 @@ struct Plan {
     KernelPtr kernel;
     std::string source;  // what made the choice: "tuned", "measured", "rules", "first-fit", "callback" or "named"
     std::string why;
+    std::vector<Note> notes{};  // what is not as it should be about the choice
 };
 
 struct Candidate {
@@ -33,8 +35,8 @@ struct Selection {
 // one, by priority and name elsewhere; the plan is the first of them.
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads);
 
-// What the first candidate's plan says; there must be one.
-Plan plan_of_first(const Selection& selection, int threads);
+// The plan of the first of the candidates, of which there is at least one, ranked as above.
+Plan first_plan(const Selection& selection, int threads);
 
 Json selection_to_json(const Selection& selection);  // {plan, candidates, rejected}
 

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 
 #include "base/files.hpp"
+#include "base/fork_safe_mutex.hpp"
 #include "base/json_object.hpp"
 #include "base/text.hpp"
 
@@ -57,14 +59,14 @@ void TuningDatabase::read_once() {
 }
 
 std::optional<TuningRecord> TuningDatabase::find(const std::string& device, const std::string& problem) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(fork_safe_mutex());
     read_once();
     const auto found = records_.find(key(device, problem));
     return found == records_.end() ? std::nullopt : std::optional(found->second);
 }
 
 Status TuningDatabase::add(const TuningRecord& record) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(fork_safe_mutex());
     read_once();
     records_[key(record.device, record.problem)] = record;
     std::error_code ignored;
@@ -81,13 +83,13 @@ Status TuningDatabase::add(const TuningRecord& record) {
 }
 
 std::size_t TuningDatabase::size() {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(fork_safe_mutex());
     read_once();
     return records_.size();
 }
 
 std::size_t TuningDatabase::unreadable() {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(fork_safe_mutex());
     read_once();
     return unreadable_;
 }

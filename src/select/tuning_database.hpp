@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -40,7 +39,7 @@ private:
     static std::string key(const std::string& device, const std::string& problem) { return device + '\n' + problem; }
 
     std::string path_;
-    std::mutex mutex_;
+    // Under fork_safe_mutex:
     bool was_read_ = false;
     std::size_t unreadable_ = 0;
     std::unordered_map<std::string, TuningRecord> records_;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "build/build_testing.hpp"
+#include "kernels/common/args.hpp"
 
 namespace tilewise {
 namespace {
@@ -59,6 +60,20 @@ TEST_F(BuilderTest, AnEntryHasSourceManifestAndNothingElse) {
     struct stat info {};
     ASSERT_EQ(stat(settings_.cache_dir.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0700U);
+}
+
+TEST_F(BuilderTest, KernelsOfAnotherVersionMayLieInTheSameCache) {
+    Builder builder(settings_);
+    const auto kernel = builder.build(answering(4));
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    const std::string path = entry(kernel->digest) + "/manifest.json";
+    std::string text = *read_file(path);
+    const std::string abi = "\"abi\": " + std::to_string(kKernelAbi);
+    ASSERT_NE(text.find(abi), std::string::npos) << text;
+    text.replace(text.find(abi), abi.size(), "\"abi\": 999");
+    ASSERT_TRUE(write_file(path, text).ok());
+    EXPECT_TRUE(cache().verify().empty());
+    EXPECT_EQ(cache().ls().size(), 1u);
 }
 
 TEST_F(BuilderTest, TheSameBytesWhereverItIsBuilt) {

@@ -72,6 +72,30 @@ def ask(run):
 
 
 @pytest.fixture(scope="session")
+def cached(run, tmp_path_factory):
+    """run(), with a cache that the tests of a session share, so that each kernel is compiled once; cached.folder."""
+    folder = tmp_path_factory.mktemp("cache")
+
+    def call(*words, env=None, **options):
+        return run(*words, env={"TILEWISE_CACHE_DIR": str(folder), **(env or {})}, **options)
+
+    call.folder = folder
+    return call
+
+
+@pytest.fixture(scope="session")
+def ask_cached(cached):
+    """ask(), with the shared cache."""
+
+    def call(*words, **options):
+        answer = cached(*words, "--json", **options)
+        assert answer.code == 0, answer
+        return answer.json
+
+    return call
+
+
+@pytest.fixture(scope="session")
 def a_kernel(ask):
     """A valid kernel to bend: {name, id, available, config}."""
     return ask("kernels", "--arch", "gfx942", "--op", "gemm", "--dtype", "bf16", "--rule-set", "tests")["kernels"][0]

@@ -49,6 +49,12 @@ def test_measuring_stays_with_what_can_be_had(ask, bare):
     answer = ask("run", "gemm:m=64,n=64,k=64,dtype=fp32", "--strategy", "measure", "--validate", env=bare)
     assert answer["validation"]["ok"] and answer["plan"]["source"] == "measured"
     assert "fastest of" in answer["plan"]["why"]
+    assert [note["kind"] for note in answer["plan"]["notes"]] == ["compiler"], "fewer were measured than could be"
+
+
+def test_strict_does_not_settle_for_what_can_be_had(run, bare):
+    answer = run("run", "gemm:m=64,n=64,k=64,dtype=fp32", "--strategy", "measure", "--strict", env=bare)
+    assert answer.code == 4 and "TILEWISE_CXX" in answer.err, answer
 
 
 def test_without_a_cache_it_is_loaded_from_memory(ask, bare, tmp_path):
@@ -56,7 +62,7 @@ def test_without_a_cache_it_is_loaded_from_memory(ask, bare, tmp_path):
     answer = ask("run", "gemm:m=64,n=64,k=64,dtype=fp32", "--validate",
                  env={**bare, "TILEWISE_CACHE_DIR": str(tmp_path / "file")})
     assert answer["validation"]["ok"] and answer["plan"]["origin"] == "builtin"
-    assert "from memory" in answer["plan"]["note"]
+    assert any("from memory" in note["message"] for note in answer["plan"]["notes"])
 
 
 def test_what_cannot_be_had_is_said(run, bare):

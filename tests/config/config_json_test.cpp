@@ -48,6 +48,9 @@ TEST(ConfigJson, ReadsANameOrJson) {
     const auto named = read_config(std::string("  ") + std::string(kName) + "\n");
     ASSERT_TRUE(named.ok()) << named.error().message;
     EXPECT_EQ(kernel_name(*named), kName);
+    const auto nameless = read_config(kName.substr(0, kName.find('@')));
+    ASSERT_FALSE(nameless.ok());
+    EXPECT_NE(nameless.error().message.find("has no @arch"), std::string::npos) << nameless.error().message;
     EXPECT_FALSE(read_config("").ok());
     EXPECT_FALSE(read_config("{").ok());
     EXPECT_FALSE(read_config("[]").ok());

@@ -30,6 +30,10 @@ TEST(MakeDevice, WhatIsNotThereIsNamed) {
         EXPECT_EQ(device.error().code, ErrorCode::device);
         EXPECT_NE(device.error().message.find(std::string("'") + name + "'"), std::string::npos);
     }
+    const auto gpu = make_device("cuda:99", embedded_archs());  // whether or not there is a driver
+    ASSERT_FALSE(gpu.ok());
+    EXPECT_EQ(gpu.error().code, ErrorCode::device);
+    EXPECT_NE(gpu.error().message.find("cuda:99"), std::string::npos) << gpu.error().message;
     EXPECT_EQ(make_device("cpu", embedded_archs(), {"z80", 0}).error().code, ErrorCode::usage);
     EXPECT_EQ(make_device("cpu", embedded_archs(), {"gfx942", 0}).error().code, ErrorCode::unsupported);
     EXPECT_EQ(make_device("cpu", embedded_archs(), {"", 1 << 20}).error().code, ErrorCode::usage);

@@ -55,9 +55,15 @@ def prompted(block, first):
         index += 1
 
 
-def run(command):
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """Where the commands keep kernels: what the documentation prunes must not be the user's."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def run(command, cache="/nonexistent"):
     path = os.pathsep.join([os.fspath(ROOT / "build/bin"), os.fspath(ROOT / ".venv/bin"), os.environ["PATH"]])
-    return subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=ROOT, env={**os.environ, "PATH": path},
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=ROOT, env={**os.environ, "PATH": path, "TILEWISE_CACHE_DIR": os.fspath(cache)},
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
 
 
@@ -70,8 +76,8 @@ def documented():
 
 
 @pytest.mark.parametrize("command", list(documented()))
-def test_documented_command(command):
-    result = run(command)
+def test_documented_command(command, cache):
+    result = run(command, cache)
     assert result.returncode == 0, f"$ {command}\nexit {result.returncode}\n{result.stdout}{result.stderr}"
 
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Random problems on random kernels of the host's arch, built by the host's compiler, against the reference: every type,
-// layout, option and odd size meets every pipeline and micro-kernel over time. TILEWISE_TEST_CONFIGS says how many kernels
-// (the default keeps the suite quick; `make test-full` asks for more), TILEWISE_TEST_ARCH another CPU arch that the host is.
+// layout, option and odd size meets every pipeline and micro-kernel over time. TILEWISE_TEST_CONFIGS says how many kernels,
+// TILEWISE_TEST_PROBLEMS how many problems are tried on each (`make test-full` asks for more), TILEWISE_TEST_ARCH another
+// CPU arch that the host is.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -14,6 +17,7 @@
 #include "config/rule_set.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
+#include "device/cpu/thread_pool.hpp"
 #include "measure/bound_run.hpp"
 #include "measure/device_tensors.hpp"
 #include "measure/verify.hpp"
@@ -24,9 +28,17 @@
 namespace tilewise {
 namespace {
 
-int config_count() {
-    const char* text = std::getenv("TILEWISE_TEST_CONFIGS");
-    return text ? std::atoi(text) : 40;
+// A kernel takes about half a second of compiling, a problem one or two milliseconds. A sanitizer sees the library, which
+// fewer kernels exercise as well, and makes the reference several times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kKernels = 30, kProblemsEach = 30;
+#else
+constexpr int kKernels = 150, kProblemsEach = 100;
+#endif
+
+int number(const char* variable, int otherwise) {
+    const char* text = std::getenv(variable);
+    return text ? std::atoi(text) : otherwise;
 }
 
 BuildSettings settings_in(const std::string& folder) {
@@ -36,19 +48,37 @@ BuildSettings settings_in(const std::string& folder) {
     return result;
 }
 
+// Small enough for the reference, also under a sanitizer; larger than any micro-kernel and, at times, than a tile.
+constexpr double kMostFlops = 8e5;
+
+// Turns the problem into a thin one with more k than the kernel's k tile, and enough for each part of a split k.
+void deepen(Random& random, Problem& p, const KernelConfig& config) {
+    const std::int64_t step = config.tile.k, least_steps = std::max(config.split_k, 2);
+    GemmShape& s = p.gemm;
+    s = GemmShape{};
+    s.k = random.between((least_steps - 1) * step + 1, (least_steps + 1) * step);
+    constexpr std::int64_t kLargest = 70;
+    const auto area = std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostFlops / 2) / s.k);
+    s.m = random.between(1, std::min(kLargest, area));
+    s.n = random.between(1, std::min(kLargest, area / s.m));
+    if (random.chance(50)) std::swap(s.m, s.n);
+    for (int i = 0; i < 3; ++i) {
+        if (random.chance(30)) s.leading[static_cast<std::size_t>(i)] = contiguous_length(p, i) + random.between(1, 64);
+    }
+}
+
 // A problem for the kernel: its types, a layout of its own, small odd sizes, any options that it takes.
 Problem problem_for(Random& random, const KernelConfig& config) {
     Problem types;
     types.dtype_a = config.dtype;
     types.dtype_b = config.dtype_b;
     types.dtype_out = config.dtype_out;
-    // Small enough for the reference, also under a sanitizer; larger than any micro-kernel and, at times, than a tile.
-    constexpr double kMostFlops = 8e5;
     Problem p;
     do {
         p = types;
         randomize_gemm(random, p, random.chance(70) ? 70 : 300);
     } while (flops(p) > kMostFlops);
+    if (config.split_k > 1 || random.chance(20)) deepen(random, p, config);
     randomize_options(random, p);
     p.packed_b = config.pipeline == Pipeline::preshuffle;
     p.math = Math::strict;
@@ -57,7 +87,56 @@ Problem problem_for(Random& random, const KernelConfig& config) {
     return p;
 }
 
-TEST(GemmProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
+// `count` kernels that the device can run; the pairs of types take turns, beginning with the `first`.
+std::vector<Kernel> random_kernels(Random& random, const Device& device, int first, int count) {
+    std::vector<Kernel> kernels;
+    const auto pairs = pairs_of(device.arch());
+    for (int i = 0; i < count; ++i) {
+        std::optional<DType> out;
+        if (random.chance(30)) out = random.pick(std::array{DType::fp32, DType::bf16, DType::fp16});
+        const DTypePair pair = pairs[static_cast<std::size_t>(first + i) % pairs.size()];
+        const auto configs = expand(device.arch(), Op::gemm, pair, RuleSet::full, out);
+        EXPECT_TRUE(configs.ok() && !configs->empty());
+        if (!configs || configs->empty()) continue;
+        Kernel kernel = make_kernel(random.pick(*configs));
+        if (!device.refuses(kernel.config)) kernels.push_back(std::move(kernel));
+    }
+    return kernels;
+}
+
+void build_ahead(const std::vector<Kernel>& kernels, const Device& device, Builder& builder) {
+    std::vector<BuildRequest> requests;
+    for (const Kernel& kernel : kernels) requests.push_back(*build_request(kernel.config, device.arch()));
+    for (const auto& built : builder.build_all(requests, usable_cpus())) {
+        ASSERT_TRUE(built.ok()) << built.error().message;
+    }
+}
+
+void run_and_check(Random& random, const Problem& problem, const Kernel& kernel, Device& device, Builder& builder) {
+    auto ready = Executable::prepare(problem, kernel, device, builder);
+    ASSERT_TRUE(ready.ok()) << ready.error().message;
+    auto tensors = GemmTensors::make(problem, random.bits());
+    ASSERT_TRUE(tensors.ok()) << tensors.error().message;
+    // With an alpha of 1 kernels take a short way.
+    const float alpha = suggested_alpha(problem) * (random.chance(50) ? 1.0f : 0.75f);
+    const float beta = problem.beta ? 0.5f : 0.0f;
+    auto on_device = DeviceTensors::make(device, *tensors);
+    ASSERT_TRUE(on_device.ok()) << on_device.error().message;
+    auto run = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), device,
+                              {&on_device->operands(), 1}, alpha, beta);
+    ASSERT_TRUE(run.ok() && run->run().ok() && on_device->fetch().ok());
+    VerifyOptions options;
+    options.split_k = kernel.config.split_k;
+    const VerifyReport report = verify_gemm(*tensors, alpha, beta, options);
+    ASSERT_TRUE(report.ok) << kernel.name << "\n" << print_problem(problem) << "\n" << describe(report);
+}
+
+// In parts, so that they can run side by side.
+constexpr int kParts = 5;
+class GemmProperty : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Part, GemmProperty, testing::Range(0, kParts));
+
+TEST_P(GemmProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
     const char* wanted = std::getenv("TILEWISE_TEST_ARCH");
     const auto arch = wanted ? embedded_archs().find(wanted) : host_cpu_arch(embedded_archs());
     ASSERT_TRUE(arch.ok());
@@ -66,41 +145,25 @@ TEST(GemmProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
     auto device = make_cpu_device(**arch);
     ASSERT_TRUE(device.ok()) << device.error().message;
     Builder builder(settings_in(folder));
-    Random random(2026);
-    int kernels = 0, runs = 0;
-    for (int i = 0; i < config_count(); ++i) {
-        const auto pairs = pairs_of(**arch);
-        const DTypePair pair = pairs[static_cast<std::size_t>(i) % pairs.size()];
-        std::optional<DType> out;
-        if (random.chance(30)) out = random.pick(std::array{DType::fp32, DType::bf16, DType::fp16});
-        const auto configs = expand(**arch, Op::gemm, pair, RuleSet::full, out);
-        ASSERT_TRUE(configs.ok() && !configs->empty());
-        const Kernel kernel = make_kernel(random.pick(*configs));
-        if ((*device)->refuses(kernel.config)) continue;
-        ++kernels;
-        for (int j = 0; j < 25; ++j) {
+    Random random(2026 + static_cast<std::uint64_t>(GetParam()));
+    const int count = (number("TILEWISE_TEST_CONFIGS", kKernels) + kParts - 1) / kParts;
+    const std::vector<Kernel> kernels = random_kernels(random, **device, GetParam() * count, count);
+    build_ahead(kernels, **device, builder);
+    const int problems = number("TILEWISE_TEST_PROBLEMS", kProblemsEach);
+    std::size_t runs = 0;
+    for (const Kernel& kernel : kernels) {
+        const std::size_t before = runs;
+        for (int i = 0; i < problems && !HasFailure(); ++i) {
             const Problem problem = problem_for(random, kernel.config);
             if (check_problem(problem) || first_misfit(ProblemView(problem), kernel.config, **arch)) continue;
-            auto ready = Executable::prepare(problem, kernel, **device, builder);
-            ASSERT_TRUE(ready.ok()) << ready.error().message;
-            auto tensors = GemmTensors::make(problem, random.bits());
-            ASSERT_TRUE(tensors.ok()) << tensors.error().message;
-            const float alpha = suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
-            auto on_device = DeviceTensors::make(**device, *tensors);
-            ASSERT_TRUE(on_device.ok()) << on_device.error().message;
-            auto run = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), **device,
-                                      {&on_device->operands(), 1}, alpha, beta);
-            ASSERT_TRUE(run.ok() && run->run().ok() && on_device->fetch().ok());
-            VerifyOptions options;
-            options.split_k = kernel.config.split_k;
-            const VerifyReport report = verify_gemm(*tensors, alpha, beta, options);
-            ASSERT_TRUE(report.ok) << kernel.name << "\n" << print_problem(problem) << "\n" << describe(report);
+            run_and_check(random, problem, kernel, **device, builder);
             ++runs;
         }
+        EXPECT_GT(runs, before) << kernel.name << " took none of the problems";
     }
     std::filesystem::remove_all(folder);
-    EXPECT_GT(kernels, 0);
-    EXPECT_GT(runs, kernels);
+    std::printf("%zu runs of %zu kernels\n", runs, kernels.size());
+    EXPECT_GT(kernels.size(), 0u);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <system_error>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -56,9 +57,13 @@ ThreadPool& ThreadPool::instance() {
 void ThreadPool::forget_threads() { new (this) ThreadPool; }
 
 void ThreadPool::start_workers(int wanted) {
-    while (static_cast<int>(workers_.size()) < wanted) {
-        workers_.emplace_back([this, seen = generation_] { worker(seen); });
-        workers_.back().detach();
+    try {
+        while (static_cast<int>(workers_.size()) < wanted) {
+            workers_.emplace_back([this, seen = generation_] { worker(seen); });
+            workers_.back().detach();
+        }
+    } catch (const std::system_error&) {
+        // The system gives no more threads now: those there are do the work, the caller's at least.
     }
 }
 

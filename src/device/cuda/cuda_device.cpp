@@ -113,7 +113,7 @@ private:
 
 Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int ordinal) {
     auto loaded = load_driver();
-    if (!loaded) return loaded.error();
+    if (!loaded) return device_error(fmt::format("no device cuda:{}: {}", ordinal, loaded.error().message));
     const Driver& driver = **loaded;
     int count = 0;
     if (auto status = driver.check(driver.device_get_count(&count), "cuDeviceGetCount"); !status) return status.error();

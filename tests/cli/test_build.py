@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""tilewise build and cache: kernels compiled ahead, packed into one file, looked after."""
+import pytest
+
+POOL = ("--arch", "cpu-generic", "--rule-set", "tiny", "--op", "gemm", "--dtype", "fp32")
+GEMM = "gemm:m=40,n=50,k=60,dtype=fp32,layout=rcr"
+NO_COMPILER = {"TILEWISE_CXX": "/nonexistent/c++"}
+
+
+@pytest.fixture(scope="module")
+def built(run, tmp_path_factory):
+    """A cache of this module's own, filled by two jobs, and a pack of it: (environment, answer, pack)."""
+    folder = tmp_path_factory.mktemp("built")
+    env = {"TILEWISE_CACHE_DIR": str(folder / "cache")}
+    pack = folder / "kernels.pack"
+    answer = run("build", *POOL, "--jobs", "2", "--pack", str(pack), "--json", env=env)
+    assert answer.code == 0, answer
+    return env, answer.json, pack
+
+
+def test_build_compiles_once(run, built):
+    env, first, pack = built
+    assert set(first) >= {"kernels", "binaries", "compiled", "failed", "without_template", "pack"}
+    assert first["binaries"] >= first["compiled"] > 1, "all but those that are built in"
+    assert first["failed"] == 0 and first["pack"] == str(pack)
+    again = run("build", *POOL, "--json", env={**env, **NO_COMPILER})
+    assert again.code == 0 and again.json["compiled"] == 0 and again.json["pack"] is None, again
+    people = run("build", *POOL, env=env)
+    assert people.code == 0 and f"{first['binaries']} binaries: 0 compiled now" in people.out and not people.err, people
+
+
+def test_a_pack_serves_where_there_is_no_compiler(run, built, tmp_path):
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "empty"), **NO_COMPILER}
+    words = ("run", GEMM, *POOL[:4], "--validate", "--json")
+    assert run(*words, env=env).code == 4
+    answer = run(*words, "--pack", str(built[2]), env=env)
+    assert answer.code == 0 and answer.json["plan"]["origin"] == "pack" and answer.json["validation"]["ok"], answer
+    assert run(*words, env=env).json["plan"]["origin"] == "cache", "what a pack gave stays"
+
+
+def test_a_damaged_pack_is_refused(run, built, tmp_path):
+    path = tmp_path / "cut.pack"
+    path.write_bytes(built[2].read_bytes()[:1000])
+    answer = run("run", GEMM, *POOL[:4], "--pack", str(path), env=built[0])
+    assert answer.code == 4 and "cut.pack" in answer.err, answer
+
+
+@pytest.mark.parametrize("words, code, told", [
+    (["--jobs", "0"], 2, "--jobs"), (["--jobs", "x"], 2, "--jobs"), (["--jobs", "99999"], 2, "--jobs"),
+    (["--rule-set", "tny"], 2, "did you mean 'tiny'?"), (["--op", "gem"], 2, "did you mean 'gemm'?"),
+    (["--arch", "nowhere"], 2, "unknown arch"), (["--dtype", "fp31"], 2, "did you mean"), (["operand"], 2, "operand"),
+])
+def test_bad_words(cached, words, code, told):
+    answer = cached("build", *words)
+    assert answer.code == code and told in answer.err and not answer.out, answer
+
+
+def test_pack_is_explained_once(run):
+    assert run("build", "--help").out.count("--pack") == 1 == run("run", "--help").out.count("--pack")
+
+
+def test_failures_are_counted_and_exit_4(run, built, tmp_path):
+    pack = tmp_path / "none.pack"
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache"), **NO_COMPILER}
+    answer = run("build", *POOL, "--pack", str(pack), "--json", env=env)
+    assert answer.code == 4 and answer.json["binaries"] >= answer.json["failed"] == built[1]["compiled"], answer
+    assert answer.err.count("tilewise: ") == 1 and not pack.exists() and answer.json["pack"] is None, answer
+    assert "pack written" not in run("build", *POOL, "--pack", str(pack), env=env).out
+
+
+def test_a_pack_that_cannot_be_written(run, built, tmp_path):
+    answer = run("build", *POOL, "--pack", str(tmp_path / "no" / "where.pack"), env=built[0])
+    assert answer.code not in (0, 1) and "where.pack" in answer.err, answer
+
+
+@pytest.fixture
+def own_cache(run, built, tmp_path):
+    """A cache that a test may damage, filled from the pack; cache(*words) runs `tilewise cache`."""
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "own"), "TILEWISE_PACKS": str(built[2]), **NO_COMPILER}
+    assert run("build", *POOL, env=env).code == 0
+    return lambda *words: run("cache", *words, env=env)
+
+
+def test_ls_and_stats(own_cache, built, tmp_path):
+    listed = own_cache("ls", "--json").json
+    assert listed["root"] == str(tmp_path / "own") and len(listed["entries"]) == built[1]["binaries"]
+    for entry in listed["entries"]:
+        assert len(entry["digest"]) == 64 and entry["bytes"] > 0 and entry["kernel"].endswith("@cpu-generic")
+        assert entry["arch"] == "cpu-generic" and entry["path"].startswith(listed["root"])
+    stats = own_cache("stats", "--json").json
+    assert stats["entries"] == len(listed["entries"]) and stats["failed"] == 0 and stats["max_bytes"] > 0
+    assert stats["bytes"] == sum(entry["bytes"] for entry in listed["entries"])
+    assert listed["entries"][0]["digest"][:16] in own_cache("ls").out
+    assert f"{stats['entries']} kernels" in own_cache("stats").out
+
+
+def test_verify_finds_a_changed_byte(own_cache):
+    assert own_cache("verify", "--json").json == {"ok": True, "bad": []}
+    entry = own_cache("ls", "--json").json["entries"][0]
+    with open(entry["path"], "r+b") as file:
+        file.seek(entry["bytes"] // 4)
+        byte = file.read(1)[0]
+        file.seek(entry["bytes"] // 4)
+        file.write(bytes([byte ^ 1]))
+    answer = own_cache("verify", "--json")
+    assert answer.code == 1 and [bad["digest"] for bad in answer.json["bad"]] == [entry["digest"]], answer
+    people = own_cache("verify")
+    assert people.code == 1 and entry["digest"] in people.out, people
+
+
+def test_prune_and_clear(own_cache):
+    stats = own_cache("stats", "--json").json
+    assert own_cache("prune", "--json").json == {"removed": 0}, "what is below the limit stays"
+    assert own_cache("prune", "--max", str(stats["bytes"] - 1), "--json").json["removed"] >= 1
+    left = own_cache("stats", "--json").json
+    assert 0 < left["entries"] < stats["entries"] and left["bytes"] < stats["bytes"]
+    assert f"{left['entries']} entries removed" in own_cache("clear").out
+    assert own_cache("stats", "--json").json["entries"] == 0 and own_cache("ls", "--json").json["entries"] == []
+    assert own_cache("clear", "--json").json == {"removed": 0}
+
+
+@pytest.mark.parametrize("words, told", [
+    ([], "ls|stats"), (["lst"], "did you mean 'ls'?"), (["ls", "stats"], "2 operands"),
+    (["prune", "--max", "lots"], "--max"), (["prune", "--max", "-1"], "--max"), (["prune", "--max", ""], "--max"),
+])
+def test_bad_cache_words(cached, words, told):
+    answer = cached("cache", *words)
+    assert answer.code == 2 and told in answer.err and not answer.out, answer
+
+
+def test_a_cache_that_others_may_write_to_is_refused(run, tmp_path):
+    folder = tmp_path / "open"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    env = {"TILEWISE_CACHE_DIR": str(folder)}
+    for words in (["cache", "stats"], ["run", GEMM, *POOL[:4]]):
+        answer = run(*words, env=env)
+        assert answer.code == 2 and str(folder) in answer.err and "TILEWISE_CACHE_DIR" in answer.err, answer

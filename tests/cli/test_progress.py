@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Progress bars: on a terminal, on stderr, and gone before anything else is printed. Without one nothing is shown; the
+tests of each command see that."""
+import json
+import os
+import pty
+import subprocess
+
+import pytest
+
+GEMM = "gemm:m=64,n=48,k=32,dtype=fp32,layout=rcr"
+OTHER = "gemm:m=16,n=80,k=48,dtype=fp32,layout=rcr"
+POOL = ("--arch", "cpu-generic", "--rule-set", "tiny")
+ERASE = "\r\x1b[K"
+
+
+@pytest.fixture(scope="module")
+def on_a_terminal(binary, cached):
+    """on_a_terminal(*words) -> (exit code, stdout, what the terminal got that stderr is)."""
+    return lambda *words: run_on_a_terminal([binary, *words], {**os.environ, "TILEWISE_CACHE_DIR": str(cached.folder)})
+
+
+def run_on_a_terminal(command, env):
+    master, slave = pty.openpty()
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=env)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(master)
+    out = child.communicate()[0]
+    return child.returncode, out.decode(), shown.decode()
+
+
+@pytest.mark.parametrize("words, steps", [
+    (["bench", GEMM, OTHER, "--strategy", "rules", *POOL], ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]),
+    (["tune", GEMM, "--top", "2", *POOL], ["0 of 3", "1 of 3", "2 of 3"]),
+    (["run", GEMM, "--strategy", "measure", "--top", "1", *POOL], ["0 of 2", "1 of 2"]),
+    (["build", *POOL, "--op", "gemm", "--dtype", "fp32", "--jobs", "2"], ["1 of 9", "9 of 9"]),
+])
+def test_a_bar_shows_each_step_and_goes(on_a_terminal, words, steps):
+    code, out, shown = on_a_terminal(*words, "--json")
+    assert code == 0 and json.loads(out)
+    at = [shown.find(step) for step in steps]
+    assert -1 not in at and at == sorted(at), shown
+    assert shown.endswith(ERASE) and "\n" not in shown
+    assert all(len(line) < 80 + len("\x1b[K") for line in shown.split("\r"))
+
+
+def test_a_message_does_not_stand_behind_a_bar(on_a_terminal):
+    conv = "conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32"
+    code, out, shown = on_a_terminal("bench", GEMM, conv, "--strategy", "rules", *POOL)
+    assert code == 3 and not out and f"{ERASE}tilewise: " in shown, shown
