@@ -33,6 +33,7 @@ Result<Choice> read_choice(const tilewise_select_options* given) {
     }
     if (from.top < 0) return usage_error("tilewise_select_options: top is negative; need 0 or more");
     if (from.top > 0) choice.options.measure_top = static_cast<std::size_t>(from.top);
+    choice.options.stream = from.stream;
     return choice;
 }
 

@@ -185,7 +185,12 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
 Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, Selection& selection) {
     selection.plan = first_plan(selection, device_.max_threads());
     if (options.rank) return use_ranked(problem, options, selection);
-    if (options.strategy == Strategy::measure) return use_measured(problem, options, selection);
+    if (options.strategy == Strategy::measure) {
+        if (!device_.is_capturing(options.stream)) return use_measured(problem, options, selection);
+        selection.plan->notes.push_back(
+            {"capture", ErrorCode::device,
+             "the stream is being captured, so nothing was measured and the analytic model chose; measure before"});
+    }
     if (options.strategy == Strategy::first_fit) {
         const auto first = std::min_element(selection.candidates.begin(), selection.candidates.end(),
                                             [](const Candidate& a, const Candidate& b) {
@@ -210,7 +215,9 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
                                              device_.arch().name, print_problem(problem)));
     }
     auto made = std::make_shared<const Plan>(std::move(*selection->plan));
-    if (options.rank) return made;
+    // What only capturing brought about is not kept: the next time may measure.
+    const bool captured = options.strategy == Strategy::measure && made->source != "measured";
+    if (options.rank || captured) return made;
     const std::scoped_lock lock(fork_safe_mutex());
     return plans_.add({problem, options.strategy, options.rule_set}, std::move(made));
 }

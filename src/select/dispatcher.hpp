@@ -34,6 +34,8 @@ struct SelectOptions {
     RuleSet rule_set = RuleSet::standard;
     std::size_t measure_top = 8;
     MeasureProgress progress{};  // of measuring
+    // The stream that the plan is for. While the program captures it nothing may be measured: the ranked choice is taken.
+    Stream stream = kDefaultStream;
     // A user's ranking: gets the candidates in the model's order and returns names, best first. Called without a lock.
     std::function<std::vector<std::string>(const Problem&, const std::vector<Candidate>&)> rank;
 };
