@@ -57,7 +57,11 @@ struct WgmmaGemm {
     static constexpr int kStoreColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
     static constexpr int kStoreBytes = kStoreColumns * 2;
     static constexpr int kStoreChunks = kTileN / kStoreColumns;
-    static constexpr bool kStoresBoxes = Out::bytes == 2 && Config::c_row && !kSwapped;
+    // Lines of C that begin anywhere cannot leave by tensor copies.
+    static constexpr bool kStoresBoxes =
+        Out::bytes == 2 && Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16;
+
+    static constexpr bool kStoresPairs = Out::bytes == 2 && Config::c_row && !kSwapped && !kStoresBoxes;
 
     static_assert(Config::wave_n == 1 && Config::wave_k == 1 && Config::warp_m == 64 && Config::warp_n == kTileN);
     static_assert(kTileK == kLine, "a stage is one line deep");
@@ -287,6 +291,7 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void store_elements(const float (&sums)[kRepeats][kTileN / 2], const TilePlace& tile, int row_begin,
                                         const Place& me) const {
         const unsigned staging = shared + kStaging + static_cast<unsigned>(me.wave * 2 * kStagingBytes);
+        const bool pairs = kStoresPairs && args.split_k == 1 && is_plain(args);
         // A copy of the last tile may still be reading.
         if (me.thread == 0) store_wait_read<0>();
         me.sync();
@@ -302,7 +307,11 @@ struct WgmmaGemm {
             me.sync();
             const int row = row_begin + part / kStoreChunks * 64;
             const int column = first_column(tile) + part % kStoreChunks * kStoreColumns;
-            finish_part(staging, tile, row, column, me.thread);
+            if (pairs) {
+                if constexpr (kStoresPairs) store_pairs(staging, tile, row, column, me.thread);
+            } else {
+                finish_part(staging, tile, row, column, me.thread);
+            }
             me.sync();
         }
     }
@@ -320,6 +329,29 @@ struct WgmmaGemm {
             const int i = (chunk * kStoreColumns + c * 8) / 2;
             store_shared_float2(staging + staged_at(row, c * 8 + column), d[i], d[i + 1]);
             store_shared_float2(staging + staged_at(row + 8, c * 8 + column), d[i + 2], d[i + 3]);
+        }
+    }
+
+    // Pairs of 16-bit results that are alpha times the sums, in one access where they lie on its boundary.
+    TILEWISE_DEVICE void store_pairs(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
+                                     int thread) const {
+        constexpr int kPairs = kStoreColumns / 2;
+        auto* c = static_cast<typename Out::Storage*>(args.c.data) + tile.batch * args.c.batch_stride;
+        TILEWISE_ROLLED
+        for (int i = thread; i < 64 * kPairs; i += 128) {
+            const int row = i / kPairs, column = i % kPairs * 2;
+            const Index at_row = row_begin + row, at_column = column_begin + column;
+            if (at_row >= args.m || at_column >= args.n) continue;
+            const unsigned at = staging + staged_at(row, column);
+            const u32 pair = pack(load_shared_float(at), load_shared_float(at + 4));
+            auto* to = c + at_row * args.c.row_stride + at_column;
+            const bool whole = at_column + 1 < args.n;
+            if (whole && reinterpret_cast<u64>(to) % 4 == 0) {
+                *reinterpret_cast<u32*>(to) = pair;
+            } else {
+                to[0] = static_cast<u16>(pair);
+                if (whole) to[1] = static_cast<u16>(pair >> 16);
+            }
         }
     }
 

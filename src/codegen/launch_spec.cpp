@@ -31,7 +31,8 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
         // Results of 16 bits leave by tensor copies of one wave's rows; wider ones by ordinary stores.
         const int columns = c.tile.n % 64 == 0 ? 64 : c.tile.n % 32 == 0 ? 32 : 16;
-        if (bytes_of(c.dtype_out) == 2 && !c.swap_ab) spec.boxes[2] = {arch.wide_wave_rows, columns};
+        const bool whole_lines = c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
+        if (bytes_of(c.dtype_out) == 2 && !c.swap_ab && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
     }
     return spec;
 }

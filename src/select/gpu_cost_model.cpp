@@ -85,9 +85,14 @@ double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const Ar
     const double tile_bytes = tile_lines * depth * static_cast<double>(bytes_of(c.dtype));
     const double load_us = tile_bytes / (std::min(unit_gbps(c, arch) / sharing, arch.cache_gbps / busy) * 1e3);
 
+    // Warpgroups write element by element where tensor copies cannot.
+    constexpr double kElementsPerUs = 8e3;
+    const bool by_copies = !c.swap_ab && c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
+    const double store_us = has_wide_waves(c, arch) && !by_copies ? c.tile.m * c.tile.n / kElementsPerUs : 0;
+
     // A persistent block overlaps the ends of its tiles with the next ones.
     const double between_us = (c.persistent ? 0.3 : 3.8) * (rounds - 1);
-    const double tiles_us = rounds * overlapped(compute_us, load_us, kWithinBlock) + between_us;
+    const double tiles_us = rounds * (overlapped(compute_us, load_us, kWithinBlock) + store_us) + between_us;
     const double memory_us = bytes_moved(view.problem) / (arch.memory_gbps * kMemoryReached * 1e3);
     double total = overlapped(tiles_us, memory_us, kWithMemory) + kFillUs + arch.launch_us;
     if (c.split_k > 1) {
