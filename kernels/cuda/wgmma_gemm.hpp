@@ -50,9 +50,6 @@ struct WgmmaGemm {
     static constexpr int kBarriers = kStaging + kWaves * 2 * kStagingBytes;
     static constexpr int kBarrierBytes = 1024;
 
-    // Registers of a thread before the roles part ways: what a block of 384 may have. The copying warps give most of theirs.
-    static constexpr int kCopyRegisters = 56, kComputeRegisters = 224;
-
     // Columns of C that leave by one copy, and the XOR that the copy expects in their lines.
     static constexpr int kStoreColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
     static constexpr int kStoreBytes = kStoreColumns * 2;
@@ -433,10 +430,10 @@ struct WgmmaGemm {
         griddep_launch();
         griddep_wait();
         if (copies) {
-            if constexpr (kWaves == 2) give_registers<kCopyRegisters>();
+            if constexpr (kWaves == 2) give_registers<Config::copy_registers>();
             if (warp_index() == 0 && elect_one()) copy_tiles(order);
         } else {
-            if constexpr (kWaves == 2) take_registers<kComputeRegisters>();
+            if constexpr (kWaves == 2) take_registers<Config::compute_registers>();
             // The second warpgroup lets the first go first.
             if constexpr (kTakesTurns) {
                 if (thread_index() >= 256) named_arrive(4, 256);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/launch_spec.hpp"
 
+#include <algorithm>
+
 #include "config/geometry.hpp"
 #include "problem/facts.hpp"
 
@@ -19,6 +21,16 @@ TensorBox operand_box(const KernelConfig& c, int operand) {
     return {(contiguous_axis(c, operand) == Axis::k ? extent : c.tile.k) / sharers, columns};
 }
 
+// Warps that only copy need few registers; the others share the rest of the unit's, in the steps that the chip hands out.
+void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr int kCopyRegisters = 56, kStep = 8, kMost = 240;
+    const int waves = static_cast<int>(wave_count(c));
+    if (waves < 2 || arch.registers == 0) return;  // a single computing warpgroup has all it can use
+    const int each = (arch.registers / arch.wide_wave_size - kCopyRegisters * c.producer_waves) / waves;
+    spec.copy_registers = kCopyRegisters;
+    spec.compute_registers = std::min(kMost, each / kStep * kStep);
+}
+
 }  // namespace
 
 LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
@@ -28,6 +40,7 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     spec.cluster = c.cluster;
     spec.persistent = c.persistent;
     if (has_wide_waves(c, arch)) {
+        divide_registers(spec, c, arch);
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
         // Results of 16 bits leave by tensor copies of one wave's rows; wider ones by ordinary stores.
         const int columns = c.tile.n % 64 == 0 ? 64 : c.tile.n % 32 == 0 ? 32 : 16;

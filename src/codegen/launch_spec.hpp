@@ -24,6 +24,8 @@ struct LaunchSpec {
     int threads = 0;                // of a block
     std::int64_t shared_bytes = 0;  // of a block
     Shape2 cluster;
+    // Registers of a thread, where waves that only copy hand over theirs to those that compute; 0 where they do not.
+    int copy_registers = 0, compute_registers = 0;
     bool persistent = false;              // blocks walk over tiles until none are left
     std::array<TensorBox, 3> boxes = {};  // of A, B and C; swizzled over the bytes of a line
 
