@@ -58,7 +58,7 @@ void Dispatcher::drop_refused(Selection& selection) const {
 
 // Looking for a compiler takes time, so it is the last question.
 bool Dispatcher::lacks_compiler(const Kernel& kernel) {
-    const auto request = build_request(kernel.config, device_.arch());
+    const auto request = build_request(kernel.config, device_);
     return request && builder_.needs_compiler(*request) && !builder_.has_compiler(*request);
 }
 
@@ -66,7 +66,7 @@ bool Dispatcher::lacks_compiler(const Kernel& kernel) {
 // that building the chosen one fails and says what to do. Returns whether any went.
 bool Dispatcher::drop_unobtainable(Selection& selection) {
     const auto obtainable = [&](const Candidate& candidate) {
-        const auto request = build_request(candidate.kernel->config, device_.arch());
+        const auto request = build_request(candidate.kernel->config, device_);
         return request && !builder_.needs_compiler(*request);
     };
     const auto gone = std::stable_partition(selection.candidates.begin(), selection.candidates.end(), obtainable);
@@ -86,7 +86,7 @@ void Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
     if (!record) return;
     const auto found = find_candidate(selection.candidates, record->kernel);
     if (found == selection.candidates.end()) return;
-    auto request = build_request(found->kernel->config, device_.arch());
+    auto request = build_request(found->kernel->config, device_);
     if (!request) return;
     const auto digest = digest_of(*request);
     if (!digest || *digest != record->code_digest) {
