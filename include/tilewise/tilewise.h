@@ -84,6 +84,7 @@ typedef struct tilewise_select_options {
     const char* rule_set; /* NULL: default */
     const char* kernel;   /* a kernel name or a config in JSON: this one and no other; NULL: by the strategy */
     int32_t top;          /* strategy measure: how many kernels to time; 0: the library's choice */
+    void* stream;         /* the stream of the run to come: while it is captured, nothing is measured; NULL: default */
 } tilewise_select_options;
 
 /* The operands of one run, where and as the problem says. What the problem does not have stays NULL.

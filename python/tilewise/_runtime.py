@@ -56,9 +56,10 @@ def kernel_text(kernel: str | Mapping[str, Any] | Kernel | None) -> str | None:
     return kernel
 
 
-def select_options(strategy: str | None, rule_set: str | None, kernel: str | None, top: int | None) -> Any:
+def select_options(strategy: str | None, rule_set: str | None, kernel: str | None, top: int | None,
+                   stream: int | None = None) -> Any:
     texts = [None if text is None else _library.encode(text) for text in (strategy, rule_set, kernel)]
-    return _structs.SelectOptions(ctypes.sizeof(_structs.SelectOptions), *texts, top or 0)
+    return _structs.SelectOptions(ctypes.sizeof(_structs.SelectOptions), *texts, top or 0, stream)
 
 
 def device_name(device: Any) -> str:
@@ -137,9 +138,9 @@ AnyExecutable = TypeVar("AnyExecutable", bound=Executable)
 
 
 def open_executable(problem: str, device: str, strategy: str | None, kernel: str | None, rule_set: str | None,
-                    top: int | None, kind: type[AnyExecutable]) -> AnyExecutable:
-    """Chooses, builds and loads the kernel for a problem's text."""
-    options = select_options(strategy, rule_set, kernel, top)
+                    top: int | None, kind: type[AnyExecutable], stream: int | None = None) -> AnyExecutable:
+    """Chooses, builds and loads the kernel for a problem's text; `stream` is where it will run."""
+    options = select_options(strategy, rule_set, kernel, top, stream)
     if strategy == "measure":
         with _measuring:
             return kind(problem, device, options)

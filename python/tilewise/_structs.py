@@ -20,7 +20,7 @@ class ContextOptions(ctypes.Structure):
 class SelectOptions(ctypes.Structure):
     c_name = "tilewise_select_options"
     _fields_ = [("size", ctypes.c_size_t), ("strategy", _TEXT), ("rule_set", _TEXT), ("kernel", _TEXT),
-                ("top", ctypes.c_int32)]
+                ("top", ctypes.c_int32), ("stream", _POINTER)]
 
 
 class Operands(ctypes.Structure):

@@ -32,6 +32,7 @@ Result<Choice> read_choice(const tilewise_select_options* given) {
         choice.options.rule_set = *set;
     }
     if (from.top < 0) return usage_error("tilewise_select_options: top is negative; need 0 or more");
+    choice.options.stream = from.stream;
     if (from.top > 0) choice.options.measure_top = static_cast<std::size_t>(from.top);
     return choice;
 }

@@ -79,7 +79,7 @@ constexpr Option kBuildOptions[] = {
     {"dtype", "DTYPE", "fp32, fp16, bf16, fp8, bf8, int8, or a pair such as fp8_bf8", dtype_choices},
     {"jobs", "N", "compilers at a time"},
     {"pack", "FILE",
-     "write the kernels into one file as well, with PTX for later GPUs where the arch is not for one chip"},
+     "write the kernels into one file as well (sm_80: with PTX for later GPUs)"},
 };
 constexpr Option kCacheOptions[] = {{"max", "BYTES", "prune: most bytes to keep, such as 512M"}};
 constexpr int kManyOperands = 1000;

@@ -200,9 +200,25 @@ Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, 
     return {};
 }
 
+bool Dispatcher::must_not_measure(const SelectOptions& options) const {
+    return options.strategy == Strategy::measure && !options.rank && device_.is_capturing(options.stream);
+}
+
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {
     const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set};
     if (const auto* found = options.rank ? nullptr : plans_.find(key)) return *found;
+    if (must_not_measure(options)) {
+        SelectOptions unmeasured = options;
+        unmeasured.strategy = Strategy::automatic;
+        const auto ranked = plan(problem, unmeasured);
+        if (!ranked) return ranked.error();
+        // Not kept: who asks again after the capture has it measured.
+        auto noted = std::make_shared<Plan>(**ranked);
+        noted->notes.push_back({"capture", ErrorCode::check_failed,
+                                "nothing was measured, since the stream is being captured; measure before the capture, "
+                                "or with tilewise tune"});
+        return std::shared_ptr<const Plan>(std::move(noted));
+    }
     auto selection = select(problem, options);
     if (!selection) return selection.error();
     if (!selection->plan) {

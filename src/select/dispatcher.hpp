@@ -34,6 +34,9 @@ struct SelectOptions {
     RuleSet rule_set = RuleSet::standard;
     std::size_t measure_top = 8;
     MeasureProgress progress{};  // of measuring
+    // Where the kernel will run. While that is recorded by the program, nothing can be measured: the model chooses instead,
+    // and the plan says so.
+    Stream stream = kDefaultStream;
     // A user's ranking: gets the candidates in the model's order and returns names, best first. Called without a lock.
     std::function<std::vector<std::string>(const Problem&, const std::vector<Candidate>&)> rank;
 };
@@ -90,6 +93,7 @@ private:
     };
 
     Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
+    bool must_not_measure(const SelectOptions& options) const;
     void drop_refused(Selection& selection) const;
     bool lacks_compiler(const Kernel& kernel);
     bool drop_unobtainable(Selection& selection);

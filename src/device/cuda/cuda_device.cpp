@@ -69,8 +69,9 @@ public:
     bool is_capturing(Stream stream) const override {
         const ContextScope scope(driver_, context_);
         CUcaptureStatus status = kCaptureNone;
-        driver_.stream_is_capturing(static_cast<CUstream>(stream), &status);
-        return status != kCaptureNone;
+        const auto code = driver_.stream_is_capturing(static_cast<CUstream>(stream), &status);
+        // The default stream cannot tell while one that waits for it is captured; then it may not be used either.
+        return code != kSuccess || status != kCaptureNone;
     }
 
     Result<void*> allocate(std::size_t bytes) override {
