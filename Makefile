@@ -3,7 +3,7 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup build demo test test-full test-release lint test-asan test-tsan test-python \
-        test-fuzz test-kernels tidy test-pip test-install bench-cpu format manifest clean
+        test-fuzz test-kernels tidy test-pip test-install test-gpu test-sanitize bench-cpu format manifest clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -15,7 +15,9 @@ CTEST = ctest -j$(JOBS) --progress --preset
 # Thread sanitizer of g++ 12 does not start where addresses are randomised widely; not every container may turn it off.
 NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples) -name '*.[ch]' -o -name '*.[ch]pp')
-SHELL_FILES = .ci/run tools/setup tools/demo tools/bench_cpu
+SHELL_FILES = .ci/run tools/setup tools/demo tools/bench_cpu tools/test_gpu
+# Files, so that a build made on another machine is used as it is.
+GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
 PHASE = @printf '\n=== %s ===\n'
 
 help: ## list the targets
@@ -99,6 +101,17 @@ test-install:
 	@cmake --build build/install-check/consumer
 	@build/install-check/consumer/consumer
 	@build/install-check/prefix/bin/tilewise --version
+
+$(GPU_BINARIES):
+	@tools/setup
+	@$(CONFIGURE) release
+	@$(BUILD) release --target tilewise tilewise_cli tilewise_gpu_tests
+
+test-gpu: $(GPU_BINARIES) ## run kernels and Python tests on an NVIDIA GPU (minutes)
+	@tools/test_gpu kernels python
+
+test-sanitize: $(GPU_BINARIES) ## run a few small kernels under compute-sanitizer, where it is installed
+	@tools/test_gpu sanitize
 
 bench-cpu: ## compare GEMM on one CPU thread with OpenBLAS and oneDNN (minutes; downloads them)
 	@tools/setup --bench

@@ -37,16 +37,15 @@ _entries: dict[Any, _Entry] = {}
 os.register_at_fork(after_in_child=_entries.clear)
 
 
-def _prepare(call: Call, problem: str, strategy: str | None, kernel: str | None, stream: int | None) -> _Entry:
-    executable = open_executable(problem, call.device, strategy, kernel, None, None, Executable, stream)
+def _prepare(call: Call, problem: str, strategy: str | None, kernel: str | None, a: Any, stream: Any) -> _Entry:
+    handle: int | None = None  # of interest for measuring alone: while it is captured, nothing is measured
+    if strategy == "measure" and stream is not None:
+        handle = stream_handle(stream)
+    elif strategy == "measure" and call.device.startswith("cuda:"):
+        handle = current_stream(a, int(call.device[5:]))
+    executable = open_executable(problem, call.device, strategy, kernel, None, None, Executable, handle)
     call.check_against(executable)
     return _Entry(executable, call.out_shape)
-
-
-def _stream_of(call: Call, a: Any, stream: Any) -> int | None:
-    if stream is not None:
-        return stream_handle(stream)
-    return current_stream(a, int(call.device[5:])) if call.device.startswith("cuda:") else None
 
 
 def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any = None, bias: Any = None,
@@ -90,12 +89,12 @@ def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any
     entry = _entries.get(key)
     if entry is None:
         call = Call(a, b, out, out_dtype, bias, d, d_op, scale_a, scale_b)
-        entry = _prepare(call, call.problem_text(layout, activation, beta != 0, math, bits & -bits), strategy, kernel,
-                         _stream_of(call, a, stream))
+        problem = call.problem_text(layout, activation, beta != 0, math, bits & -bits)
+        entry = _prepare(call, problem, strategy, kernel, a, stream)
         if len(_entries) >= _MOST_ENTRIES:
             _entries.clear()
-        # A choice that could not be measured only because of a capture is made again the next time.
-        if strategy != "measure" or not any(note["kind"] == "capture" for note in entry.executable.plan.notes):
+        # What could not be measured during a capture is measured the next time.
+        if not any(note["kind"] == "capture" for note in entry.executable.plan.notes):
             _entries[key] = entry
     executable = entry.executable
     handle: int | None = None

@@ -62,8 +62,11 @@ def stream_handle(stream: Any) -> int:
 
 
 def current_stream(a: Any, index: int) -> int | None:
-    if not _arrays.is_torch(a):
-        return None
+    return torch_stream(index) if _arrays.is_torch(a) else None
+
+
+def torch_stream(index: int) -> int:
+    """The stream that torch, which is imported, uses on a GPU now."""
     torch = sys.modules["torch"]
     quick = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     handle: int = quick(index) if quick else torch.cuda.current_stream(index).cuda_stream

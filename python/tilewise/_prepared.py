@@ -2,13 +2,14 @@
 """tilewise.prepare: a problem made ready by its text, and called with operands that must be as the text says."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from . import _arrays
 from ._arrays import look, memory, operand
 from ._operands import (ALIAS, SINGLE, check_operand, current_stream, fold_numbers, list_of_d, look_at_more,
-                        make_on_stream, stream_handle)
+                        make_on_stream, stream_handle, torch_stream)
 from ._runtime import Executable, device_name, kernel_text, open_executable
 from ._workspace import workspace as workspace_for
 from .api import Kernel
@@ -122,4 +123,8 @@ def prepare(problem: str, *, device: Any = "cpu", strategy: str | None = None,
     """
     if not isinstance(problem, str):
         raise TypeError(f"problem: expected its text form, got {type(problem).__name__}")
-    return open_executable(problem, device_name(device), strategy, kernel_text(kernel), rule_set, top, Prepared)
+    name = device_name(device)
+    # Of interest for measuring alone: while torch captures its stream, nothing is measured.
+    on_torch = strategy == "measure" and name.startswith("cuda:") and "torch" in sys.modules
+    stream = torch_stream(int(name[5:])) if on_torch else None
+    return open_executable(problem, name, strategy, kernel_text(kernel), rule_set, top, Prepared, stream)

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/sha256.hpp"
+#include "build/code_suffix.hpp"
 #include "kernels/common/args.hpp"
 
 namespace tilewise {
@@ -37,8 +38,10 @@ constexpr std::array<std::string_view, 16> kHostFlags = {"-std=c++20",
                                                          "-pipe"};
 
 // Functions are for the device without being marked so, since the same headers also run emulated on the host. The
-// assembler tells what a kernel needs (-v). No fast math: what a kernel may approximate it says itself.
-constexpr std::array<std::string_view, 3> kNvrtcFlags = {"-std=c++20", "-default-device", "--ptxas-options=-v"};
+// assembler, which PTX does not see, tells what a kernel needs (-v). No fast math: what a kernel may approximate it says
+// itself.
+constexpr std::array<std::string_view, 3> kCubinFlags = {"-std=c++20", "-default-device", "--ptxas-options=-v"};
+constexpr std::array<std::string_view, 2> kPtxFlags = {"-std=c++20", "-default-device"};
 
 // With its length, so that no two lists of parts read the same.
 void add(std::string& text, std::string_view key, std::string_view value) {
@@ -48,8 +51,9 @@ void add(std::string& text, std::string_view key, std::string_view value) {
 }  // namespace
 
 std::span<const std::string_view> fixed_flags(std::string_view suffix) {
-    if (suffix == ".so") return kHostFlags;
-    if (suffix == ".cubin") return kNvrtcFlags;
+    if (suffix == kSharedObject) return kHostFlags;
+    if (suffix == kCubin) return kCubinFlags;
+    if (suffix == kPtx) return kPtxFlags;
     return {};
 }
 

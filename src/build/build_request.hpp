@@ -18,7 +18,7 @@ struct BuildRequest {
     std::string source;              // the stub that instantiates a template
     std::vector<std::string> flags;  // in addition to fixed_flags(suffix)
     std::string arch;
-    std::string suffix = ".so";  // what is built: .so by the host compiler, .cubin by NVRTC
+    std::string suffix = ".so";  // what is built: see code_suffix.hpp
 
     bool operator==(const BuildRequest&) const = default;
 };

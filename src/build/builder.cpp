@@ -13,9 +13,11 @@
 #include <utility>
 
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "build/builtin_pack.hpp"
 #include "build/compile.hpp"
 #include "build/memory_file.hpp"
+#include "build/nvrtc.hpp"
 
 namespace tilewise {
 namespace {
@@ -27,6 +29,17 @@ Error toolchain_error(std::string message) { return {ErrorCode::toolchain, std::
 BuiltKernel built_from(CacheEntry entry, KernelOrigin origin, std::string note = {}) {
     std::string digest = entry.manifest.digest;
     return {std::move(entry.path), std::move(digest), origin, std::move(note), std::move(entry.manifest)};
+}
+
+// Of a manifest's "nvrtc 13.0"; none for another compiler.
+std::optional<std::pair<int, int>> nvrtc_version(std::string_view compiler) {
+    constexpr std::string_view kName = "nvrtc ";
+    if (!compiler.starts_with(kName)) return std::nullopt;
+    const auto parts = split(compiler.substr(kName.size()), '.');
+    const auto major = parse_integer(parts[0]);
+    const auto minor = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
+    if (!major || !minor) return std::nullopt;
+    return std::pair(static_cast<int>(*major), static_cast<int>(*minor));
 }
 
 // One request in sixteen, whichever they are, so that short-lived processes take part.
@@ -110,9 +123,30 @@ Result<BuiltKernel> Builder::build(const BuildRequest& request) {
     return result;
 }
 
+bool Builder::loads_here(const Manifest& manifest) const {
+    if (!settings_.driver_version) return true;
+    const auto version = nvrtc_version(manifest.compiler);
+    const std::string_view suffix = std::string_view(manifest.file).substr(manifest.file.find('.'));
+    return !version || driver_loads(suffix, version->first, version->second, *settings_.driver_version);
+}
+
+std::optional<CacheEntry> Builder::find_cached(State& now, const std::string& digest) const {
+    auto entry = now.cache.find(digest);
+    return entry && loads_here(entry->manifest) ? std::move(entry) : std::nullopt;
+}
+
+// An entry of a compiler too new for the driver makes room: drivers that take that one take ours, too.
+Result<CacheEntry> Builder::publish(State& now, const std::string& folder, const std::string& digest) const {
+    const auto there = now.cache.peek(digest);
+    if (there && !loads_here(*there)) {
+        if (auto status = now.cache.remove(digest); !status) return status.error();
+    }
+    return now.cache.publish(folder, digest);
+}
+
 Result<BuiltKernel> Builder::obtain(State& now, const BuildRequest& request, const std::string& digest) {
     if (auto status = now.cache.check(); !status) return status.error();
-    if (auto entry = now.cache.find(digest)) return built_from(std::move(*entry), KernelOrigin::cache);
+    if (auto entry = find_cached(now, digest)) return built_from(std::move(*entry), KernelOrigin::cache);
     if (auto kernel = from_packs(now, request, digest)) return std::move(*kernel);
     return compile(now, request, digest);
 }
@@ -127,7 +161,7 @@ std::optional<BuiltKernel> Builder::from_packs(State& now, const BuildRequest& r
 std::optional<BuiltKernel> Builder::from_pack(State& now, const Pack& pack, KernelOrigin origin,
                                               const BuildRequest& request, const std::string& digest) {
     const Manifest* manifest = pack.find(digest);
-    if (!manifest) return std::nullopt;
+    if (!manifest || !loads_here(*manifest)) return std::nullopt;
     const auto contents = pack.read(digest);
     if (!contents) return std::nullopt;  // as if the pack did not have it
 
@@ -141,7 +175,7 @@ std::optional<BuiltKernel> Builder::from_pack(State& now, const Pack& pack, Kern
         if (status) status = write_file(fmt::format("{}/{}", folder, manifest->file), *contents);
         if (status) status = write_file(folder + "/manifest.json", manifest_json(*manifest).dump(2) + "\n");
         if (!status) return status.error();
-        return now.cache.publish(folder, digest);
+        return publish(now, folder, digest);
     };
     auto entry = put_into_cache();
     if (entry) return built_from(std::move(*entry), origin);
@@ -159,34 +193,45 @@ bool Builder::needs_compiler(const BuildRequest& request) {
         const std::scoped_lock lock(now.mutex);
         if (now.slots.contains(*digest)) return false;
     }
-    if (builtin_pack().find(*digest)) return false;
-    const bool packed = std::any_of(packs_.begin(), packs_.end(), [&](const Pack& pack) { return pack.find(*digest); });
-    return !packed && !now.cache.may_have(*digest);
+    const auto has = [&](const Pack& pack) {
+        const Manifest* manifest = pack.find(*digest);
+        return manifest && loads_here(*manifest);
+    };
+    if (has(builtin_pack()) || std::any_of(packs_.begin(), packs_.end(), has)) return false;
+    if (!settings_.driver_version || !now.cache.may_have(*digest)) return !now.cache.may_have(*digest);
+    const auto cached = now.cache.peek(*digest);
+    return !cached || !loads_here(*cached);
 }
 
-bool Builder::has_compiler(const BuildRequest& request) const {
-    return request.suffix == ".so" && find_host_compiler(settings_.compiler).ok();
-}
+bool Builder::has_compiler(const BuildRequest& request) const { return find_toolchain(request.suffix, settings_).ok(); }
 
-Error Builder::no_compiler(const BuildRequest& request, const Error& why) const {
+Error Builder::no_compiler(State& now, const BuildRequest& request, const std::string& digest, const Error& why) const {
     std::string message = fmt::format(
         "kernel {} is not cached, in a pack or built in, and cannot be compiled: {}; kernels from a pack "
         "(TILEWISE_PACKS) and the built-in ones (tilewise kernels --rule-set builtin) work without",
         request.name, why.message);
     for (const Error& error : pack_errors_) message += "; " + error.message;
+    const auto add_refused = [&](const Manifest& manifest, const std::string& place) {
+        message += fmt::format("; the one in {} is of {}, too new for the driver here", place, manifest.compiler);
+    };
+    if (const auto cached = now.cache.peek(digest); cached && !loads_here(*cached)) add_refused(*cached, "the cache");
+    for (const Pack& pack : packs_) {
+        const Manifest* manifest = pack.find(digest);
+        if (manifest && !loads_here(*manifest)) add_refused(*manifest, fmt::format("the pack '{}'", pack.path()));
+    }
     return toolchain_error(std::move(message));
 }
 
 Result<BuiltKernel> Builder::compile(State& now, const BuildRequest& request, const std::string& digest) {
     const auto toolchain = find_toolchain(request.suffix, settings_);
-    if (!toolchain) return no_compiler(request, toolchain.error());
+    if (!toolchain) return no_compiler(now, request, digest, toolchain.error());
 
     auto dir = now.cache.private_dir();
     if (!dir) return compile_privately(now, request, digest, *toolchain, dir.error().message);
     // While another process builds the same kernel we wait for it, but only so long: it may be stopped. And where locks
     // do not work, all build, and all but one find the kernel published.
     const auto lock = now.cache.lock(digest, settings_.compile_limit + kLockGrace);
-    if (auto entry = now.cache.find(digest)) return built_from(std::move(*entry), KernelOrigin::cache);
+    if (auto entry = find_cached(now, digest)) return built_from(std::move(*entry), KernelOrigin::cache);
 
     auto outcome = compile_kernel({request, digest, *toolchain, settings_.compile_limit}, dir->path());
     if (const auto* fault = std::get_if<CompileFault>(&outcome)) {
@@ -195,7 +240,7 @@ Result<BuiltKernel> Builder::compile(State& now, const BuildRequest& request, co
         if (!kept) return toolchain_error(fault->message);
         return toolchain_error(fmt::format("{}\nsource, headers, command and log are in {}", fault->message, *kept));
     }
-    auto entry = now.cache.publish(dir->path() + "/work/entry", digest);
+    auto entry = publish(now, dir->path() + "/work/entry", digest);
     if (!entry) return compile_privately(now, request, digest, *toolchain, entry.error().message);
     // Failing to make room is no failure of this build.
     if (time_to_prune(digest)) static_cast<void>(now.cache.prune(settings_.cache_max_bytes, digest));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a request to a kernel that can be loaded: remembered, cached, packed, built in, or compiled, in this
-// order. Safe to use
-// from many threads and processes and after a fork; identical requests are compiled once.
+// From a request to a kernel that can be loaded: remembered, cached, packed, built in, or compiled, in this order. Safe to
+// use from many threads and processes and after a fork; identical requests are compiled once.
 #pragma once
 
 #include <atomic>
@@ -59,6 +58,10 @@ private:
     struct State;
 
     State& state();
+    // Whether the driver takes what this compiler built: a kernel of a newer one counts as not being there.
+    bool loads_here(const Manifest& manifest) const;
+    std::optional<CacheEntry> find_cached(State& now, const std::string& digest) const;
+    Result<CacheEntry> publish(State& now, const std::string& folder, const std::string& digest) const;
     Result<BuiltKernel> obtain(State& now, const BuildRequest& request, const std::string& digest);
     std::optional<BuiltKernel> from_packs(State& now, const BuildRequest& request, const std::string& digest);
     std::optional<BuiltKernel> from_pack(State& now, const Pack& pack, KernelOrigin origin, const BuildRequest& request,
@@ -66,7 +69,7 @@ private:
     Result<BuiltKernel> compile(State& now, const BuildRequest& request, const std::string& digest);
     Result<BuiltKernel> compile_privately(State& now, const BuildRequest& request, const std::string& digest,
                                           const Toolchain& toolchain, const std::string& why);
-    Error no_compiler(const BuildRequest& request, const Error& why) const;
+    Error no_compiler(State& now, const BuildRequest& request, const std::string& digest, const Error& why) const;
 
     BuildSettings settings_;
     std::vector<Pack> packs_;

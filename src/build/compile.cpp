@@ -11,6 +11,7 @@
 #include "base/files.hpp"
 #include "base/process.hpp"
 #include "base/sha256.hpp"
+#include "build/code_suffix.hpp"
 #include "build/nvrtc.hpp"
 
 namespace tilewise {
@@ -19,7 +20,7 @@ namespace {
 struct Kind {
     std::string_view suffix;
     std::string_view product;
-    Elf64_Half elf_type, elf_machine;  // machine 0: this one, whichever it is
+    bool (*is_whole)(std::string_view file);
     Result<Toolchain> (*find)(const BuildSettings&);
     std::string_view way_out;  // where there is no toolchain
     std::vector<std::string> (*command)(const CompileJob&, const std::string& work);
@@ -29,14 +30,38 @@ struct Kind {
 constexpr Elf64_Half kAnyMachine = 0;
 constexpr Elf64_Half kCuda = 190;  // EM_CUDA, which not every elf.h has
 
-constexpr std::array<Kind, 2> kKinds = {
-    {{".so", "shared object", ET_DYN, kAnyMachine,
+// A file of the right kind that ends where its own headers say; a linker that was killed or out of space leaves less.
+bool is_whole_elf(std::string_view file, Elf64_Half type, Elf64_Half machine) {
+    Elf64_Ehdr header{};
+    if (file.size() < sizeof header) return false;
+    std::memcpy(&header, file.data(), sizeof header);
+    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == type &&
+           (machine == kAnyMachine || header.e_machine == machine) && header.e_shoff <= file.size() &&
+           std::size_t{header.e_shnum} * header.e_shentsize <= file.size() - header.e_shoff;
+}
+
+// Says what it is for and ends with the end of a function.
+bool is_whole_ptx(std::string_view file) {
+    const auto has = [&](std::string_view word) { return file.find(word) != std::string_view::npos; };
+    const std::size_t last = file.find_last_not_of(" \n");
+    return has("\n.version ") && has("\n.target ") && has(".entry ") && !has(std::string_view("\0", 1)) &&
+           last != std::string_view::npos && file[last] == '}';
+}
+
+constexpr std::string_view kNvrtcWayOut =
+    "Install it (pip install nvidia-cuda-nvrtc) or name its file with TILEWISE_NVRTC";
+
+constexpr std::array<Kind, 3> kKinds = {
+    {{kSharedObject, "shared object", [](std::string_view file) { return is_whole_elf(file, ET_DYN, kAnyMachine); },
       [](const BuildSettings& settings) { return find_host_compiler(settings.compiler); },
       "Install a compiler (Debian, Ubuntu: apt install g++) or name one with TILEWISE_CXX", host_command,
       run_host_compiler},
-     {".cubin", "cubin", ET_EXEC, kCuda,
-      [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version); },
-      "Install it (pip install nvidia-cuda-nvrtc) or name its file with TILEWISE_NVRTC", nvrtc_command, run_nvrtc}}};
+     {kCubin, "cubin", [](std::string_view file) { return is_whole_elf(file, ET_EXEC, kCuda); },
+      [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version, kCubin); },
+      kNvrtcWayOut, nvrtc_command, run_nvrtc},
+     {kPtx, "PTX", is_whole_ptx,
+      [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version, kPtx); },
+      kNvrtcWayOut, nvrtc_command, run_nvrtc}}};
 
 const Kind* kind_of(std::string_view suffix) {
     for (const Kind& kind : kKinds) {
@@ -60,16 +85,6 @@ Status write_sources(const CompileJob& job, const std::string& work) {
         if (auto status = write_file(path, header->text()); !status) return status;
     }
     return write_file(fmt::format("{}/{}", work, kSourceFile), job.request.source);
-}
-
-// A file of the right kind that ends where its own headers say; a linker that was killed or out of space leaves less.
-bool is_whole(std::string_view file, const Kind& kind) {
-    Elf64_Ehdr header{};
-    if (file.size() < sizeof header) return false;
-    std::memcpy(&header, file.data(), sizeof header);
-    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == kind.elf_type &&
-           (kind.elf_machine == kAnyMachine || header.e_machine == kind.elf_machine) && header.e_shoff <= file.size() &&
-           std::size_t{header.e_shnum} * header.e_shentsize <= file.size() - header.e_shoff;
 }
 
 // Whether the disk is the reason: compilers say so in many words and languages, so we try ourselves.
@@ -137,7 +152,7 @@ std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const
     if (!run) return CompileFault{false, run.error().message};
     if (!run->failure.empty()) return refused(job, *kind, work, *run);
     const auto object = read_file(fmt::format("{}/{}", work, object_file(job.request)));
-    if (!object || !is_whole(*object, *kind)) return refused(job, *kind, work, *run);
+    if (!object || !kind->is_whole(*object)) return refused(job, *kind, work, *run);
 
     Manifest manifest = describe(job, *run, *object);
     const auto status = write_file(work + "/entry/manifest.json", manifest_json(manifest).dump(2) + "\n");

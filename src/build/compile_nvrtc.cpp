@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// CUDA kernels: NVRTC, run inside this process, with source and headers in memory. It is safe to use from several
-// threads at once, and in a child forked while the parent compiles.
+// CUDA kernels: NVRTC, run inside this process, with source and headers in memory, to a cubin or to PTX. It is safe to
+// use from several threads at once, and in a child forked while the parent compiles.
 #include <fmt/core.h>
 
 #include "base/files.hpp"
 #include "build/compile.hpp"
 #include "build/nvrtc.hpp"
+#include "config/cuda_arch.hpp"
 
 namespace tilewise {
 namespace {
@@ -51,14 +52,16 @@ public:
         if (nvrtc_.set_callback) nvrtc_.set_callback(program_, stop_when_passed, &deadline);
         return nvrtc_.compile(program_, static_cast<int>(options.size()), options.data());
     }
-    std::string log() const {
-        std::string text = read(nvrtc_.log_size, nvrtc_.log);
+    std::string log() const { return without_end(read(nvrtc_.log_size, nvrtc_.log)); }
+    std::string code(std::string_view suffix) const {
+        return suffix == kPtx ? without_end(read(nvrtc_.ptx_size, nvrtc_.ptx)) : read(nvrtc_.cubin_size, nvrtc_.cubin);
+    }
+
+private:
+    static std::string without_end(std::string text) {
         while (!text.empty() && text.back() == '\0') text.pop_back();
         return text;
     }
-    std::string cubin() const { return read(nvrtc_.cubin_size, nvrtc_.cubin); }
-
-private:
     // Empty when it cannot be had.
     std::string read(NvrtcResult (*size_of)(NvrtcProgram*, std::size_t*),
                      NvrtcResult (*get)(NvrtcProgram*, char*)) const {
@@ -74,15 +77,24 @@ private:
 
 }  // namespace
 
-// A real arch (sm_90a, not compute_90a) makes NVRTC assemble the kernel, too.
+// A real arch (sm_90a, not compute_90a) makes NVRTC assemble the kernel, too; PTX is of a virtual one.
 std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string& /*work*/) {
-    std::vector<std::string> command = {job.toolchain.path, fmt::format("--gpu-architecture={}", job.request.arch)};
+    const auto cuda = parse_cuda_arch(job.request.arch);
+    const std::string arch =
+        job.request.suffix == kPtx && cuda ? fmt::format("compute_{}{}", cuda->major, cuda->minor) : job.request.arch;
+    std::vector<std::string> command = {job.toolchain.path, fmt::format("--gpu-architecture={}", arch)};
     for (const std::string_view flag : fixed_flags(job.request.suffix)) command.emplace_back(flag);
     command.insert(command.end(), job.request.flags.begin(), job.request.flags.end());
     return command;
 }
 
 Result<CompilerRun> run_nvrtc(const CompileJob& job, const std::string& work) {
+    const auto cuda = parse_cuda_arch(job.request.arch);
+    if (job.request.suffix == kPtx && (!cuda || cuda->one_chip)) {
+        return Error{ErrorCode::toolchain, fmt::format("kernel {}: no PTX for {}: need an arch like sm_80, whose code "
+                                                       "later chips can run; build its cubin instead",
+                                                       job.request.name, job.request.arch)};
+    }
     const auto nvrtc = load_nvrtc(job.toolchain.path);
     if (!nvrtc) return nvrtc.error();
     const auto headers = job.headers.included_by(job.request.source);
@@ -103,9 +115,8 @@ Result<CompilerRun> run_nvrtc(const CompileJob& job, const std::string& work) {
         return run;
     }
     run.resources = resources_from_log(run.log);
-    if (auto status = write_file(fmt::format("{}/{}", work, object_file(job.request)), program.cubin()); !status) {
-        run.failure = status.error().message;
-    }
+    const std::string path = fmt::format("{}/{}", work, object_file(job.request));
+    if (auto status = write_file(path, program.code(job.request.suffix)); !status) run.failure = status.error().message;
     return run;
 }
 

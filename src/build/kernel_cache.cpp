@@ -121,6 +121,12 @@ std::optional<CacheEntry> KernelCache::find(const std::string& digest) {
 
 bool KernelCache::may_have(const std::string& digest) const { return !root_.empty() && exists(entry_dir(digest)); }
 
+std::optional<Manifest> KernelCache::peek(const std::string& digest) const {
+    if (!may_have(digest)) return std::nullopt;
+    auto entry = read_entry(entry_dir(digest), digest, false);
+    return entry ? std::optional(std::move(entry->manifest)) : std::nullopt;
+}
+
 // Failing is fine: on a read-only disk nothing is ever removed either.
 void KernelCache::touch(const std::string& folder) const {
     const int fd = open((folder + "/used").c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -161,6 +167,14 @@ Result<CacheEntry> KernelCache::publish(const std::string& folder, const std::st
         if (auto entry = find(digest)) return std::move(*entry);
     }
     return last;
+}
+
+Status KernelCache::remove(const std::string& digest) {
+    {
+        const std::scoped_lock lock(mutex_);
+        seen_.erase(digest);
+    }
+    return discard(entry_dir(digest));
 }
 
 Result<std::string> KernelCache::keep_failed(const std::string& folder, const std::string& digest) {

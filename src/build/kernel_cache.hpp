@@ -56,6 +56,8 @@ public:
     // hashed the first time this object sees them.
     std::optional<CacheEntry> find(const std::string& digest);
 
+    // What the manifest of find()'s entry says; the file itself may still turn out to be damaged.
+    std::optional<Manifest> peek(const std::string& digest) const;
     // Whether there is something for find() to look at.
     bool may_have(const std::string& digest) const;
 
@@ -64,6 +66,8 @@ public:
     // Moves a folder with a kernel, its source and its manifest into its place. Another process's entry of the same
     // digest is as good; the entry that is there in the end is returned.
     Result<CacheEntry> publish(const std::string& folder, const std::string& digest);
+    // Takes an entry away that is in the way of a better one.
+    Status remove(const std::string& digest);
     // Keeps a folder under failed/; returns where it is.
     Result<std::string> keep_failed(const std::string& folder, const std::string& digest);
     Result<std::optional<FileLock>> lock(const std::string& digest, std::chrono::milliseconds time_limit);

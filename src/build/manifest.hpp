@@ -21,7 +21,7 @@ struct Manifest {
     std::string arch;
     std::vector<std::string> flags;
     std::string compiler;  // "g++ 12.2.0", "nvrtc 13.0"
-    std::string file;      // "kernel.so", "kernel.cubin"
+    std::string file;      // "kernel.so", "kernel.cubin", "kernel.ptx"
     std::int64_t size = 0;
     std::string sha256;
     std::string created;                       // UTC, for people; nothing is decided by it

@@ -6,12 +6,15 @@
 
 #include <map>
 #include <mutex>
+#include <tuple>
 
 namespace tilewise {
 namespace {
 
 constexpr int kOldestMajor = 12;          // knows C++20 and sm_90a
 constexpr int kDriverVersionUnit = 1000;  // 13000 is CUDA 13.0
+
+int minor_of(int driver_version) { return driver_version % kDriverVersionUnit / 10; }
 
 Error toolchain_error(std::string message) { return {ErrorCode::toolchain, std::move(message)}; }
 
@@ -36,7 +39,13 @@ std::string path_of(const Nvrtc& nvrtc, const std::string& place) {
     return known ? info.dli_fname : place;
 }
 
-Result<Toolchain> identify(const Nvrtc& nvrtc, const std::string& path, std::optional<int> driver_version) {
+// What the code is for.
+struct Target {
+    std::optional<int> driver_version;
+    std::string_view suffix;
+};
+
+Result<Toolchain> identify(const Nvrtc& nvrtc, const std::string& path, const Target& target) {
     int major = 0, minor = 0;
     if (nvrtc.version(&major, &minor) != NvrtcResult::success) {
         return toolchain_error(fmt::format("{} does not tell its version", path));
@@ -44,27 +53,28 @@ Result<Toolchain> identify(const Nvrtc& nvrtc, const std::string& path, std::opt
     if (major < kOldestMajor) {
         return toolchain_error(fmt::format("{} is {}.{}; need {}.0 or newer", path, major, minor, kOldestMajor));
     }
-    if (driver_version && major > *driver_version / kDriverVersionUnit) {
-        return toolchain_error(fmt::format("{} is {}.{}, but the driver here loads kernels of CUDA {}.{} at most", path,
-                                           major, minor, *driver_version / kDriverVersionUnit,
-                                           *driver_version % kDriverVersionUnit / 10));
+    if (target.driver_version && !driver_loads(target.suffix, major, minor, *target.driver_version)) {
+        return toolchain_error(fmt::format("{} is {}.{}, but the driver here loads {} of CUDA {}.{} at most", path,
+                                           major, minor, target.suffix == kPtx ? "PTX" : "kernels",
+                                           *target.driver_version / kDriverVersionUnit,
+                                           minor_of(*target.driver_version)));
     }
     load_builtins(path, major, minor);
     return Toolchain{path, "nvrtc", fmt::format("{}.{}", major, minor)};
 }
 
-Result<Toolchain> try_place(const std::string& place, std::optional<int> driver_version) {
+Result<Toolchain> try_place(const std::string& place, const Target& target) {
     const auto nvrtc = load_nvrtc(place);
     if (!nvrtc) return nvrtc.error();
-    auto found = identify(*nvrtc, path_of(*nvrtc, place), driver_version);
+    auto found = identify(*nvrtc, path_of(*nvrtc, place), target);
     if (!found) dlclose(nvrtc->library);
     return found;
 }
 
-Result<Toolchain> find_any(std::optional<int> driver_version) {
+Result<Toolchain> find_any(const Target& target) {
     std::string refused;
     for (const std::string& place : nvrtc_places()) {
-        auto found = try_place(place, driver_version);
+        auto found = try_place(place, target);
         if (found) return found;
         refused += fmt::format("; {}", found.error().message);
     }
@@ -87,7 +97,8 @@ Result<Nvrtc> load_nvrtc(const std::string& path) {
         get(library, "nvrtcCreateProgram", nvrtc.create) && get(library, "nvrtcDestroyProgram", nvrtc.destroy) &&
         get(library, "nvrtcCompileProgram", nvrtc.compile) && get(library, "nvrtcGetProgramLogSize", nvrtc.log_size) &&
         get(library, "nvrtcGetProgramLog", nvrtc.log) && get(library, "nvrtcGetCUBINSize", nvrtc.cubin_size) &&
-        get(library, "nvrtcGetCUBIN", nvrtc.cubin);
+        get(library, "nvrtcGetCUBIN", nvrtc.cubin) && get(library, "nvrtcGetPTXSize", nvrtc.ptx_size) &&
+        get(library, "nvrtcGetPTX", nvrtc.ptx);
     get(library, "nvrtcSetFlowCallback", nvrtc.set_callback);
     if (!whole) {
         dlclose(library);
@@ -96,16 +107,23 @@ Result<Nvrtc> load_nvrtc(const std::string& path) {
     return nvrtc;
 }
 
-Result<Toolchain> find_nvrtc(const std::string& wanted, std::optional<int> driver_version) {
+bool driver_loads(std::string_view suffix, int major, int minor, int driver_version) {
+    const int driver_major = driver_version / kDriverVersionUnit;
+    if (major != driver_major) return major < driver_major;
+    return suffix != kPtx || minor <= minor_of(driver_version);
+}
+
+Result<Toolchain> find_nvrtc(const std::string& wanted, std::optional<int> driver_version, std::string_view suffix) {
     static std::mutex mutex;
-    static std::map<std::pair<std::string, std::optional<int>>, Toolchain> known;
-    const std::pair key(wanted, driver_version);
+    static std::map<std::tuple<std::string, std::optional<int>, std::string>, Toolchain> known;
+    const std::tuple key(wanted, driver_version, std::string(suffix));
+    const Target target{driver_version, suffix};
     {
         const std::scoped_lock lock(mutex);
         if (const auto at = known.find(key); at != known.end()) return at->second;
     }
     // Outside the lock, and a failure is not remembered: as for the host compiler.
-    auto found = wanted.empty() ? find_any(driver_version) : try_place(wanted, driver_version);
+    auto found = wanted.empty() ? find_any(target) : try_place(wanted, target);
     if (!found && !wanted.empty()) {
         return toolchain_error(fmt::format("TILEWISE_NVRTC is '{}': {}", wanted, found.error().message));
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "build/code_suffix.hpp"
 #include "build/toolchain.hpp"
 
 namespace tilewise {
@@ -29,14 +30,21 @@ struct Nvrtc {
     NvrtcResult (*log)(NvrtcProgram*, char*);
     NvrtcResult (*cubin_size)(NvrtcProgram*, std::size_t*);
     NvrtcResult (*cubin)(NvrtcProgram*, char*);
+    NvrtcResult (*ptx_size)(NvrtcProgram*, std::size_t*);  // with the 0 at its end
+    NvrtcResult (*ptx)(NvrtcProgram*, char*);
     // Called from time to time while it compiles; 1 ends that. Null before CUDA 12.8.
     NvrtcResult (*set_callback)(NvrtcProgram*, int (*)(void* data, void* unused), void* data);
 };
 
+// Whether a driver (driver_version as in BuildSettings) loads code of this suffix that NVRTC major.minor built: cubins of
+// its own CUDA major version or an earlier one; PTX is stricter and must not be of a later minor version either.
+bool driver_loads(std::string_view suffix, int major, int minor, int driver_version);
+
 // `wanted` is a path ($TILEWISE_NVRTC) that must do; when it is empty, the first of nvrtc_places() that loads, is new
-// enough, and of no later CUDA major version than the driver, which could not load what it builds (driver_version as in
-// BuildSettings). The error says where was looked, what was found, and what is needed.
-Result<Toolchain> find_nvrtc(const std::string& wanted, std::optional<int> driver_version);
+// enough, and whose code the driver, if there is one, loads. The error says where was looked, what was found, and what is
+// needed.
+Result<Toolchain> find_nvrtc(const std::string& wanted, std::optional<int> driver_version,
+                             std::string_view suffix = kCubin);
 
 // The functions of the library at `path`, which stays loaded from now on: unloading a compiler that has run is asking
 // for trouble, and it is needed again.

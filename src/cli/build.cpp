@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "build/code_suffix.hpp"
 #include "build/pack.hpp"
 #include "cli/command.hpp"
 #include "cli/kernel_query.hpp"
@@ -47,8 +48,13 @@ std::string spilling_text(const std::vector<PackItem>& items) {
 struct Work {
     std::size_t kernels = 0;
     std::size_t without_template = 0;
+    std::size_t portable = 0;  // of the requests, those for later chips (PTX)
     std::vector<BuildRequest> requests;
 };
+
+std::string portable_text(const Work& work) {
+    return work.portable == 0 ? "" : fmt::format(" ({} of them PTX for later GPUs)", work.portable);
+}
 
 Result<std::vector<const ArchSpec*>> chosen_archs(const Context& context) {
     std::vector<const ArchSpec*> archs;
@@ -73,6 +79,9 @@ Status add_work(const Context& context, const ArchSpec& arch, Work& work) {
     auto kernels = list_kernels(*query);
     if (!kernels) return kernels.error();
     work.kernels += kernels->size();
+    auto suffixes = code_suffixes(arch);
+    // Only a pack goes to machines that nobody has seen yet.
+    if (!context.arguments.value("pack")) suffixes.resize(1);
     std::set<std::string> seen;  // kernels that differ in launch fields share a binary
     for (const Kernel& kernel : *kernels) {
         if (!kernel.available) {
@@ -80,9 +89,12 @@ Status add_work(const Context& context, const ArchSpec& arch, Work& work) {
             continue;
         }
         if (!seen.insert(code_id(kernel.config)).second) continue;
-        auto request = build_request(kernel.config, arch);
-        if (!request) return request.error();
-        work.requests.push_back(std::move(*request));
+        for (const std::string_view suffix : suffixes) {
+            auto request = build_request(kernel.config, arch, suffix);
+            if (!request) return request.error();
+            work.portable += suffix == kPtx ? 1 : 0;
+            work.requests.push_back(std::move(*request));
+        }
     }
     return {};
 }
@@ -124,16 +136,18 @@ Result<int> run_build(Context& context) {
     }
     const Json json = Json::object({{"kernels", work.kernels},
                                     {"binaries", requests.size()},
+                                    {"ptx", work.portable},
                                     {"compiled", compiled},
                                     {"failed", failed},
                                     {"without_template", work.without_template},
                                     {"resources", resources_json(items)},
                                     {"pack", pack ? Json(*pack) : Json()}});
-    print(context.json
-              ? json.dump()
-              : fmt::format("{} kernels, {} binaries: {} compiled now, {} failed; {} kernels have no template yet{}{}",
-                            work.kernels, requests.size(), compiled, failed, work.without_template,
-                            pack ? fmt::format("; pack written to {}", *pack) : "", spilling_text(items)));
+    print(
+        context.json
+            ? json.dump()
+            : fmt::format("{} kernels, {} binaries{}: {} compiled now, {} failed; {} kernels have no template yet{}{}",
+                          work.kernels, requests.size(), portable_text(work), compiled, failed, work.without_template,
+                          pack ? fmt::format("; pack written to {}", *pack) : "", spilling_text(items)));
     return failed == 0 ? 0 : static_cast<int>(ErrorCode::toolchain);
 }
 

@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/rejected.hpp"
 #include "base/result.hpp"
 #include "build/builder.hpp"
+#include "build/code_suffix.hpp"
 #include "codegen/launch_spec.hpp"
 #include "config/arch_spec.hpp"
 #include "kernels/common/args.hpp"
@@ -84,6 +86,8 @@ public:
     virtual int max_threads() const = 0;
     // The newest toolkit version whose code the device's driver loads, as CUDA counts it (13000); unset: no such limit.
     virtual std::optional<int> driver_version() const = 0;
+    // The kind of code it loads, one of code_suffixes(arch()).
+    virtual std::string_view code_suffix() const { return code_suffixes(arch()).front(); }
     // Why this very device cannot run the kernel although its arch could (a CPU without an optional feature).
     virtual std::optional<Rejected> refuses(const KernelConfig& config) const = 0;
 

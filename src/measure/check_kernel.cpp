@@ -15,7 +15,7 @@ BuildRequest cuda_request(const ArchSpec& arch, std::string name, std::string so
     request.name = std::move(name);
     request.source = std::move(source);
     request.arch = arch.name;
-    request.suffix = ".cubin";
+    request.suffix = kCubin;
     return request;
 }
 
@@ -32,7 +32,8 @@ BuildRequest reference_request(const ArchSpec& arch, bool with_squares) {
                         "#include \"cuda/reference.hpp\"\n\nTILEWISE_CUDA_REFERENCE(" + argument + ")\n");
 }
 
-Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, const BuildRequest& request, int blocks) {
+Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, BuildRequest request, int blocks) {
+    request.suffix = device.code_suffix();
     auto built = builder.build(request);
     if (!built) return built.error();
     auto code = device.load(*built);

@@ -15,8 +15,8 @@ namespace tilewise {
 
 class CheckKernel {
 public:
-    // The device must outlive this.
-    static Result<CheckKernel> make(Device& device, Builder& builder, const BuildRequest& request, int blocks);
+    // Built as the kind of code that the device loads. The device must outlive this.
+    static Result<CheckKernel> make(Device& device, Builder& builder, BuildRequest request, int blocks);
 
     // The kernel finds the struct at args.workspace.
     Status run(KernelArgs args, BufferTask& task) const { return run_with(args, &task, sizeof task); }

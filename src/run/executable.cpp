@@ -74,19 +74,15 @@ KernelArgs problem_args(const Problem& p) {
     return args;
 }
 
-Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch) {
+Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch, std::string_view suffix) {
     auto source = generate_source(config, arch);
     if (!source) return source.error();
     BuildRequest request;
     request.name = kernel_name(config);
     request.source = std::move(source->text);
     request.arch = arch.name;
-    if (arch.backend == "cpu") {
-        request.flags = host_flags(source->features);
-        request.suffix = ".so";
-    } else {
-        request.suffix = ".cubin";
-    }
+    request.suffix = suffix;
+    if (suffix == kSharedObject) request.flags = host_flags(source->features);
     return request;
 }
 
@@ -97,7 +93,7 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
         return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel.name,
                                              print_problem(problem), why.rule, why.have, why.need));
     }
-    auto request = build_request(kernel.config, device.arch());
+    auto request = build_request(kernel.config, device);
     if (!request) return request.error();
     auto loaded = build_and_load(*request, device, builder);
     if (!loaded) return loaded.error();

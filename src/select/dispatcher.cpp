@@ -58,7 +58,7 @@ void Dispatcher::drop_refused(Selection& selection) const {
 
 // Looking for a compiler takes time, so it is the last question.
 bool Dispatcher::lacks_compiler(const Kernel& kernel) {
-    const auto request = build_request(kernel.config, device_.arch());
+    const auto request = build_request(kernel.config, device_);
     return request && builder_.needs_compiler(*request) && !builder_.has_compiler(*request);
 }
 
@@ -66,7 +66,7 @@ bool Dispatcher::lacks_compiler(const Kernel& kernel) {
 // that building the chosen one fails and says what to do. Returns whether any went.
 bool Dispatcher::drop_unobtainable(Selection& selection) {
     const auto obtainable = [&](const Candidate& candidate) {
-        const auto request = build_request(candidate.kernel->config, device_.arch());
+        const auto request = build_request(candidate.kernel->config, device_);
         return request && !builder_.needs_compiler(*request);
     };
     const auto gone = std::stable_partition(selection.candidates.begin(), selection.candidates.end(), obtainable);
@@ -86,7 +86,7 @@ void Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
     if (!record) return;
     const auto found = find_candidate(selection.candidates, record->kernel);
     if (found == selection.candidates.end()) return;
-    auto request = build_request(found->kernel->config, device_.arch());
+    auto request = build_request(found->kernel->config, device_);
     if (!request) return;
     const auto digest = digest_of(*request);
     if (!digest || *digest != record->code_digest) {
@@ -185,12 +185,7 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
 Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, Selection& selection) {
     selection.plan = first_plan(selection, device_.max_threads());
     if (options.rank) return use_ranked(problem, options, selection);
-    if (options.strategy == Strategy::measure) {
-        if (!device_.is_capturing(options.stream)) return use_measured(problem, options, selection);
-        selection.plan->notes.push_back(
-            {"capture", ErrorCode::device,
-             "the stream is being captured, so nothing was measured and the analytic model chose; measure before"});
-    }
+    if (options.strategy == Strategy::measure) return use_measured(problem, options, selection);
     if (options.strategy == Strategy::first_fit) {
         const auto first = std::min_element(selection.candidates.begin(), selection.candidates.end(),
                                             [](const Candidate& a, const Candidate& b) {
@@ -205,9 +200,25 @@ Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, 
     return {};
 }
 
+bool Dispatcher::must_not_measure(const SelectOptions& options) const {
+    return options.strategy == Strategy::measure && !options.rank && device_.is_capturing(options.stream);
+}
+
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {
     const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set};
     if (const auto* found = options.rank ? nullptr : plans_.find(key)) return *found;
+    if (must_not_measure(options)) {
+        SelectOptions unmeasured = options;
+        unmeasured.strategy = Strategy::automatic;
+        const auto ranked = plan(problem, unmeasured);
+        if (!ranked) return ranked.error();
+        // Not kept: who asks again after the capture has it measured.
+        auto noted = std::make_shared<Plan>(**ranked);
+        noted->notes.push_back({"capture", ErrorCode::check_failed,
+                                "nothing was measured, since the stream is being captured; measure before the capture, "
+                                "or with tilewise tune"});
+        return std::shared_ptr<const Plan>(std::move(noted));
+    }
     auto selection = select(problem, options);
     if (!selection) return selection.error();
     if (!selection->plan) {
@@ -215,9 +226,7 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
                                              device_.arch().name, print_problem(problem)));
     }
     auto made = std::make_shared<const Plan>(std::move(*selection->plan));
-    // What only capturing brought about is not kept: the next time may measure.
-    const bool captured = options.strategy == Strategy::measure && made->source != "measured";
-    if (options.rank || captured) return made;
+    if (options.rank) return made;
     const std::scoped_lock lock(fork_safe_mutex());
     return plans_.add({problem, options.strategy, options.rule_set}, std::move(made));
 }

@@ -92,6 +92,7 @@ private:
     };
 
     Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
+    bool must_not_measure(const SelectOptions& options) const;
     void drop_refused(Selection& selection) const;
     bool lacks_compiler(const Kernel& kernel);
     bool drop_unobtainable(Selection& selection);

@@ -43,7 +43,7 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
         for (const KernelConfig& config : *tiny) {
             if (!has_template(config)) continue;
             configs.push_back(config);
-            requests.push_back(build_request(config, arch).value());
+            requests.push_back(build_request(config, arch, kCubin).value());
         }
     }
     ASSERT_GT(configs.size(), 12u);

@@ -100,6 +100,94 @@ TEST_F(NvrtcTest, APackHoldsCubins) {
     EXPECT_EQ(kernel->manifest, items[0].manifest);
 }
 
+BuildRequest as_ptx(BuildRequest request) {
+    request.suffix = kPtx;
+    return request;
+}
+
+TEST_F(NvrtcTest, PtxIsTextForAnyLaterChip) {
+    Builder builder(settings_);
+    const auto ptx = builder.build(as_ptx(adding(40, "sm_80")));
+    ASSERT_TRUE(ptx.ok()) << ptx.error().message;
+    EXPECT_EQ(ptx->path, entry(ptx->digest) + "/kernel.ptx");
+    EXPECT_EQ(ptx->manifest.arch, "sm_80");
+    EXPECT_TRUE(ptx->manifest.compiler.starts_with("nvrtc 1")) << ptx->manifest.compiler;
+    const std::string text = *read_file(ptx->path);
+    for (const char* word : {".version", ".target sm_80", ".visible .entry tilewise_kernel"}) {
+        EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+    }
+    EXPECT_EQ(text.find('\0'), std::string::npos);
+    const auto cubin = builder.build(adding(40, "sm_80"));
+    ASSERT_TRUE(cubin.ok()) << cubin.error().message;
+    EXPECT_NE(cubin->digest, ptx->digest);
+    EXPECT_TRUE(cache().verify().empty());
+    EXPECT_NE(failure(as_ptx(adding(40, "sm_90a"))).find("no PTX for sm_90a"), std::string::npos);
+    BuildRequest wrong = as_ptx(adding(41, "sm_80"));
+    wrong.source += "error;";
+    EXPECT_NE(failure(wrong).find("--gpu-architecture=compute_80"), std::string::npos) << failure(wrong);
+}
+
+// A kernel in the cache or in a pack that the driver cannot load counts as not being there.
+TEST_F(NvrtcTest, KernelsOfANewerToolkitAreNotUsed) {
+    const BuildRequest request = adding(42, "sm_80");
+    const auto current = find_nvrtc("", std::nullopt);
+    ASSERT_TRUE(current.ok());
+    const int major = std::stoi(current->version);
+    const auto build_here = [&](int driver_major) {
+        BuildSettings here = settings_;
+        here.driver_version = driver_major * 1000 + 990;
+        return Builder(here).build(request);
+    };
+    // The same kernel, as if the next NVRTC had built it: in the cache, and in a pack.
+    ASSERT_EQ(failure(request), "");
+    const std::string digest = *digest_of(request);
+    const std::string newer = "nvrtc " + std::to_string(major + 1) + ".0";
+    const auto pretend_newer = [&] {
+        Manifest manifest = cache().find(digest)->manifest;
+        manifest.compiler = newer;
+        ASSERT_TRUE(write_file(entry(digest) + "/manifest.json", manifest_json(manifest).dump(2)).ok());
+    };
+    pretend_newer();
+    const auto item = cache().find(digest);
+    ASSERT_TRUE(item.has_value());
+    ASSERT_TRUE(write_pack(std::vector<PackItem>{{item->manifest, item->path}}, at("newer.pack")).ok());
+
+    EXPECT_EQ(build_here(major + 1)->origin, KernelOrigin::cache) << "a driver that is new enough takes it";
+    const auto rebuilt = build_here(major);
+    ASSERT_TRUE(rebuilt.ok()) << rebuilt.error().message;
+    EXPECT_EQ(rebuilt->origin, KernelOrigin::built);
+    EXPECT_EQ(rebuilt->manifest.compiler, "nvrtc " + current->version);
+    EXPECT_EQ(cache().find(digest)->manifest.compiler, rebuilt->manifest.compiler) << "ours takes its place";
+    EXPECT_EQ(build_here(major + 1)->origin, KernelOrigin::cache) << "and serves both";
+
+    pretend_newer();
+    settings_.nvrtc = kNowhere;
+    settings_.packs = {at("newer.pack")};
+    settings_.driver_version = major * 1000 + 990;
+    Builder builder(settings_);
+    EXPECT_TRUE(builder.needs_compiler(request));
+    EXPECT_FALSE(builder.has_compiler(request));
+    const std::string message = failure(request);
+    for (const std::string& word : {newer, std::string("the cache"), at("newer.pack"), std::string("driver")}) {
+        EXPECT_NE(message.find(word), std::string::npos) << word << "\n" << message;
+    }
+    EXPECT_EQ(cache().find(digest)->manifest.compiler, newer) << "what others may use stays";
+    settings_.driver_version = (major + 1) * 1000;
+    settings_.cache_dir = at("another");
+    EXPECT_FALSE(Builder(settings_).needs_compiler(request));
+    EXPECT_EQ(Builder(settings_).build(request)->origin, KernelOrigin::pack);
+}
+
+TEST(DriverLoads, CubinsByMajorVersionPtxByMinorToo) {
+    EXPECT_TRUE(driver_loads(kCubin, 12, 9, 12040));
+    EXPECT_FALSE(driver_loads(kPtx, 12, 9, 12040));
+    EXPECT_TRUE(driver_loads(kPtx, 12, 4, 12040));
+    for (const std::string_view suffix : {kCubin, kPtx}) {
+        EXPECT_TRUE(driver_loads(suffix, 12, 9, 13000));
+        EXPECT_FALSE(driver_loads(suffix, 13, 0, 12090));
+    }
+}
+
 TEST_F(NvrtcTest, TellsWhatAKernelNeeds) {
     BuildRequest request = adding(5);
     Builder builder(settings_);
@@ -188,6 +276,7 @@ TEST_F(NvrtcTest, ManyThreads) {
     std::vector<BuildRequest> requests;
     for (int i = 0; i < 8; ++i) requests.push_back(adding(10 + i / 2, i % 2 == 0 ? "sm_90a" : "sm_80"));
     requests[5].source = "error";
+    EXPECT_TRUE(builder.has_compiler(requests[0]));
     const auto built = builder.build_all(requests, 4);
     for (std::size_t i = 0; i < built.size(); ++i) EXPECT_EQ(built[i].ok(), i != 5) << i;
     EXPECT_EQ(cache().stats().entries, 7);

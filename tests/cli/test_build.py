@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tilewise build and cache: kernels compiled ahead, packed into one file, looked after."""
+import json
+
 import pytest
 
 POOL = ("--arch", "cpu-generic", "--rule-set", "tiny", "--op", "gemm", "--dtype", "fp32")
@@ -57,6 +59,30 @@ def test_bad_words(cached, words, code, told):
 
 def test_pack_is_explained_once(run):
     assert run("build", "--help").out.count("--pack") == 1 == run("run", "--help").out.count("--pack")
+
+
+CUDA_POOL = ("--arch", "sm_80", "--rule-set", "tiny", "--op", "gemm", "--dtype", "fp32")
+
+
+def test_a_pack_for_cuda_has_ptx_for_later_chips(run, tmp_path):
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache")}
+    plain = run("build", *CUDA_POOL, "--json", env=env)
+    if plain.code == 4 and "NVRTC" in plain.err:
+        pytest.skip("no NVRTC on this machine")
+    assert plain.code == 0 and plain.json["ptx"] == 0, plain
+    pack = tmp_path / "kernels.pack"
+    packed = run("build", *CUDA_POOL, "--pack", str(pack), "--json", env=env)
+    assert packed.code == 0 and packed.json["ptx"] == plain.json["binaries"] > 0, packed
+    assert packed.json["binaries"] == 2 * plain.json["binaries"] and packed.json["compiled"] == packed.json["ptx"]
+    with open(pack, "rb") as file:
+        header = file.readline().split()
+        index = json.loads(file.read(int(header[2])))
+    by_kernel = {}
+    for kernel in index["kernels"]:
+        by_kernel.setdefault(kernel["manifest"]["kernel"], set()).add(kernel["manifest"]["file"])
+    assert len(by_kernel) == plain.json["binaries"]
+    assert all(files == {"kernel.cubin", "kernel.ptx"} for files in by_kernel.values())
+    assert f"{packed.json['ptx']} of them PTX" in run("build", *CUDA_POOL, "--pack", str(pack), env=env).out
 
 
 def test_failures_are_counted_and_exit_4(run, built, tmp_path):

@@ -15,6 +15,7 @@ public:
     const ArchSpec& arch() const override { return device_.arch(); }
     int max_threads() const override { return device_.max_threads(); }
     std::optional<int> driver_version() const override { return device_.driver_version(); }
+    std::string_view code_suffix() const override { return device_.code_suffix(); }
     std::optional<Rejected> refuses(const KernelConfig& config) const override { return device_.refuses(config); }
 
     Result<void*> allocate(std::size_t bytes) override { return device_.allocate(bytes); }

@@ -74,7 +74,7 @@ private:
 class BrokenKernelTest : public RunTest {
 protected:
     BuildRequest flat_request() const {
-        auto request = *build_request(small_kernel().config, device_->arch());
+        auto request = *build_request(small_kernel().config, *device_);
         std::string flat;
         std::set<std::string> seen;
         append_flat("", request.source, seen, flat);

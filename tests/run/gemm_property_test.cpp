@@ -106,7 +106,7 @@ std::vector<Kernel> random_kernels(Random& random, const Device& device, int fir
 
 void build_ahead(const std::vector<Kernel>& kernels, const Device& device, Builder& builder) {
     std::vector<BuildRequest> requests;
-    for (const Kernel& kernel : kernels) requests.push_back(*build_request(kernel.config, device.arch()));
+    for (const Kernel& kernel : kernels) requests.push_back(*build_request(kernel.config, device));
     for (const auto& built : builder.build_all(requests, usable_cpus())) {
         ASSERT_TRUE(built.ok()) << built.error().message;
     }

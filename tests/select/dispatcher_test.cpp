@@ -68,6 +68,38 @@ TEST_F(DispatcherTest, MeasuringIsRememberedAndUsedByAuto) {
     EXPECT_EQ((*tuned)->kernel->name, (*measured)->kernel->name);
 }
 
+// Says that a stream is being captured, as a GPU would.
+class CapturingDevice final : public ForwardingDevice {
+public:
+    using ForwardingDevice::ForwardingDevice;
+    bool is_capturing(Stream stream) const override { return stream && stream == captured; }
+    Stream captured = nullptr;
+};
+
+TEST_F(DispatcherTest, NothingIsMeasuredDuringACapture) {
+    CapturingDevice device(*device_);
+    Dispatcher dispatcher(device, *builder_, tuning_.get());
+    const Problem p = problem(kSmall);
+    int stream = 0;
+    SelectOptions options;
+    options.strategy = Strategy::measure;
+    options.measure_top = 2;
+    options.stream = device.captured = &stream;
+    for (int time = 0; time < 2; ++time) {
+        const auto ranked = dispatcher.plan(p, options);
+        ASSERT_TRUE(ranked.ok()) << ranked.error().message;
+        EXPECT_EQ((*ranked)->source, "rules");
+        EXPECT_EQ((*ranked)->kernel->name, (*dispatcher.plan(p))->kernel->name);
+        ASSERT_EQ((*ranked)->notes.size(), 1u);
+        EXPECT_EQ((*ranked)->notes[0].kind, "capture");
+    }
+    EXPECT_TRUE((*dispatcher.plan(p))->notes.empty()) << "who asked for no measuring need not be told";
+    device.captured = nullptr;
+    EXPECT_EQ((*dispatcher.plan(p, options))->source, "measured") << "after the capture it is";
+    device.captured = &stream;
+    EXPECT_EQ((*dispatcher.plan(p, options))->source, "measured") << "what was measured before serves the capture";
+}
+
 TEST_F(DispatcherTest, ARecordOfOtherCodeOrAnotherDeviceDoesNotCount) {
     const Problem p = problem(kSmall);
     const std::string kernel = (*dispatcher_->plan(p))->kernel->name;

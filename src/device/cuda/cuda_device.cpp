@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "base/files.hpp"
-#include "base/text.hpp"
+#include "config/cuda_arch.hpp"
 #include "device/cuda/context_scope.hpp"
 #include "device/cuda/cuda_launch.hpp"
 #include "device/cuda/cuda_recording.hpp"
@@ -21,28 +23,37 @@ Error device_error(std::string message) { return {ErrorCode::device, std::move(m
 
 // sm_90a for 9.0; for a chip with no arch file of its own, the newest one whose code it can run.
 Result<const ArchSpec*> arch_of(const ArchCatalog& catalog, int major, int minor) {
-    const int have = major * 10 + minor;
+    const std::pair have(major, minor);
     const ArchSpec* best = nullptr;
-    int best_version = 0;
+    std::tuple<int, int, bool> best_rank;
     for (const ArchSpec& arch : catalog.archs()) {
-        if (arch.backend != "cuda" || !arch.name.starts_with("sm_")) continue;
-        const bool exact = arch.name.ends_with('a');  // code for that chip alone
-        const auto version = parse_integer(arch.name.substr(3, arch.name.size() - 3 - (exact ? 1 : 0)));
-        if (!version || *version > have || (exact && *version != have)) continue;
-        const int rank = static_cast<int>(*version) * 2 + (exact ? 1 : 0);
-        if (rank <= best_version) continue;
+        const auto cuda = arch.backend == "cuda" ? parse_cuda_arch(arch.name) : std::nullopt;
+        if (!cuda) continue;
+        const std::pair version(cuda->major, cuda->minor);
+        const std::tuple rank(cuda->major, cuda->minor, cuda->one_chip);
+        if (version > have || (cuda->one_chip && version != have) || (best && rank <= best_rank)) continue;
         best = &arch;
-        best_version = rank;
+        best_rank = rank;
     }
     if (best) return best;
     return device_error(
         fmt::format("a GPU of compute capability {}.{}: there is no arch for it; need 8.0 or newer", major, minor));
 }
 
+// A cubin runs on chips of its arch's major version; for a later one the driver compiles PTX.
+std::string_view loads(const ArchSpec& arch, int major) {
+    return parse_cuda_arch(arch.name)->major == major ? kCubin : kPtx;
+}
+
 class CudaDevice final : public Device {
 public:
-    CudaDevice(const Driver& driver, CUcontext context, ArchSpec arch, int ordinal, const std::string& model)
-        : driver_(driver), context_(context), arch_(std::move(arch)), name_(fmt::format("cuda:{}", ordinal)) {
+    CudaDevice(const Driver& driver, CUcontext context, ArchSpec arch, std::string_view code_suffix, int ordinal,
+               const std::string& model)
+        : driver_(driver),
+          context_(context),
+          arch_(std::move(arch)),
+          code_suffix_(code_suffix),
+          name_(fmt::format("cuda:{}", ordinal)) {
         identity_ = fmt::format("{}; {}; {} units; driver {}.{}", model, arch_.name, arch_.units, driver.version / 1000,
                                 driver.version % 1000 / 10);
     }
@@ -52,13 +63,15 @@ public:
     const ArchSpec& arch() const override { return arch_; }
     int max_threads() const override { return 1; }
     std::optional<int> driver_version() const override { return driver_.version; }
+    std::string_view code_suffix() const override { return code_suffix_; }
     std::optional<Rejected> refuses(const KernelConfig&) const override { return std::nullopt; }
     bool shares_host_memory() const override { return false; }
     bool is_capturing(Stream stream) const override {
         const ContextScope scope(driver_, context_);
         CUcaptureStatus status = kCaptureNone;
-        driver_.stream_is_capturing(static_cast<CUstream>(stream), &status);
-        return status != kCaptureNone;
+        const auto code = driver_.stream_is_capturing(static_cast<CUstream>(stream), &status);
+        // The default stream cannot tell while one that waits for it is captured; then it may not be used either.
+        return code != kSuccess || status != kCaptureNone;
     }
 
     Result<void*> allocate(std::size_t bytes) override {
@@ -106,6 +119,7 @@ private:
     const Driver& driver_;
     CUcontext context_;
     ArchSpec arch_;
+    std::string_view code_suffix_;
     std::string name_, identity_;
 };
 
@@ -141,7 +155,8 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     ArchSpec own = **arch;
     own.units = units;
     own.cache_bytes = cache_bytes;
-    return std::unique_ptr<Device>(std::make_unique<CudaDevice>(driver, context, std::move(own), ordinal, model));
+    return std::unique_ptr<Device>(
+        std::make_unique<CudaDevice>(driver, context, std::move(own), loads(**arch, major), ordinal, model));
 }
 
 }  // namespace tilewise

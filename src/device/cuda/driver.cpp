@@ -14,6 +14,12 @@ namespace {
 
 Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
 
+Error after_fork() {
+    return device_error(
+        "CUDA was started before this process was forked and cannot be used here; start the workers before the first "
+        "use of the GPU, or by spawning instead of forking");
+}
+
 Result<Driver> load() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return device_error(fmt::format("no NVIDIA driver on this machine: {}", dlerror()));
@@ -25,7 +31,10 @@ Result<Driver> load() {
     }
     TILEWISE_CUDA_FUNCTIONS(X)
 #undef X
-    if (auto status = driver.check(driver.init(0), "cuInit"); !status) return status.error();
+    const auto started = driver.init(0);
+    // What the driver answers in a child whose parent, another library in it perhaps, has started it.
+    if (started == kNotInitialized) return after_fork();
+    if (auto status = driver.check(started, "cuInit"); !status) return status.error();
     if (auto status = driver.check(driver.driver_get_version(&driver.version), "cuDriverGetVersion"); !status) {
         return status.error();
     }
@@ -47,10 +56,7 @@ Result<const Driver*> load_driver() {
     static pid_t owner = 0;
     const std::scoped_lock lock(mutex);
     if (driver && owner != getpid()) {
-        return device_error(
-            "CUDA was started before this process was forked and cannot be used here; start the workers before the "
-            "first "
-            "run on the GPU, or by spawning instead of forking");
+        return after_fork();
     }
     if (!driver) {
         auto loaded = load();

@@ -22,6 +22,7 @@ using CUgraphExec = struct CUgraphExec_st*;
 using CUdeviceptr = std::uint64_t;
 
 inline constexpr CUresult kSuccess = 0;
+inline constexpr CUresult kNotInitialized = 3;
 
 struct alignas(64) CUtensorMap {
     std::uint64_t opaque[16];
