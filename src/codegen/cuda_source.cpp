@@ -59,6 +59,10 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
                         c.vector_b, c.vector_c);
     text += fmt::format("    static constexpr bool staged_epilogue = {}, swap_ab = {};\n",
                         c.epilogue == Epilogue::cshuffle, c.swap_ab);
+    if (launch.compute_registers > 0) {
+        text += fmt::format("    static constexpr int copy_registers = {}, compute_registers = {};\n",
+                            launch.copy_registers, launch.compute_registers);
+    }
     text +=
         fmt::format("    static constexpr int threads = {}, shared_bytes = {};\n", launch.threads, launch.shared_bytes);
     return text;

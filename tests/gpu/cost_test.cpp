@@ -41,9 +41,8 @@ TEST(GpuCost, BuildLoadAndLaunch) {
     Builder warm(settings);
     const KernelConfig other =
         parse_kernel_name("gemm_bf16_rcr_compv3_default_intrawave_64x64x32_2x2x1_16x8x16@sm_90a").value();
-    ASSERT_TRUE(warm.build(build_request(other, (*device)->arch()).value()).ok());
-    const double build =
-        seconds_of([&] { ASSERT_TRUE(warm.build(build_request(config, (*device)->arch()).value()).ok()); });
+    ASSERT_TRUE(warm.build(build_request(other, **device).value()).ok());
+    const double build = seconds_of([&] { ASSERT_TRUE(warm.build(build_request(config, **device).value()).ok()); });
     double load = 1;
     std::shared_ptr<const Executable> ready;
     for (int i = 0; i < 5; ++i) {

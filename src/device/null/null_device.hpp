@@ -26,7 +26,6 @@ public:
     const ArchSpec& arch() const override { return arch_; }
     int max_threads() const override { return 1; }
     std::optional<int> driver_version() const override { return std::nullopt; }
-    std::string_view code_suffix() const override { return arch_.backend == "cpu" ? ".so" : ".cubin"; }
     std::optional<Rejected> refuses(const KernelConfig&) const override { return std::nullopt; }
 
     Result<void*> allocate(std::size_t bytes) override;
