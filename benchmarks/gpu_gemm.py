@@ -5,7 +5,7 @@
 
 How it measures:
 - Random data (torch.randn). As many sets of operands as exceed 128 MB, twice the L2 cache of an H200, take turns, so that
-  no launch finds its operands there; never fewer than two.
+  no launch finds its operands there; never fewer than two, nor more than 4096 (tiny problems may stay in the cache).
 - All launches of one side, over all sets, are one CUDA graph of at least about a millisecond: what calls cost the host
   does not count (--host-cost shows that). The sides' replays alternate, so that clocks and temperature are the same for
   all; before each the GPU spins until the host has handed the graph over. The median replay over its launches counts.
@@ -94,6 +94,9 @@ def main() -> int:
         cases = choose_cases(parse_cases(options.problems.read_text(encoding="utf-8")), options.only, options.limit)
     except (OSError, ValueError) as error:
         print(f"gpu_gemm: {options.problems}: {error}", file=sys.stderr)
+        return 2
+    if not cases:
+        print(f"gpu_gemm: no problem of {options.problems} is left; see --only and --limit", file=sys.stderr)
         return 2
     with Child(WORKER) as child:
         try:
