@@ -3,7 +3,7 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup build demo test test-full test-release lint test-asan test-tsan test-python \
-        test-fuzz test-kernels tidy test-pip test-install test-gpu test-sanitize bench-cpu format manifest clean
+        test-fuzz test-kernels tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu format manifest clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -65,7 +65,7 @@ test-tsan:
 
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
-	@$(VENV)/python -m pytest -q tests/cli tests/python tests/docs
+	@$(VENV)/python -m pytest -q tests/cli tests/python tests/docs tests/benchmarks
 
 test-fuzz:
 	$(PHASE) 'fuzzing'
@@ -118,6 +118,9 @@ bench-cpu: ## compare GEMM on one CPU thread with OpenBLAS and oneDNN (minutes; 
 	@$(CONFIGURE) release -DTILEWISE_BUILD_BENCHMARKS=ON
 	@$(BUILD) release --target cpu_gemm
 	@tools/bench_cpu
+
+bench-gpu: ## compare GEMM on an NVIDIA GPU with cuBLAS (minutes; python3 with torch, build/lib as it is; ARGS=--help)
+	@PYTHONPATH=python python3 benchmarks/gpu_gemm.py $(ARGS)
 
 format: ## lay out all C++ files
 	@$(VENV)/clang-format -i $(CXX_FILES)

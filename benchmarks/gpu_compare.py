@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: MIT
+"""One problem on the GPU: our result checked, then ours and the peers' times side by side, and the result checked again.
+
+Runs in the worker of benchmarks/gpu_gemm.py (gpu_worker.py), whose head says how it measures. What must hold: whatever a
+side stream touches is made, and the device synchronised, before; nothing is freed until the device is done with it.
+"""
+import dataclasses
+import gc
+import math
+import statistics
+import sys
+import time
+
+import torch
+
+import tilewise
+from gpu_problems import ELEMENT_BYTES, GemmCase, Peaks
+from gpu_report import FAILED, OK, PEERS, WRONG
+
+DEVICE = "cuda:0"
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+assert DTYPES.keys() == ELEMENT_BYTES.keys()
+
+BEYOND_L2_BYTES = 128 << 20  # twice an H200's L2 cache
+LEAST_SETS, MOST_SETS = 2, 4096
+LEAST_REPLAY_US = 1000  # so that what surrounds a replay does not count
+SECONDS_TIMED = 0.4  # of a problem, all sides together
+LEAST_REPLAYS, MOST_REPLAYS = 7, 31
+WARM_CALLS = 3
+# The GPU spins so long before a replay that the host has handed the whole graph over when its time begins.
+HEAD_START_CYCLES, HEAD_START_CYCLES_A_LAUNCH = 100_000, 300
+MOST_FP64_BYTES = 48 << 30  # of a reference with its operands; beyond, it is made in fp32
+
+# The error that is allowed: two roundings of the output, and for each of k steps of the accumulation in fp32 a part of
+# a typical partial sum. Tensor cores cut bits off where fp32 units round.
+OUTPUT_ROUNDING = {"fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7}
+ACCUMULATION_A_STEP = {"fp32": 2.0**-20, "fp16": 2.0**-18, "bf16": 2.0**-18}
+PEER_ERROR = 0.02  # of the norm: tells a peer's other way to round from another product
+
+
+@dataclasses.dataclass
+class Operands:
+    a: torch.Tensor
+    b: torch.Tensor
+    c: torch.Tensor
+
+
+def count_sets(case: GemmCase) -> int:
+    return min(MOST_SETS, max(LEAST_SETS, BEYOND_L2_BYTES // case.bytes + 1))
+
+
+def count_rounds(case: GemmCase, peaks: Peaks, sets: int) -> int:
+    return math.ceil(LEAST_REPLAY_US / (sets * max(peaks.roof_us(case), peaks.launch_us)))
+
+
+def make_sets(case: GemmCase) -> list[Operands]:
+    def make(operand: str) -> torch.Tensor:  # each its own allocation, so that all are aligned alike
+        return torch.randn(case.stored_shape(operand), dtype=DTYPES[case.dtype], device=DEVICE)
+
+    return [Operands(make("a"), make("b"), make("c")) for _ in range(count_sets(case))]
+
+
+def as_written(case: GemmCase, one: Operands) -> tuple[torch.Tensor, torch.Tensor]:
+    """Views of A and B whose product lies in memory as C does."""
+    a = one.a if case.layout[0] == "r" else one.a.mT
+    b = one.b if case.layout[1] == "r" else one.b.mT
+    return (a, b) if case.layout[2] == "r" else (b.mT, a.mT)
+
+
+def make_reference(case: GemmCase, one: Operands) -> torch.Tensor:
+    elements = case.bytes // ELEMENT_BYTES[case.dtype]
+    dtype = torch.float64 if 8 * elements <= MOST_FP64_BYTES else torch.float32
+    a, b = as_written(case, one)
+    return torch.matmul(a.to(dtype), b.to(dtype))
+
+
+def fault_of(case: GemmCase, sets: list[Operands], references: dict[int, torch.Tensor], run) -> str | None:
+    """Runs into outputs filled with NaN; says what is wrong with them, or None."""
+    for one in sets:
+        one.c.fill_(math.nan)
+    torch.cuda.synchronize()
+    run()
+    torch.cuda.synchronize()
+    unwritten = int(torch.stack([one.c.isnan().any() for one in sets]).sum())
+    if unwritten:
+        return f"NaN in {unwritten} of {len(sets)} outputs"
+    for index, reference in references.items():
+        error = (sets[index].c.to(reference.dtype) - reference).abs()
+        excess = error - OUTPUT_ROUNDING[case.dtype] * reference.abs() - ACCUMULATION_A_STEP[case.dtype] * case.k
+        bad = int((~(excess <= 0)).sum())
+        if bad:
+            return f"{bad} of {error.numel()} values of set {index} are wrong, the largest error is {error.max().item():.3g}"
+    return None
+
+
+def our_calls(case: GemmCase, strategy: str, sets: list[Operands]) -> list:
+    def bind(one: Operands):
+        return lambda: tilewise.gemm(one.a, one.b, layout=case.layout, out=one.c, strategy=strategy)
+
+    return [bind(one) for one in sets]
+
+
+def peer_calls(case: GemmCase, sets: list[Operands]) -> list:
+    product = torch.mm if case.batch == 1 else torch.bmm
+
+    def bind(one: Operands):
+        a, b = as_written(case, one)
+        return lambda: product(a, b, out=one.c)
+
+    return [bind(one) for one in sets]
+
+
+def run_all(calls: list) -> None:
+    for call in calls:
+        call()
+
+
+def capture(stream: torch.cuda.Stream, calls: list, rounds: int) -> torch.cuda.CUDAGraph:
+    """All launches of one side as one graph."""
+    with torch.cuda.stream(stream):
+        run_all(calls[:WARM_CALLS])  # handles and workspaces of this stream are made now
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for _ in range(rounds):
+            run_all(calls)
+    torch.cuda.synchronize()
+    return graph
+
+
+def capture_peers(case: GemmCase, stream: torch.cuda.Stream, sets: list[Operands], reference: torch.Tensor,
+                  rounds: int) -> dict[str, torch.cuda.CUDAGraph]:
+    """Of the peers that can do the problem."""
+    graphs = {}
+    for name in PEERS:
+        torch.backends.cuda.preferred_blas_library(name)
+        calls = peer_calls(case, sets)
+        sets[0].c.fill_(math.nan)
+        try:
+            calls[0]()
+        except RuntimeError as error:
+            print(f"{name} cannot do {case.text}: {error}", file=sys.stderr)
+            continue
+        error = ((sets[0].c.to(reference.dtype) - reference).norm() / reference.norm()).item()
+        if not error <= PEER_ERROR:
+            raise RuntimeError(f"{name} computes something else: relative error {error:.3g}")
+        torch.cuda.synchronize()
+        graphs[name] = capture(stream, calls, rounds)
+    return graphs
+
+
+def time_replays(graphs: dict[str, torch.cuda.CUDAGraph], stream: torch.cuda.Stream, launches: int) -> dict[str, list[float]]:
+    """Microseconds of each replay; the sides take turns."""
+    head_start = HEAD_START_CYCLES + HEAD_START_CYCLES_A_LAUNCH * launches
+    events: dict[str, list] = {name: [] for name in graphs}
+
+    def take_turns() -> None:
+        for name, graph in graphs.items():
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda._sleep(head_start)
+            start.record(stream)
+            graph.replay()
+            end.record(stream)
+            events[name].append((start, end))
+
+    with torch.cuda.stream(stream):
+        take_turns()  # hands the graphs over to the device
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        take_turns()
+        torch.cuda.synchronize()
+        replays = int(SECONDS_TIMED / (time.perf_counter() - begin))
+        for found in events.values():
+            found.clear()
+        for _ in range(min(MOST_REPLAYS, max(LEAST_REPLAYS, replays))):
+            take_turns()
+    torch.cuda.synchronize()
+    return {name: [start.elapsed_time(end) * 1e3 for start, end in found] for name, found in events.items()}
+
+
+def measure(case: GemmCase, strategy: str, peaks: Peaks) -> dict:
+    torch.backends.cuda.preferred_blas_library("cublas")
+    prepared = tilewise.prepare(case.text, device=DEVICE, strategy=strategy)
+    sets = make_sets(case)
+    references = {index: make_reference(case, sets[index]) for index in (0, len(sets) - 1)}
+    ours = our_calls(case, strategy, sets)
+    torch.cuda.synchronize()
+    answer = {"kernel": prepared.kernel, "source": prepared.plan.source}
+    fault = fault_of(case, sets, references, lambda: run_all(ours))
+    if fault:
+        return {**answer, "status": WRONG, "reason": f"before timing: {fault} ({prepared.kernel})"}
+    rounds = count_rounds(case, peaks, len(sets))
+    launches = rounds * len(sets)
+    stream = torch.cuda.Stream()
+    graphs = {"ours": capture(stream, ours, rounds)}
+    graphs |= capture_peers(case, stream, sets, references[0], rounds)
+    times = time_replays(graphs, stream, launches)
+
+    def replay_ours() -> None:
+        with torch.cuda.stream(stream):
+            graphs["ours"].replay()
+
+    fault = fault_of(case, sets, references, replay_ours)
+    if fault:
+        return {**answer, "status": WRONG, "reason": f"after timing: {fault} ({prepared.kernel})"}
+    us = {name: statistics.median(found) / launches for name, found in times.items()}
+    roof_us = peaks.roof_us(case)
+    return {**answer, "status": OK, "ours_us": us["ours"], "peers_us": {name: us.get(name) for name in PEERS},
+            "tflops": case.flops / us["ours"] / 1e6, "roof": roof_us / us["ours"] if roof_us else None,
+            "sets": len(sets), "launches": launches, "replays": len(times["ours"])}
+
+
+def compare(case: GemmCase, strategy: str, peaks: Peaks) -> dict:
+    """The result of a problem; a failure is one too."""
+    facts = {"problem": case.text, "family": case.family, "dtype": case.dtype}
+    try:
+        return {**facts, **measure(case, strategy, peaks)}
+    except (tilewise.Error, RuntimeError, ValueError, TypeError) as error:  # torch's errors are RuntimeErrors
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return {**facts, "status": FAILED, "reason": f"{type(error).__name__}: {reason}"}
+
+
+def release() -> None:
+    """Gives what a problem used back to the device, where the library's own tensors need room. Fails after a fault."""
+    torch.cuda.synchronize()
+    gc.collect()
+    torch.cuda.empty_cache()

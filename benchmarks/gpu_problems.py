@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""The problems that benchmarks/gpu_gemm.py compares: reading them from a file, what they need, and the least time.
+
+A file has the text of a problem a line and its family behind a #; lines that are empty or only a comment do not count.
+The text is the library's; here it must name every field that the peers' call is made from, and no other, since a peer
+that computes less or something else would be no comparison. Needs the standard library alone.
+"""
+import dataclasses
+import json
+import math
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NEEDED = ("m", "n", "k", "dtype", "layout")
+OPTIONAL = ("batch",)
+ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}  # the types that torch.mm multiplies
+NO_FAMILY = "other"
+
+
+@dataclasses.dataclass(frozen=True)
+class GemmCase:
+    """A product and the family it is counted in."""
+
+    text: str
+    family: str
+    m: int
+    n: int
+    k: int
+    dtype: str
+    layout: str
+    batch: int = 1
+
+    def stored_shape(self, operand: str) -> tuple[int, ...]:
+        """How a, b or c lies in memory: as written, or transposed where its letter of the layout is c."""
+        place = "abc".index(operand)
+        shape = ((self.m, self.k), (self.k, self.n), (self.m, self.n))[place]
+        if self.layout[place] == "c":
+            shape = shape[::-1]
+        return shape if self.batch == 1 else (self.batch, *shape)
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.batch * self.m * self.n * self.k
+
+    @property
+    def bytes(self) -> int:
+        return ELEMENT_BYTES[self.dtype] * sum(math.prod(self.stored_shape(operand)) for operand in "abc")
+
+
+def parse_case(text: str, family: str = NO_FAMILY) -> GemmCase:
+    op, _, rest = text.partition(":")
+    if op != "gemm":
+        raise ValueError(f"{text!r}: only gemm problems are compared here")
+    fields = dict(part.partition("=")[::2] for part in rest.split(","))
+    for name in NEEDED:
+        if name not in fields:
+            raise ValueError(f"{text!r}: {name}= is missing; need {', '.join(NEEDED)}")
+    for name in fields:
+        if name not in NEEDED + OPTIONAL:
+            raise ValueError(f"{text!r}: {name}= has no counterpart in torch.mm; leave it out")
+    sizes = {name: fields[name] for name in ("m", "n", "k", "batch") if name in fields}
+    for name, value in sizes.items():
+        if not value.isdecimal() or int(value) < 1:
+            raise ValueError(f"{text!r}: {name}={value}; need a whole number of at least 1")
+    if fields["dtype"] not in ELEMENT_BYTES:
+        raise ValueError(f"{text!r}: torch.mm has no {fields['dtype']}; need one of {', '.join(ELEMENT_BYTES)}")
+    if not re.fullmatch("[rc]{3}", fields["layout"]):
+        raise ValueError(f"{text!r}: layout={fields['layout']}; need three letters of r and c")
+    return GemmCase(text, family, dtype=fields["dtype"], layout=fields["layout"],
+                    **{name: int(value) for name, value in sizes.items()})
+
+
+def parse_cases(lines: str) -> list[GemmCase]:
+    cases = []
+    for number, line in enumerate(lines.splitlines(), 1):
+        text, _, family = (part.strip() for part in line.partition("#"))
+        if not text:
+            continue
+        try:
+            cases.append(parse_case(text, family or NO_FAMILY))
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
+    return cases
+
+
+def choose_cases(cases: list[GemmCase], only: str | None, limit: int | None) -> list[GemmCase]:
+    """Those whose "family text" the pattern is found in, the first `limit` of them."""
+    found = [case for case in cases if only is None or re.search(only, f"{case.family} {case.text}")]
+    return found[:limit]
+
+
+@dataclasses.dataclass(frozen=True)
+class Peaks:
+    """What a device can do at best; zeros where no arch file knows it."""
+
+    tflops: dict[str, float]
+    memory_gbps: float = 0
+    launch_us: float = 2  # a launch that follows another in a graph
+
+    def roof_us(self, case: GemmCase) -> float:
+        """The least time: the larger of arithmetic at the peak and each operand moved once; 0 if not known."""
+        peak = self.tflops.get(case.dtype, 0)
+        if not peak or not self.memory_gbps:
+            return 0
+        return max(case.flops / peak / 1e6, case.bytes / self.memory_gbps / 1e3)
+
+
+def read_peaks(major: int, minor: int, folder: pathlib.Path = ROOT / "arch") -> Peaks:
+    """Of the arch file for a compute capability."""
+    for path in sorted(folder.glob(f"sm_{major}{minor}*.json")):
+        peaks = json.loads(path.read_text(encoding="utf-8"))["peaks"]
+        return Peaks(peaks["tflops"], peaks["memory_gbps"], peaks["launch_us"])
+    return Peaks({})
