@@ -14,8 +14,8 @@ constexpr char kOperandName[] = {'a', 'b', 'c'};
 bool over_budget(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     return shared_bytes(c, arch) > arch.shared_bytes &&
            refuse(out,
-                  TILEWISE_TEXT("{} bytes: {} buffers of tile {}, {} blocks per unit", shared_bytes(c, arch), buffer_count(c),
-                                print_shape(c.tile), c.blocks_per_unit),
+                  TILEWISE_TEXT("{} bytes: {} buffers of tile {}, {} blocks per unit", shared_bytes(c, arch),
+                                buffer_count(c), print_shape(c.tile), c.blocks_per_unit),
                   TILEWISE_TEXT("at most {}", arch.shared_bytes));
 }
 
