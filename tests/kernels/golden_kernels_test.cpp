@@ -198,9 +198,9 @@ protected:
             gemm.template copy_operand<128, a_row, 1>(map_, 0, 0, 0, 0, 0, 0, 0);
             const auto a = copied(a_row ? 128 : 64);
             recorded.copied_in.clear();
-            gemm.template copy_operand<128, !b_row, 1>(map_, Gemm::kBytesA, 0, 0, 0, 0, 0, 0);
+            gemm.template copy_operand<128, !b_row, 1>(map_, Gemm::Shape::kBytesA, 0, 0, 0, 0, 0, 0);
             const auto b = copied(b_row ? 64 : 128);
-            float sums[Gemm::kRepeats][64] = {};
+            float sums[Gemm::Shape::kRepeats][64] = {};
             gemm.multiply_stage(sums, 0, first, false);
             expect_read(a, a_row ? "wgmma_a_along_k" : "wgmma_a_along_m", a_row, static_cast<u32>(first));
             expect_read(b, b_row ? "wgmma_b_along_n" : "wgmma_b_along_k", !b_row, 0);
@@ -218,7 +218,7 @@ protected:
         using Gemm = kernel::WgmmaGemm<GroupConfig<n>>;
         const auto gemm = this->gemm<GroupConfig<n>>();
         const GoldenTable& places = table(fmt::format("wgmma_d_n{}", n));
-        for (int chunk = 0; chunk < Gemm::kStoreChunks; ++chunk) {
+        for (int chunk = 0; chunk < Gemm::Shape::kStoreChunks; ++chunk) {
             recorded.floats.clear();
             std::map<u32, float> want;
             for (int thread = 0; thread < 128; ++thread) {
@@ -226,13 +226,13 @@ protected:
                 for (int i = 0; i < n / 2; ++i) {
                     sums[i] = number_of<n>(thread, i);
                     const u32 place = places.at(thread, i);
-                    const int column = static_cast<int>(place & 255) - chunk * Gemm::kStoreColumns;
-                    if (column < 0 || column >= Gemm::kStoreColumns) continue;
-                    want[Gemm::staged_at(static_cast<int>(place >> 8), column)] = sums[i];
+                    const int column = static_cast<int>(place & 255) - chunk * Gemm::Shape::kStoreColumns;
+                    if (column < 0 || column >= Gemm::Shape::kStoreColumns) continue;
+                    want[Gemm::Store::staged_at(static_cast<int>(place >> 8), column)] = sums[i];
                 }
-                gemm.stage_sums(0, sums, chunk, thread);
+                gemm.store().stage_sums(0, sums, chunk, thread);
             }
-            EXPECT_EQ(want.size(), 64U * Gemm::kStoreColumns) << "every place once";
+            EXPECT_EQ(want.size(), 64U * Gemm::Shape::kStoreColumns) << "every place once";
             EXPECT_EQ(recorded.floats, want);
         }
     }
@@ -241,7 +241,8 @@ protected:
     void expect_stored() {
         using Gemm = kernel::WgmmaGemm<GroupConfig<n>>;
         const auto gemm = this->gemm<GroupConfig<n>>();
-        static_assert(Gemm::kRepeats * Gemm::kStoreChunks <= 2, "a buffer is used once, so threads may run one by one");
+        static_assert(Gemm::Shape::kRepeats * Gemm::Shape::kStoreChunks <= 2,
+                      "a buffer is used once, so threads may run one by one");
         recorded = {};
         std::map<u32, u32> shared;  // bits by address
         std::map<std::pair<u32, u32>, u32> want, got;
@@ -255,15 +256,15 @@ protected:
                     want[{place >> 8, place & 255}] = static_cast<u32>(thread * (n / 2) + i + 1);
                 }
                 unsigned buffer = 0;
-                gemm.store_boxes(sums, {}, 0, {0, thread}, buffer);
+                gemm.store().store_boxes(sums, {}, 0, {0, thread}, buffer);
             }
             put_matrices(shared);
         }
-        const GoldenTable& lines = table(fmt::format("tma_{}_bytes", Gemm::kStoreBytes));
-        ASSERT_EQ(recorded.copied_out.size(), static_cast<std::size_t>(Gemm::kStoreChunks));
+        const GoldenTable& lines = table(fmt::format("tma_{}_bytes", Gemm::Shape::kStoreBytes));
+        ASSERT_EQ(recorded.copied_out.size(), static_cast<std::size_t>(Gemm::Shape::kStoreChunks));
         for (const auto& box : recorded.copied_out) {
             for (u32 row = 0; row < 64; ++row) {
-                for (u32 column = 0; column < Gemm::kStoreColumns; ++column) {
+                for (u32 column = 0; column < Gemm::Shape::kStoreColumns; ++column) {
                     const u32 byte = lines.at(static_cast<int>(row), static_cast<int>(column));
                     got[{static_cast<u32>(box.y) + row, static_cast<u32>(box.x) + column}] = shared[box.shared + byte];
                 }

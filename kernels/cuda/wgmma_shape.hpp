@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The numbers that follow from the config of a warpgroup GEMM (wgmma_gemm.hpp): who computes what, and where in shared
+// memory things are. Also checks that the host will launch what the kernel needs.
+#pragma once
+#include "hopper.hpp"
+#include "tile_order.hpp"
+#include "types.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+struct WgmmaShape {
+    using Out = typename Config::Out;
+
+    static constexpr int kTileM = Config::tile_m, kTileN = Config::tile_n, kTileK = Config::tile_k;
+    static constexpr bool kTakesTurns = Config::pipeline == Pipeline::compv5;
+    static constexpr int kWaves = Config::wave_m;
+    static constexpr int kWaveRows = kTakesTurns ? kTileM : kTileM / kWaves;
+    static constexpr int kRepeats = kWaveRows / 64;  // products of 64 rows that a warpgroup issues for each 16 of k
+    static constexpr int kStages = Config::stages;
+    static constexpr int kClusterM = Config::cluster_m, kClusterN = Config::cluster_n;
+    static constexpr int kCluster = kClusterM * kClusterN;
+
+    // Swapped, the rows of a tile are columns of C and the other way round: C' = B' A', so that few rows of C fill the narrow
+    // side of the products. Then the operand of the rows is B.
+    static constexpr bool kSwapped = Config::swap_ab;
+    static constexpr bool kRowsAlongK = kSwapped ? !Config::b_row : Config::a_row;
+    static constexpr bool kColumnsAlongK = kSwapped ? Config::a_row : !Config::b_row;
+
+    static constexpr int kLineBytes = 128, kLine = kLineBytes / 2;  // elements of 16 bits
+    static constexpr int kBytesA = kTileM * kTileK * 2, kBytesB = kTileN * kTileK * 2;
+    static constexpr int kStageBytes = kBytesA + kBytesB;
+    static constexpr int kStagingBytes = 64 * kLineBytes;  // one buffer; each warpgroup has two
+    static constexpr int kStaging = kStages * kStageBytes;
+    static constexpr int kBarriers = kStaging + kWaves * 2 * kStagingBytes;
+    static constexpr int kBarrierBytes = 1024;
+
+    // Columns of C that leave by one copy, and the XOR that the copy expects in their lines.
+    static constexpr int kStoreColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
+    static constexpr int kStoreBytes = kStoreColumns * 2;
+    static constexpr int kStoreChunks = kTileN / kStoreColumns;
+    // Lines of C that begin anywhere cannot leave by tensor copies.
+    static constexpr bool kStoresBoxes =
+        Out::bytes == 2 && Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16;
+
+    static constexpr bool kStoresPairs = Out::bytes == 2 && Config::c_row && !kSwapped && !kStoresBoxes;
+
+    static_assert(Config::wave_n == 1 && Config::wave_k == 1 && Config::warp_m == 64 && Config::warp_n == kTileN);
+    static_assert(kTileK == kLine, "a stage is one line deep");
+    static_assert(kWaveRows % 64 == 0 && (kWaves == 1 || kWaves == 2));
+    static_assert(kColumnsAlongK || kTileN % kLine == 0, "lines along the columns are whole");
+    static_assert(!kSwapped || kCluster == 1);
+    static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == 128 * (kWaves + 1));
+    static_assert(2 * kStages * 8 <= kBarrierBytes);
+
+    // Where a tile begins, in its own rows and columns.
+    static TILEWISE_DEVICE int first_row(const TilePlace& tile) {
+        return static_cast<int>(kSwapped ? tile.tile_n : tile.tile_m) * kTileM;
+    }
+    static TILEWISE_DEVICE int first_column(const TilePlace& tile) {
+        return static_cast<int>(kSwapped ? tile.tile_m : tile.tile_n) * kTileN;
+    }
+};
+
+// A thread among those that compute.
+struct WgmmaPlace {
+    int wave;    // which computing warpgroup this is
+    int thread;  // of the warpgroup
+    TILEWISE_DEVICE int barrier() const { return 1 + wave; }
+    TILEWISE_DEVICE void sync() const { named_sync(barrier(), 128); }
+};
+
+}  // namespace tilewise::cuda

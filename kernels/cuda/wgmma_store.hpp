@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// The way of a warpgroup's sums from registers to C: by tensor copies where they are 16-bit results that are nothing but alpha
+// times the sums and C's rows begin on 16 bytes; in pairs of such results where they do not; element by element, with the
+// whole epilogue or as partial sums of split_k, otherwise. All through the warpgroup's two buffers in shared memory, which
+// nobody else uses, so that the other warps go on with the next tile.
+#pragma once
+#include "epilogue.hpp"
+#include "wgmma_shape.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+struct WgmmaStore {
+    using Shape = WgmmaShape<Config>;
+    using Out = typename Config::Out;
+
+    const KernelArgs& args;
+    const TensorMap& map_c;
+    unsigned shared;  // its address
+
+    // 16-bit results that are nothing but alpha times the sums: through shared memory, by tensor copies.
+    TILEWISE_DEVICE void store_boxes(const float (&sums)[Shape::kRepeats][Shape::kTileN / 2], const TilePlace& tile,
+                                     int row_begin, const WgmmaPlace& me, unsigned& turn) const {
+        const unsigned staging = shared + Shape::kStaging + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
+        const int lane = me.thread % 32;
+        // stmatrix: lanes 0-7 give the lines of the upper left 8 x 8, then lower left, upper right, lower right.
+        const int row = me.thread / 32 * 16 + lane % 16, column_bytes = lane / 16 * 16;
+        constexpr unsigned kXorMask = Shape::kStoreBytes / 16 - 1;
+        TILEWISE_UNROLL
+        for (int r = 0; r < Shape::kRepeats; ++r) {
+            TILEWISE_UNROLL
+            for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
+                // The buffers take turns across tiles too: the copy before the last may still be reading its own.
+                const unsigned buffer = staging + turn * Shape::kStagingBytes;
+                turn ^= 1;
+                if (me.thread == 0) store_wait_read<1>();
+                me.sync();
+                TILEWISE_UNROLL
+                for (int c = 0; c < Shape::kStoreColumns / 16; ++c) {
+                    const int i = (chunk * Shape::kStoreColumns + c * 16) / 2;
+                    const auto& d = sums[r];
+                    const unsigned offset = static_cast<unsigned>(row * Shape::kStoreBytes + c * 32 + column_bytes);
+                    const unsigned at = buffer + (offset ^ ((offset >> 7 & kXorMask) << 4));
+                    store_matrices(at, {pack(d[i], d[i + 1]), pack(d[i + 2], d[i + 3]), pack(d[i + 4], d[i + 5]),
+                                        pack(d[i + 6], d[i + 7])});
+                }
+                async_proxy_fence();
+                me.sync();
+                if (me.thread == 0) {
+                    store_box(map_c, buffer, Shape::first_column(tile) + chunk * Shape::kStoreColumns,
+                              row_begin + r * 64, static_cast<int>(tile.batch));
+                    store_commit();
+                }
+            }
+        }
+    }
+
+    TILEWISE_DEVICE unsigned pack(float low, float high) const {
+        return pack_pair<Out>(low * args.alpha, high * args.alpha);
+    }
+
+    // Everything else: 64 rows of some columns at a time as fp32 through shared memory, then element by element. The loop
+    // over them is not unrolled, and exists once, so that the code stays small; only the registers are picked by hand.
+    TILEWISE_DEVICE void store_elements(const float (&sums)[Shape::kRepeats][Shape::kTileN / 2], const TilePlace& tile,
+                                        int row_begin, const WgmmaPlace& me) const {
+        const unsigned staging = shared + Shape::kStaging + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
+        const bool pairs = Shape::kStoresPairs && args.split_k == 1 && is_plain(args);
+        // A copy of the last tile may still be reading.
+        if (me.thread == 0) store_wait_read<0>();
+        me.sync();
+        TILEWISE_ROLLED
+        for (int part = 0; part < Shape::kRepeats * Shape::kStoreChunks; ++part) {
+            TILEWISE_UNROLL
+            for (int r = 0; r < Shape::kRepeats; ++r) {
+                TILEWISE_UNROLL
+                for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
+                    if (part == r * Shape::kStoreChunks + chunk) stage_sums(staging, sums[r], chunk, me.thread);
+                }
+            }
+            me.sync();
+            const int row = row_begin + part / Shape::kStoreChunks * 64;
+            const int column = Shape::first_column(tile) + part % Shape::kStoreChunks * Shape::kStoreColumns;
+            if (pairs) {
+                if constexpr (Shape::kStoresPairs) store_pairs(staging, tile, row, column, me.thread);
+            } else {
+                finish_part(staging, tile, row, column, me.thread);
+            }
+            me.sync();
+        }
+    }
+
+    // Neighbouring rows begin in other banks: groups of 8 columns change places.
+    static constexpr int kGroups = Shape::kStoreColumns / 8;
+    static TILEWISE_DEVICE unsigned staged_at(int row, int column) {
+        return static_cast<unsigned>(row * Shape::kStoreColumns + ((column / 8) ^ (row % kGroups)) * 8 + column % 8) *
+               4;
+    }
+
+    TILEWISE_DEVICE void stage_sums(unsigned staging, const float (&d)[Shape::kTileN / 2], int chunk,
+                                    int thread) const {
+        const int row = thread / 32 * 16 + thread % 32 / 4, column = thread % 4 * 2;
+        TILEWISE_UNROLL
+        for (int c = 0; c < kGroups; ++c) {
+            const int i = (chunk * Shape::kStoreColumns + c * 8) / 2;
+            store_shared_float2(staging + staged_at(row, c * 8 + column), d[i], d[i + 1]);
+            store_shared_float2(staging + staged_at(row + 8, c * 8 + column), d[i + 2], d[i + 3]);
+        }
+    }
+
+    // Pairs of 16-bit results that are alpha times the sums, in one access where they lie on its boundary.
+    TILEWISE_DEVICE void store_pairs(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
+                                     int thread) const {
+        constexpr int kPairs = Shape::kStoreColumns / 2;
+        auto* c = static_cast<typename Out::Storage*>(args.c.data) + tile.batch * args.c.batch_stride;
+        TILEWISE_ROLLED
+        for (int i = thread; i < 64 * kPairs; i += 128) {
+            const int row = i / kPairs, column = i % kPairs * 2;
+            const Index at_row = row_begin + row, at_column = column_begin + column;
+            if (at_row >= args.m || at_column >= args.n) continue;
+            const unsigned at = staging + staged_at(row, column);
+            const u32 pair = pack(load_shared_float(at), load_shared_float(at + 4));
+            auto* to = c + at_row * args.c.row_stride + at_column;
+            const bool whole = at_column + 1 < args.n;
+            if (whole && reinterpret_cast<u64>(to) % 4 == 0) {
+                *reinterpret_cast<u32*>(to) = pair;
+            } else {
+                to[0] = static_cast<u16>(pair);
+                if (whole) to[1] = static_cast<u16>(pair >> 16);
+            }
+        }
+    }
+
+    TILEWISE_DEVICE void finish_part(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
+                                     int thread) const {
+        constexpr int kElements = 64 * Shape::kStoreColumns;
+        // Threads that are neighbours write elements that are: along the tile's columns, or its rows.
+        constexpr bool kAlongColumns = Config::c_row != Shape::kSwapped;
+        TILEWISE_ROLLED
+        for (int i = thread; i < kElements; i += 128) {
+            const int row = kAlongColumns ? i / Shape::kStoreColumns : i % 64;
+            const int column = kAlongColumns ? i % Shape::kStoreColumns : i / 64;
+            const Index at_row = Shape::kSwapped ? column_begin + column : row_begin + row;  // of C
+            const Index at_column = Shape::kSwapped ? row_begin + row : column_begin + column;
+            if (at_row >= args.m || at_column >= args.n) continue;
+            const float sum = load_shared_float(staging + staged_at(row, column));
+            if (args.split_k > 1) {
+                const Index matrix = static_cast<Index>(tile.k_part) * args.batch + tile.batch;
+                static_cast<float*>(args.workspace)[(matrix * args.m + at_row) * args.n + at_column] = sum;
+            } else {
+                store<Out>(args, finish<Out>(args, sum, tile.batch, at_row, at_column), tile.batch, at_row, at_column);
+            }
+        }
+    }
+};
+
+}  // namespace tilewise::cuda
