@@ -63,7 +63,7 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Archs, CudaKernels, testing::Values("sm_80", "sm_90a"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& arch) { return std::string(arch.param); });
 
 }  // namespace
 }  // namespace tilewise
