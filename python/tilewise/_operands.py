@@ -78,7 +78,12 @@ def make_on_stream(make: _arrays.Maker, a: Any, stream: Any) -> tuple[Any, int]:
     if stream is None or not _arrays.is_torch(a) or a.device.type != "cuda":
         return make()
     torch = sys.modules["torch"]
-    with torch.cuda.stream(torch.cuda.ExternalStream(stream_handle(stream), device=a.device)):
+    if not isinstance(stream, torch.cuda.Stream):
+        handle = stream_handle(stream)
+        # torch takes the handle 0 for "none given" and would hand out another stream.
+        stream = (torch.cuda.ExternalStream(handle, device=a.device) if handle else
+                  torch.cuda.default_stream(a.device))
+    with torch.cuda.stream(stream):
         return make()
 
 

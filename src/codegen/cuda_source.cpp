@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "codegen/launch_spec.hpp"
 #include "codegen/source_text.hpp"
 #include "problem/facts.hpp"
@@ -39,9 +41,13 @@ bool has_warpgroup_template(const KernelConfig& c) {
     // The operand of the tile's columns, where it is contiguous along them, comes in whole lines.
     const bool columns_along_k = c.swap_ab ? is_row(c.layout, 0) : !is_row(c.layout, 1);
     const bool whole_lines = columns_along_k || c.tile.n % kLineElements == 0;
-    return is_half(c.dtype) && pipelined && c.producer_waves == 1 && c.wave.n == 1 && c.wave.k == 1 &&
-           c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && (!c.swap_ab || c.cluster == Shape2{}) &&
-           c.epilogue == Epilogue::cshuffle && (c.pipeline == Pipeline::compv6 || c.wave.m == 2);
+    constexpr int kMostBoxLines = 256;  // of one tensor copy
+    const int shared_rows = std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m);
+    const bool copies = c.vector_a == 8 && c.vector_b == 8 && shared_rows <= kMostBoxLines && c.tile.k == kLineElements;
+    return is_half(c.dtype) && pipelined && copies && c.wave.m <= 2 && c.producer_waves == 1 && c.wave.n == 1 &&
+           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines &&
+           (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
+           (c.pipeline == Pipeline::compv6 || c.wave.m == 2);
 }
 
 std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {

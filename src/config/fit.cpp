@@ -162,6 +162,40 @@ bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
                   TILEWISE_TEXT("fewer than 2^31, or split_image"));
 }
 
+// Blocks count tiles, and tensor copies coordinates, in 32 bits; strides of tensors that they read in 40.
+bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (arch.backend == "cpu" || c.op != Op::gemm) return false;
+    constexpr std::int64_t kLimit = std::int64_t{1} << 31, kStrideLimit = std::int64_t{1} << 40;
+    const Problem& p = v.problem;
+    const auto tiles = [](std::int64_t size, int tile, int cluster) {
+        const std::int64_t unit = std::int64_t{std::max(1, tile)} * std::max(1, cluster);
+        return (size + unit - 1) / unit * std::max(1, cluster);
+    };
+    const std::int64_t rows = c.swap_ab ? p.gemm.n : p.gemm.m, columns = c.swap_ab ? p.gemm.m : p.gemm.n;
+    double blocks = static_cast<double>(tiles(rows, c.tile.m, c.cluster.m));
+    blocks *=
+        static_cast<double>(tiles(columns, c.tile.n, c.cluster.n)) * static_cast<double>(p.gemm.batch) * c.split_k;
+    if (blocks >= static_cast<double>(kLimit)) {
+        return refuse(out, TILEWISE_TEXT("{:.0f} tiles", blocks), TILEWISE_TEXT("fewer than {}", kLimit));
+    }
+    if (!has_wide_waves(c, arch)) return false;
+    constexpr std::int64_t kWidestGroup = 1024;  // a tile that reaches over the edge must not pass the limit either
+    const std::int64_t largest = std::max({p.gemm.m, p.gemm.n, p.gemm.k, p.gemm.batch});
+    if (largest >= kLimit - kWidestGroup) {
+        return refuse(out, TILEWISE_TEXT("an extent of {}", largest),
+                      TILEWISE_TEXT("at most {}, or an mma.sync kernel", kLimit - kWidestGroup - 1));
+    }
+    for (int i = 0; i < 3; ++i) {
+        const std::int64_t size = bytes_of(operand_dtype(c, i));
+        const std::int64_t matrix = v.elements[static_cast<std::size_t>(i)] * size;  // at least any stride in use
+        const std::int64_t stride = std::max({leading_stride(p, i) * size, batch_stride(p, i) * size, matrix});
+        if (stride < kStrideLimit) continue;
+        return refuse(out, TILEWISE_TEXT("{} with a stride of {} bytes", kOperandName[i], stride),
+                      TILEWISE_TEXT("less than {}", kStrideLimit));
+    }
+    return false;
+}
+
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const std::int64_t depth = merged_view(v, c).k;
     const std::int64_t tile = std::max(1, c.tile.k);
@@ -202,6 +236,7 @@ constexpr FitRule kRules[] = {
     {"fit_padding", "a dimension without padding is whole tiles", partial_tile},
     {"fit_vector", "vector accesses stay aligned and inside a row", misaligned},
     {"fit_index_range", "32-bit offsets reach every element", out_of_range},
+    {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
     {"fit_multi_d", "D tensors have limits of their own on the tile", beyond_multi_d},
     {"fit_workspace", "scratch memory stays within the problem's limit", too_little_workspace},

@@ -20,7 +20,8 @@ public:
     void warm_up() {
         double last = run(1), elapsed = last;
         std::int64_t count = 1;
-        while (elapsed < options_.warmup_seconds) {
+        // What takes no time at all has failed, and more of it will not take longer.
+        while (elapsed < options_.warmup_seconds && last > 0) {
             last = run(count) / static_cast<double>(count);
             elapsed += last * static_cast<double>(count);
             if (last * static_cast<double>(count) < options_.block_seconds) count *= 2;

@@ -11,6 +11,7 @@
 #include "codegen/kernel_source.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
+#include "config/geometry.hpp"
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
 #include "run/block_grid.hpp"
@@ -109,6 +110,10 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.args_.raster_group = geometry.raster_group;
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
     ready.packed_b_bytes_ = code->packed_b_bytes(ready.args_);
+    for (int i = 0; i < 3 && device.arch().backend != "cpu"; ++i) {
+        const std::int64_t bytes = vector_width(kernel.config, i) * bytes_of(operand_dtype(kernel.config, i));
+        ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(bytes);
+    }
     ready.has_beta_ = problem.beta;
     ready.has_bias_ =
         std::find(problem.epilogue.begin(), problem.epilogue.end(), EpilogueOp::bias) != problem.epilogue.end();
@@ -120,11 +125,26 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     return ready;
 }
 
+// A GPU that meets a wide access off its boundary is lost to the whole process.
+Status Executable::check_alignment(const Operands& o) const {
+    const void* const pointers[] = {o.a, o.b, o.c};
+    constexpr char kNames[] = {'a', 'b', 'c'};
+    for (std::size_t i = 0; i < access_bytes_.size(); ++i) {
+        if (reinterpret_cast<std::uintptr_t>(pointers[i]) % access_bytes_[i] == 0) continue;
+        return usage_error(fmt::format(
+            "the pointer of {} is no multiple of {} bytes, which the kernel needs; say align= in the problem",
+            kNames[i], access_bytes_[i]));
+    }
+    return {};
+}
+
 Status Executable::launch(const Operands& o, Stream stream) const {
     if (!o.a || !o.b || !o.c) return missing("operands a, b and c");
     if (has_bias_ && !o.bias) return missing("a bias");
     if (has_scales_ && (!o.scale_a || !o.scale_b)) return missing("scales");
     if (workspace_bytes_ > 0 && !o.workspace) return missing("a workspace");
+    if (!has_beta_ && o.beta != 0) return usage_error("beta is not 0, but the problem does not say beta=1");
+    if (auto status = check_alignment(o); !status) return status;
     KernelArgs args = args_;
     args.a.data = const_cast<void*>(o.a);
     args.b.data = const_cast<void*>(o.b);
@@ -137,7 +157,7 @@ Status Executable::launch(const Operands& o, Stream stream) const {
     args.scale_a = o.scale_a;
     args.scale_b = o.scale_b;
     args.alpha = o.alpha;
-    args.beta = has_beta_ ? o.beta : 0;
+    args.beta = o.beta;
     args.workspace = o.workspace;
     return launch_->run(args, stream);
 }

@@ -57,6 +57,7 @@ public:
 
 private:
     Executable() = default;
+    Status check_alignment(const Operands& operands) const;
 
     BuiltKernel built_;
     std::vector<Note> notes_;
@@ -65,6 +66,7 @@ private:
     int threads_ = 1;
     std::int64_t workspace_bytes_ = 0;
     std::int64_t packed_b_bytes_ = 0;
+    std::array<std::size_t, 3> access_bytes_ = {1, 1, 1};  // what the pointers of A, B and C must be multiples of
     bool has_beta_ = false, has_bias_ = false, has_scales_ = false;
     std::size_t d_count_ = 0;
 };

@@ -78,6 +78,7 @@ const std::vector<Broken>& broken_pairs() {
          }},
         {"fit_vector", kIsConv, [](Pair& p) { p.problem.conv.c = 4 * 12; }},
         {"fit_index_range", kIsConv, [](Pair& p) { p.problem.conv.n = std::int64_t{1} << 20; }},
+        {"fit_gpu_range", kIsGemm, [](Pair& p) { p.problem.gemm.batch = std::int64_t{1} << 32; }},
         {"fit_split_k", kIsGemm, [](Pair& p) { p.config.split_k = 5; }},
         {"fit_multi_d", kIsGemm,
          [](Pair& p) {

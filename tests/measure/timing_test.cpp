@@ -159,5 +159,11 @@ TEST(Timing, RealTimePasses) {
     EXPECT_GE(result.seconds, result.fastest);
 }
 
+TEST(Timing, WhatTakesNoTimeEnds) {
+    const TimedBlock failed = [](std::int64_t, int) { return 0.0; };  // as a block does whose launches fail
+    const auto results = interleave_blocks({&failed, 1});
+    EXPECT_EQ(results[0].seconds, 0);
+}
+
 }  // namespace
 }  // namespace tilewise

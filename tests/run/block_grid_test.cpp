@@ -6,6 +6,7 @@
 
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
+#include "config/fit.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
@@ -53,6 +54,22 @@ TEST(BlockGrid, TensorMapsSayHowOperandsLie) {
     EXPECT_EQ(c.size, (std::array<std::int64_t, 3>{512, 300, 3}));
     EXPECT_EQ(c.box, (TensorBox{64, 64}));
     EXPECT_TRUE(grid_of("gemm:m=8,n=8,k=8,dtype=bf16,layout=rrc", kGeneral).tensor_maps.empty());
+}
+
+// Counted in 32 bits, these would wrap: such problems are refused, or go to kernels that can.
+TEST(BlockGrid, WhatDoesNotFit32BitsIsRefused) {
+    const auto misfit = [](const std::string& problem, const std::string& kernel) {
+        const Problem p = parse_problem(problem).value();
+        const KernelConfig config = parse_kernel_name(kernel).value();
+        const FitRule* rule = first_misfit(ProblemView(p), config, **embedded_archs().find(config.arch));
+        return rule ? std::string(rule->name) : std::string();
+    };
+    EXPECT_EQ(misfit("gemm:m=2147483776,n=8,k=8,dtype=bf16,layout=rcr", kPersistent), "fit_gpu_range");
+    EXPECT_EQ(misfit("gemm:m=8,n=8,k=4294967296,dtype=bf16,layout=rcr", kPersistent), "fit_gpu_range");
+    EXPECT_EQ(misfit("gemm:m=8,n=8,k=8,batch=4294967297,dtype=bf16,layout=rrc", kGeneral), "fit_gpu_range");
+    EXPECT_EQ(misfit("gemm:m=2147483776,n=8,k=8,dtype=bf16,layout=rrc", kGeneral), "");
+    EXPECT_EQ(misfit("gemm:m=2147480000,n=8,k=8,dtype=bf16,layout=rcr", kPersistent), "");
+    EXPECT_EQ(misfit("gemm:m=8,n=8,k=8,lda=549755813888,dtype=bf16,layout=rcr", kPersistent), "fit_gpu_range");
 }
 
 TEST(BlockGrid, TheStripIsAsWideAsKeepsTheCacheSmall) {

@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <mutex>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "base/files.hpp"
@@ -76,6 +78,7 @@ public:
 
     Result<void*> allocate(std::size_t bytes) override {
         const ContextScope scope(driver_, context_);
+        const OutsideCapture outside(driver_);
         CUdeviceptr memory = 0;
         const auto code = driver_.mem_alloc(&memory, std::max<std::size_t>(bytes, 1));
         if (code != kSuccess) {
@@ -86,11 +89,13 @@ public:
     }
     void release(void* memory) override {
         const ContextScope scope(driver_, context_);
+        const OutsideCapture outside(driver_);
         driver_.mem_free(reinterpret_cast<CUdeviceptr>(memory));
     }
     Status copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
         if (bytes == 0) return {};
         const ContextScope scope(driver_, context_);
+        const OutsideCapture outside(driver_);
         const auto on = static_cast<CUstream>(stream);
         auto status = driver_.check(
             driver_.memcpy_async(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from), bytes, on),
@@ -99,6 +104,7 @@ public:
     }
     Status synchronize(Stream stream) override {
         const ContextScope scope(driver_, context_);
+        const OutsideCapture outside(driver_);
         return driver_.check(driver_.stream_synchronize(static_cast<CUstream>(stream)), "cuStreamSynchronize");
     }
     Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {
@@ -106,13 +112,20 @@ public:
     }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {
+        {
+            const std::scoped_lock lock(codes_mutex_);
+            if (const auto found = codes_.find(built.digest); found != codes_.end()) return found->second;
+        }
         const auto image = read_file(built.path);
         if (!image) return image.error();
-        return load_cuda_code(driver_, context_, *image, built.manifest.kernel);
+        auto code = load_cuda_code(driver_, context_, *image, built.manifest.kernel);
+        if (!code) return code.error();
+        const std::scoped_lock lock(codes_mutex_);
+        return codes_.emplace(built.digest, std::move(*code)).first->second;
     }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
                                                   LaunchGeometry geometry) override {
-        return prepare_cuda_launch(driver_, context_, std::move(code), args, std::move(geometry));
+        return prepare_cuda_launch(driver_, context_, std::move(code), args, std::move(geometry), waits_for_others_);
     }
 
 private:
@@ -120,7 +133,12 @@ private:
     CUcontext context_;
     ArchSpec arch_;
     std::string_view code_suffix_;
+    // Kernels for compute capability 9.0 and later wait, by themselves, for those before them.
+    bool waits_for_others_ = parse_cuda_arch(arch_.name)->major >= 9;
     std::string name_, identity_;
+    // One module for all problems of a kernel, for as long as the device: a graph that the program has captured may use it.
+    std::mutex codes_mutex_;
+    std::unordered_map<std::string, std::shared_ptr<const Code>> codes_;  // by digest
 };
 
 }  // namespace
@@ -136,7 +154,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     }
     CUdevice device = 0;
     char model[128] = {};
-    int major = 0, minor = 0, units = 0, cache_bytes = 0;
+    int major = 0, minor = 0, units = 0, cache_bytes = 0, shared_bytes = 0;
     CUcontext context = nullptr;
     const auto attribute = [&](int& value, CUdeviceAttribute which) {
         return driver.check(driver.device_get_attribute(&value, which, device), "cuDeviceGetAttribute");
@@ -147,6 +165,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     if (status) status = attribute(minor, kComputeMinor);
     if (status) status = attribute(units, kMultiprocessorCount);
     if (status) status = attribute(cache_bytes, kL2CacheBytes);
+    if (status) status = attribute(shared_bytes, kSharedBytesPerBlockOptin);
     // Never given back: other libraries use the same one, and it ends with the process.
     if (status) status = driver.check(driver.primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");
     if (!status) return status.error();
@@ -155,6 +174,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     ArchSpec own = **arch;
     own.units = units;
     own.cache_bytes = cache_bytes;
+    own.shared_bytes = std::min<std::int64_t>(own.shared_bytes, shared_bytes);
     return std::unique_ptr<Device>(
         std::make_unique<CudaDevice>(driver, context, std::move(own), loads(**arch, major), ordinal, model));
 }

@@ -77,8 +77,13 @@ Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
 
 class CudaLaunch final : public Launch {
 public:
-    CudaLaunch(const Driver& driver, CUcontext context, std::shared_ptr<const CudaCode> code, LaunchGeometry geometry)
-        : driver_(driver), context_(context), code_(std::move(code)), geometry_(std::move(geometry)) {}
+    CudaLaunch(const Driver& driver, CUcontext context, std::shared_ptr<const CudaCode> code, LaunchGeometry geometry,
+               bool waits_for_others)
+        : driver_(driver),
+          context_(context),
+          code_(std::move(code)),
+          geometry_(std::move(geometry)),
+          waits_for_others_(waits_for_others) {}
 
     Status encode_maps() {
         for (std::size_t i = 0; i < geometry_.tensor_maps.size(); ++i) {
@@ -119,22 +124,27 @@ public:
     }
 
 private:
-    // With leave to start while the kernel before it in the stream is ending: every kernel waits, by itself, for those
+    // With leave to start while the kernel before it in the stream is ending, where the kernel waits by itself for those
     // before it ahead of its first access to memory.
     Status launch(CUfunction function, int blocks, int threads, std::int64_t shared_bytes, const Shape2& cluster,
                   void** parameters, Stream stream) const {
         CUlaunchAttribute attributes[2] = {};
-        attributes[0].id = kLaunchProgrammaticSerialization;
-        attributes[0].value.programmatic_serialization_allowed = 1;
-        attributes[1].id = kLaunchCluster;
-        attributes[1].value.cluster = {static_cast<unsigned>(cluster.m * cluster.n), 1, 1};
+        unsigned count = 0;
+        if (waits_for_others_) {
+            attributes[count].id = kLaunchProgrammaticSerialization;
+            attributes[count++].value.programmatic_serialization_allowed = 1;
+        }
+        if (cluster.m * cluster.n > 1) {
+            attributes[count].id = kLaunchCluster;
+            attributes[count++].value.cluster = {static_cast<unsigned>(cluster.m * cluster.n), 1, 1};
+        }
         CUlaunchConfig config = {};
         config.grid_x = static_cast<unsigned>(blocks), config.grid_y = config.grid_z = 1;
         config.block_x = static_cast<unsigned>(threads), config.block_y = config.block_z = 1;
         config.shared_bytes = static_cast<unsigned>(shared_bytes);
         config.stream = static_cast<CUstream>(stream);
         config.attributes = attributes;
-        config.attribute_count = cluster.m * cluster.n > 1 ? 2 : 1;
+        config.attribute_count = count;
         return driver_.check(driver_.launch_kernel(&config, function, parameters, nullptr), "cuLaunchKernelEx");
     }
 
@@ -142,6 +152,7 @@ private:
     CUcontext context_;
     std::shared_ptr<const CudaCode> code_;
     LaunchGeometry geometry_;
+    bool waits_for_others_;
     CUtensorMap maps_[3] = {};
 };
 
@@ -167,7 +178,7 @@ Result<std::shared_ptr<const Code>> load_cuda_code(const Driver& driver, CUconte
 
 Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, CUcontext context,
                                                           std::shared_ptr<const Code> code, const KernelArgs&,
-                                                          LaunchGeometry geometry) {
+                                                          LaunchGeometry geometry, bool waits_for_others) {
     const ContextScope scope(driver, context);
     const OutsideCapture outside(driver);
     auto cuda_code = std::static_pointer_cast<const CudaCode>(std::move(code));
@@ -179,7 +190,8 @@ Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, 
                             "cuFuncSetAttribute");
     };
     if (auto status = set(kMaxDynamicSharedBytes, geometry.block.shared_bytes); !status) return status.error();
-    auto launch = std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), std::move(geometry));
+    auto launch =
+        std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), std::move(geometry), waits_for_others);
     if (auto status = launch->encode_maps(); !status) return status.error();
     return std::unique_ptr<const Launch>(std::move(launch));
 }

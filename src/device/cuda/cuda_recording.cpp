@@ -10,30 +10,15 @@ using namespace cuda_driver;
 
 constexpr unsigned kNonBlockingStream = 1;
 
-// One stream for all recordings of a thread: it only carries what is being timed.
-Result<CUstream> timing_stream(const Driver& driver) {
-    thread_local CUstream stream = nullptr;
-    thread_local CUcontext made_in = nullptr;
-    CUcontext current = nullptr;
-    driver.context_get_current(&current);
-    if (stream && made_in == current) return stream;
-    if (auto status = driver.check(driver.stream_create(&stream, kNonBlockingStream), "cuStreamCreate"); !status) {
-        stream = nullptr;
-        return status.error();
-    }
-    made_in = current;
-    return stream;
-}
-
 class GraphRecording final : public Recording {
 public:
-    GraphRecording(const Driver& driver, CUcontext context, CUstream stream)
-        : driver_(driver), context_(context), stream_(stream) {}
+    GraphRecording(const Driver& driver, CUcontext context) : driver_(driver), context_(context) {}
     ~GraphRecording() override {
         const ContextScope scope(driver_, context_);
         if (begin_) driver_.event_destroy(begin_);
         if (end_) driver_.event_destroy(end_);
         if (exec_) driver_.graph_exec_destroy(exec_);
+        if (stream_) driver_.stream_destroy(stream_);
     }
 
     Status capture(const RecordedWork& work, std::int64_t calls) {
@@ -66,7 +51,7 @@ public:
 private:
     const Driver& driver_;
     CUcontext context_;
-    CUstream stream_;
+    CUstream stream_ = nullptr;
     CUgraphExec exec_ = nullptr;
     CUevent begin_ = nullptr, end_ = nullptr;
 };
@@ -77,9 +62,7 @@ Result<std::unique_ptr<Recording>> record_graph(const Driver& driver, CUcontext 
                                                 std::int64_t calls) {
     const ContextScope scope(driver, context);
     const OutsideCapture outside(driver);
-    auto stream = timing_stream(driver);
-    if (!stream) return stream.error();
-    auto recording = std::make_unique<GraphRecording>(driver, context, *stream);
+    auto recording = std::make_unique<GraphRecording>(driver, context);
     if (auto status = recording->capture(work, calls); !status) return status.error();
     return std::unique_ptr<Recording>(std::move(recording));
 }

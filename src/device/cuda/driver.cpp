@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "base/fork_safe_mutex.hpp"
+
 namespace tilewise::cuda_driver {
 namespace {
 
@@ -51,16 +53,18 @@ Error Driver::failure(const char* call, CUresult code) const {
 }
 
 Result<const Driver*> load_driver() {
-    static std::mutex mutex;
     static std::optional<Driver> driver;
     static pid_t owner = 0;
-    const std::scoped_lock lock(mutex);
-    if (driver && owner != getpid()) {
-        return after_fork();
+    {
+        const std::scoped_lock lock(fork_safe_mutex());
+        if (driver && owner != getpid()) return after_fork();
+        if (driver) return &*driver;
     }
+    // Without the lock, which a fork waits for: starting the driver may take seconds, and twice does no harm.
+    auto loaded = load();
+    if (!loaded) return loaded.error();
+    const std::scoped_lock lock(fork_safe_mutex());
     if (!driver) {
-        auto loaded = load();
-        if (!loaded) return loaded.error();
         driver = *loaded;
         owner = getpid();
     }

@@ -44,7 +44,7 @@ enum CUcaptureMode : int { kCaptureGlobal = 0, kCaptureThreadLocal = 1, kCapture
 enum CUcaptureStatus : int { kCaptureNone = 0, kCaptureActive = 1, kCaptureInvalidated = 2 };
 enum CUtensorMapDataType : int {
     kTensorUint8 = 0,
-    kTensorInt32 = 4,
+    kTensorInt32 = 3,
     kTensorFloat16 = 6,
     kTensorFloat32 = 7,
     kTensorBfloat16 = 9,
@@ -90,6 +90,7 @@ struct CUlaunchConfig {
     X(mem_free, "cuMemFree_v2", (CUdeviceptr memory))                                                                  \
     X(memcpy_async, "cuMemcpyAsync", (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream))           \
     X(stream_create, "cuStreamCreate", (CUstream * stream, unsigned flags))                                            \
+    X(stream_destroy, "cuStreamDestroy_v2", (CUstream stream))                                                         \
     X(stream_synchronize, "cuStreamSynchronize", (CUstream stream))                                                    \
     X(stream_is_capturing, "cuStreamIsCapturing", (CUstream stream, CUcaptureStatus * status))                         \
     X(stream_begin_capture, "cuStreamBeginCapture_v2", (CUstream stream, CUcaptureMode mode))                          \
