@@ -42,7 +42,7 @@ bool has_warpgroup_template(const KernelConfig& c) {
     const bool columns_along_k = c.swap_ab ? is_row(c.layout, 0) : !is_row(c.layout, 1);
     const bool whole_lines = columns_along_k || c.tile.n % kLineElements == 0;
     constexpr int kMostBoxLines = 256;  // of one tensor copy
-    const int shared_rows = std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m);
+    const int shared_rows = std::max(c.tile.m / std::max(1, c.cluster.n), c.tile.n / std::max(1, c.cluster.m));
     const bool copies = c.vector_a == 8 && c.vector_b == 8 && shared_rows <= kMostBoxLines && c.tile.k == kLineElements;
     return is_half(c.dtype) && pipelined && copies && c.wave.m <= 2 && c.producer_waves == 1 && c.wave.n == 1 &&
            c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines &&
