@@ -33,10 +33,10 @@ build: setup ## build build/bin/tilewise and build/lib/libtilewise.so
 demo: build ## show what tilewise does
 	@tools/demo
 
-test: setup test-release lint test-asan test-tsan test-python ## build and run the tests (minutes)
+test: setup test-release lint test-asan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
 
-test-full: test test-fuzz test-kernels tidy test-pip test-install ## the tests and the long checks
+test-full: test test-tsan test-fuzz test-kernels tidy test-pip test-install ## the tests and the long checks
 	$(PHASE) 'all long checks passed'
 
 test-release:
