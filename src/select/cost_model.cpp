@@ -6,19 +6,10 @@
 #include <numeric>
 #include <utility>
 
+#include "select/machine_rates.hpp"
+
 namespace tilewise {
 namespace {
-
-double blocks(std::int64_t size, std::int64_t unit) {
-    return std::ceil(static_cast<double>(size) / static_cast<double>(unit));
-}
-
-double peak_tflops(const ArchSpec& arch, DType dtype) {
-    for (const Peak& peak : arch.peaks) {
-        if (peak.dtype == dtype) return peak.tflops;
-    }
-    return arch.peaks.empty() ? 1.0 : arch.peaks.front().tflops;
-}
 
 // The arch file's peak is that of the deepest warp tile of a type. Shallower ones multiply in fp32, or a few values at a time.
 double peak_tflops(const ArchSpec& arch, const KernelConfig& c) {
@@ -135,9 +126,10 @@ double in_place_cost(const Side& side, int rows_at_once) {
 double arithmetic_us(std::int64_t m, std::int64_t n, std::int64_t k, const KernelConfig& c, const ArchSpec& arch) {
     const Shape3& tile = c.warp_tile;
     const std::int64_t lanes = std::max(1, arch.load_bytes / 4);
-    const Depth depth = {blocks(k, tile.k), blocks(k, c.tile.k)};
+    const Depth depth = {blocks_of(k, tile.k), blocks_of(k, c.tile.k)};
     const bool whole_tiles = tile.k >= kAmxDepth;
-    const double whole_steps = blocks(m, tile.m) * blocks(n, tile.n) * tile.m * tile.n / static_cast<double>(lanes);
+    const double whole_steps =
+        blocks_of(m, tile.m) * blocks_of(n, tile.n) * tile.m * tile.n / static_cast<double>(lanes);
     const double steps = whole_tiles ? whole_steps * depth.units : product_steps(m, n, tile, lanes, depth);
     return steps * static_cast<double>(2 * lanes * tile.k) / (peak_tflops(arch, c) * 1e6);
 }
@@ -149,18 +141,19 @@ double predicted_us(const ProblemView& view, const KernelConfig& c, const ArchSp
     const double m = static_cast<double>(v.m), n = static_cast<double>(v.n);
     const double batch = static_cast<double>(v.batch);
     const auto [rows, vectors] = sides_of(view, c);
-    const double parts = blocks(rows.size, c.warp_tile.m) * blocks(vectors.size, c.warp_tile.n) * batch * c.split_k;
+    const double parts =
+        blocks_of(rows.size, c.warp_tile.m) * blocks_of(vectors.size, c.warp_tile.n) * batch * c.split_k;
     const double workers = std::min<double>(threads, parts);
     const double balance = parts / (std::ceil(parts / workers) * workers);
     const double compute_us = arithmetic_us(rows.size, vectors.size, v.k, c, arch) * batch / (workers * balance);
 
     // The rows' operand is packed again for every block of columns, the vectors' once; sums between blocks of k travel
     // through the cache.
-    const double column_blocks = blocks(vectors.size, c.tile.n), row_blocks = blocks(rows.size, c.tile.m);
+    const double column_blocks = blocks_of(vectors.size, c.tile.n), row_blocks = blocks_of(rows.size, c.tile.m);
     const double packed = (rows.in_place ? 0 : rows.bytes * column_blocks) + (vectors.in_place ? 0 : vectors.bytes);
     const double pack_us = packed / (arch.pack_gbps * 1e3 * workers);
     const double cache_us = 1 / (arch.cache_gbps * 1e3 * workers);
-    const double passes = blocks(v.k, c.tile.k) - 1;
+    const double passes = blocks_of(v.k, c.tile.k) - 1;
     const double sums_us = 2 * 4 * m * n * batch * (passes + (c.split_k > 1 ? c.split_k : 0)) * cache_us;
 
     // In place, an operand is read again for every block of the other; a one-row micro-kernel reads all of B for every row.

@@ -5,20 +5,10 @@
 #include <cmath>
 
 #include "config/geometry.hpp"
+#include "select/machine_rates.hpp"
 
 namespace tilewise {
 namespace {
-
-double blocks(std::int64_t size, std::int64_t unit) {
-    return std::ceil(static_cast<double>(size) / static_cast<double>(unit));
-}
-
-double peak_tflops(const ArchSpec& arch, DType dtype) {
-    for (const Peak& peak : arch.peaks) {
-        if (peak.dtype == dtype) return peak.tflops;
-    }
-    return arch.peaks.empty() ? 1.0 : arch.peaks.front().tflops;
-}
 
 // What overlaps takes about as long as the longer of the two, and a little more the closer they are.
 double overlapped(double a, double b, double sharpness) {
@@ -66,7 +56,7 @@ double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     const GemmView& v = view.gemm;
     const std::int64_t rows = c.swap_ab ? v.n : v.m, columns = c.swap_ab ? v.m : v.n;
-    const double tiles_m = blocks(rows, c.tile.m), tiles_n = blocks(columns, c.tile.n);
+    const double tiles_m = blocks_of(rows, c.tile.m), tiles_n = blocks_of(columns, c.tile.n);
     const double whole =
         std::ceil(tiles_m / c.cluster.m) * c.cluster.m * std::ceil(tiles_n / c.cluster.n) * c.cluster.n;
     const double batch = static_cast<double>(v.batch);
@@ -75,7 +65,7 @@ double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const Ar
     const double rounds = std::ceil(tiles / places), busy = std::min(places, tiles);
     const double sharing = std::min(neighbours, std::max(1.0, tiles / units));  // blocks that a unit really has
 
-    const double depth = blocks(blocks(v.k, c.tile.k), c.split_k) * c.tile.k;
+    const double depth = blocks_of(blocks_of(v.k, c.tile.k), c.split_k) * c.tile.k;
     const double tile_flops = 2.0 * c.tile.m * c.tile.n * depth;
     const double unit_tflops = peak_tflops(arch, c.dtype) * kPeakReached / units;
     const double compute_us = sharing * tile_flops / (unit_tflops * inner_efficiency(c, arch) * 1e6);
