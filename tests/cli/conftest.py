@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pty
 import subprocess
 
 import pytest
@@ -115,3 +116,28 @@ def new_arch(root, tmp_path):
         return path
 
     return make
+
+
+def _run_on_a_terminal(command, env, output):
+    """`output`, "stdout" or "stderr", is the terminal. -> (exit code, stdout if that is not, what the terminal got)"""
+    master, slave = pty.openpty()
+    outputs = {"stdout": subprocess.PIPE, "stderr": None} | {output: slave}
+    child = subprocess.Popen(command, env=env, **outputs)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(master)
+    out = child.communicate()[0]
+    return child.returncode, (out or b"").decode(), shown.decode()
+
+
+@pytest.fixture(scope="session")
+def run_on_a_terminal():
+    return _run_on_a_terminal

@@ -2,7 +2,6 @@
 """What holds for every command: help, errors, colours, exit codes."""
 import json
 import os
-import pty
 import subprocess
 
 import pytest
@@ -107,30 +106,21 @@ def test_colours_when_always_and_none_when_piped_or_never(run, words):
     assert ESCAPE not in run(*words, "--json", "--color", "always").out, "JSON is never coloured"
 
 
-def on_a_terminal(binary, *words, **variables):
-    """What the command writes when its output is a terminal."""
-    master, slave = pty.openpty()
-    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    child = subprocess.Popen([binary, *words], stdout=slave, env={**env, **variables})
-    os.close(slave)
-    out = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        out += part
-    os.close(master)
-    assert child.wait() == 0
-    return out.decode()
+@pytest.fixture
+def on_a_terminal(binary, run_on_a_terminal):
+    """on_a_terminal(*words, **variables) -> what the command writes when its output is a terminal."""
+    def written(*words, **variables):
+        env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        code, _, shown = run_on_a_terminal([binary, *words], {**env, **variables}, "stdout")
+        assert code == 0
+        return shown
+    return written
 
 
-def test_terminal_gets_colours_unless_told_not_to(binary):
-    assert ESCAPE in on_a_terminal(binary, "arch")
-    assert ESCAPE not in on_a_terminal(binary, "arch", NO_COLOR="1")
-    assert ESCAPE not in on_a_terminal(binary, "arch", "--color", "never")
+def test_terminal_gets_colours_unless_told_not_to(on_a_terminal):
+    assert ESCAPE in on_a_terminal("arch")
+    assert ESCAPE not in on_a_terminal("arch", NO_COLOR="1")
+    assert ESCAPE not in on_a_terminal("arch", "--color", "never")
 
 
 @pytest.mark.parametrize("words", [["kernels"], ["kernels", "--json"], ["arch"], ["--help"]])

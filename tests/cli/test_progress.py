@@ -3,8 +3,6 @@
 tests of each command see that."""
 import json
 import os
-import pty
-import subprocess
 
 import pytest
 
@@ -15,27 +13,10 @@ ERASE = "\r\x1b[K"
 
 
 @pytest.fixture(scope="module")
-def on_a_terminal(binary, cached):
+def on_a_terminal(binary, cached, run_on_a_terminal):
     """on_a_terminal(*words) -> (exit code, stdout, what the terminal got that stderr is)."""
-    return lambda *words: run_on_a_terminal([binary, *words], {**os.environ, "TILEWISE_CACHE_DIR": str(cached.folder)})
-
-
-def run_on_a_terminal(command, env):
-    master, slave = pty.openpty()
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=env)
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(master)
-    out = child.communicate()[0]
-    return child.returncode, out.decode(), shown.decode()
+    return lambda *words: run_on_a_terminal([binary, *words], {**os.environ, "TILEWISE_CACHE_DIR": str(cached.folder)},
+                                            "stderr")
 
 
 @pytest.mark.parametrize("words, steps", [
