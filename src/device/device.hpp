@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a backend is: memory, streams, recordings (for timing), loading a built kernel, launching it. Everything above (run, measure,
-// select) speaks to this interface only. Calls are safe from any thread.
+// What a backend is: memory, streams, recordings (for timing), loading a built kernel, launching it. Everything above
+// (run, measure, select) speaks to this interface only. Calls are safe from any thread.
 #pragma once
 
 #include <array>
