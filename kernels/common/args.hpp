@@ -9,7 +9,7 @@ namespace tilewise {
 
 using Index = long long;  // 64 bits on every target
 
-inline constexpr int kKernelAbi = 2;
+inline constexpr int kKernelAbi = 3;
 
 enum class KernelEpilogueOp : int { none, bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish };
 enum class KernelDOp : int { none, add, mul };
@@ -28,12 +28,37 @@ struct KernelMatrix {
     Index batch_stride;
 };
 
+inline constexpr int kMaxKernelDims = 3;
+
+// An activation of a convolution: element (image, pixel, group, channel), pixels counted through all spatial dimensions.
+// Strides are in elements; either the channels or the pixels are neighbours.
+struct KernelActivation {
+    Index image_stride, pixel_stride, group_stride, channel_stride;
+};
+
+// A grouped convolution as the forward pass defines it, whatever the direction: x has `in` pixels and c channels per
+// group, y has `out` pixels and k channels per group, weights are [group][k][tap][c] without gaps:
+//     y[o] = sum over taps t of x[o * stride + t * dilation - pad] * w[t]
+// Outermost dimension first; dimensions that the problem lacks come first with an extent of 1. All 0 for a GEMM.
+struct KernelConv {
+    Index images, groups, c, k;
+    Index in[kMaxKernelDims], out[kMaxKernelDims], filter[kMaxKernelDims];
+    Index stride[kMaxKernelDims], dilation[kMaxKernelDims], pad[kMaxKernelDims];  // pad: before the first pixel
+    KernelActivation x, y;
+};
+
 // C(m x n) = D-ops(epilogue(alpha * scale_a * scale_b * A(m x k) * B(k x n) + beta * C)).
 // beta == 0 never reads C. bias has n values and D tensors have C's strides, all in the output's type.
 // scale_a has 1 or m values, scale_b 1 or n, in fp32. For a packed B (preshuffle) b.data is what pack_b wrote.
+//
+// A convolution is the product that problem/facts.hpp calls its GEMM view, `batch` being the groups; A, B and C are
+//     forward x, w, y     backward data dy, w, dx     backward weight dy, x, dw
+// of which only the output and the weights are matrices with strides (a channels-first output for one image). bias has
+// a value for every channel of the output, over all groups.
 struct KernelArgs {
     Index m, n, k, batch;
     KernelMatrix a, b, c;
+    KernelConv conv;
     const void* bias;
     const void* d[kMaxKernelDTensors];
     const float* scale_a;
