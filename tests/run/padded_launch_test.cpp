@@ -45,7 +45,7 @@ protected:
         ASSERT_TRUE(ready.ok()) << ready.error().message;
         ASSERT_EQ(ready->notes().size(), 1u);
         EXPECT_EQ(ready->notes()[0].kind, "padding");
-        auto tensors = GemmTensors::make(problem, random.bits());
+        auto tensors = Tensors::make(problem, random.bits());
         ASSERT_TRUE(tensors.ok()) << tensors.error().message;
         auto on_device = DeviceTensors::make(*device_, *tensors);
         ASSERT_TRUE(on_device.ok()) << on_device.error().message;
@@ -56,7 +56,7 @@ protected:
         ASSERT_TRUE(status.ok()) << status.error().message;
         VerifyOptions options;
         options.split_k = kernel.config.split_k;
-        const VerifyReport report = verify_gemm(*tensors, operands.alpha, operands.beta, options);
+        const VerifyReport report = verify_result(*tensors, operands.alpha, operands.beta, options);
         ASSERT_TRUE(report.ok) << describe(report) << "\n" << ready->notes()[0].message;
     }
 };
