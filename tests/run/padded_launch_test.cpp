@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/random.hpp"
+#include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_set.hpp"
@@ -62,28 +63,53 @@ protected:
 };
 
 // A kernel that the arch has, made strict: it wants whole tiles in some dimensions, and aligned rows of one layout.
-std::optional<Kernel> strict_kernel(Random& random, const ArchSpec& arch, DTypePair pair) {
-    const auto configs = expand(arch, Op::gemm, pair, RuleSet::tests);
+std::optional<Kernel> strict_kernel(Random& random, const ArchSpec& arch, Op op, DTypePair pair) {
+    const auto configs = expand(arch, op, pair, RuleSet::tests);
     if (!configs || configs->empty()) return std::nullopt;
     KernelConfig c = random.pick(*configs);
     if (c.pipeline == Pipeline::preshuffle) return std::nullopt;
-    c.layout = static_cast<Layout>(random.between(static_cast<int>(Layout::rcr), static_cast<int>(Layout::ccc)));
+    c.layout = op == Op::gemm
+                   ? static_cast<Layout>(random.between(static_cast<int>(Layout::rcr), static_cast<int>(Layout::ccc)))
+                   : channels_last(c.ndim);
     c.pad = {random.chance(30), random.chance(30), random.chance(30)};
     for (int i = 0; i < 3; ++i) set_vector_width(c, i, 1 << random.between(0, 2));
-    if (!check_config(c, arch).empty()) return std::nullopt;
+    if (!check_config(c, arch).empty() || !has_template(c)) return std::nullopt;
     return make_kernel(std::move(c));
 }
 
-Problem odd_problem(Random& random, const KernelConfig& config) {
-    Problem p;
-    p.dtype_a = config.dtype, p.dtype_b = config.dtype_b, p.dtype_out = config.dtype_out;
+void make_odd_gemm(Random& random, Problem& p, Layout layout) {
     randomize_gemm(random, p, 60);
-    randomize_options(random, p);
-    p.layout = config.layout;
+    p.layout = layout;
     for (std::size_t i = 0; i < 3; ++i) {  // were drawn for another layout
         if (p.gemm.leading[i] != kPacked) p.gemm.leading[i] = 60 + random.between(1, 64);
         if (p.gemm.batch_stride[i] > 0) p.gemm.batch_stride[i] = 60 * 124 + random.between(1, 64);
     }
+}
+
+void make_odd_conv(Random& random, Problem& p, const KernelConfig& config) {
+    do randomize_conv(random, p, 5);
+    while (p.conv.in.rank != config.ndim);
+    p.layout = config.layout;
+    ConvShape& s = p.conv;
+    if (config.specialization == Specialization::depthwise) {
+        s.k = s.k / s.g;
+        s.g = s.c = random.between(2, 20);
+        s.k *= s.g;
+    }
+    const bool small = config.specialization == Specialization::filter_3x3;
+    if (small) s.filter = filled(config.ndim, 3);
+    const bool pointwise = config.specialization == Specialization::filter_1x1 ||
+                           config.specialization == Specialization::filter_1x1_stride1;
+    if (pointwise) s.filter = filled(config.ndim, 1), s.pad_before = s.pad_after = filled(config.ndim, 0);
+    if (config.specialization == Specialization::filter_1x1_stride1) s.stride = filled(config.ndim, 1);
+}
+
+Problem odd_problem(Random& random, const KernelConfig& config) {
+    Problem p;
+    p.op = config.op;
+    p.dtype_a = config.dtype, p.dtype_b = config.dtype_b, p.dtype_out = config.dtype_out;
+    p.op == Op::gemm ? make_odd_gemm(random, p, config.layout) : make_odd_conv(random, p, config);
+    randomize_options(random, p);
     p.packed_b = false;
     p.math = Math::strict;
     p.align_bytes = kDefaultAlignBytes;
@@ -91,19 +117,28 @@ Problem odd_problem(Random& random, const KernelConfig& config) {
     return p;
 }
 
-TEST_F(PaddedLaunchTest, RandomProblemsOnStrictKernelsMatchTheReference) {
+// Small enough for the reference and for a machine that does other things too.
+constexpr double kMostFlops = 1e6, kMostPaddedFlops = 5e7;
+
+class PaddedLaunchOf : public PaddedLaunchTest, public testing::WithParamInterface<Op> {};
+INSTANTIATE_TEST_SUITE_P(Op, PaddedLaunchOf, testing::ValuesIn(kAllOps),
+                         [](const auto& op) { return std::string(name_of(op.param)); });
+
+TEST_P(PaddedLaunchOf, RandomProblemsOnStrictKernelsMatchTheReference) {
     Random random(2027);
     Builder builder(settings_);
     const auto pairs = pairs_of(device_->arch());
     constexpr int kKernels = 8, kRunsEach = 40;
     int kernels = 0, runs = 0;
     for (std::size_t i = 0; kernels < kKernels && i < 1000; ++i) {
-        const auto kernel = strict_kernel(random, device_->arch(), pairs[i % pairs.size()]);
+        const auto kernel = strict_kernel(random, device_->arch(), GetParam(), pairs[i % pairs.size()]);
         if (!kernel || device_->refuses(kernel->config)) continue;
         int here = 0;
-        for (int tries = 0; here < kRunsEach && tries < 20 * kRunsEach; ++tries) {
+        for (int tries = 0; here < kRunsEach && tries < 50 * kRunsEach; ++tries) {
             const Problem problem = odd_problem(random, kernel->config);
-            if (check_problem(problem) || !padded_problem(problem, kernel->config, device_->arch())) continue;
+            if (check_problem(problem) || flops(problem) > kMostFlops) continue;
+            const auto padded = padded_problem(problem, kernel->config, device_->arch());
+            if (!padded || flops(padded->problem) > kMostPaddedFlops) continue;
             SCOPED_TRACE(kernel->name + "\n" + print_problem(problem));
             run_and_check(random, problem, *kernel, builder);
             if (HasFailure()) return;
