@@ -236,8 +236,11 @@ TEST_F(CapiRun, ARunAllocatesNothing) {
 TEST_F(CapiRun, AKernelThatNeedsAlignedSizesPadsTheProblem) {
     ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
     std::string name = tilewise_executable_kernel(executable_);
-    name.insert(name.find('@'), "_pad-none");
-    tilewise_select_options options = TILEWISE_SELECT_OPTIONS_INIT;
+    std::size_t at = name.find("_intrawave_");
+    for (int shape = 0; shape < 4; ++shape) at = name.find_first_of("_@", at + 1);
+    name.insert(at, "_pad-none");
+    tilewise_select_options options = {};
+    options.size = sizeof options;
     options.kernel = name.c_str();
     ASSERT_EQ(prepare(kProblem, &options), TILEWISE_OK) << error();
     char* json = nullptr;
