@@ -3,33 +3,12 @@
 
 #include <fmt/core.h>
 
-#include "measure/element.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise::bench {
-namespace {
-
-std::vector<double> output_of(const GemmTensors& tensors) {
-    const MatrixView c = tensors.c();
-    const GemmShape& g = tensors.problem().gemm;
-    std::vector<double> values(static_cast<std::size_t>(g.m * g.n));
-    for (std::int64_t row = 0; row < g.m; ++row) {
-        decode(c.type, c.at(0, row, 0), c.col_stride, g.n, values.data() + row * g.n);
-    }
-    return values;
-}
-
-Operands operands_of(const GemmTensors& tensors) {
-    Operands operands;
-    operands.a = tensors.a().data, operands.b = tensors.b().data, operands.c = tensors.c().data;
-    return operands;
-}
-
-}  // namespace
-
 Result<Comparison> compare(const Case& of, Dispatcher& dispatcher, const std::vector<std::unique_ptr<Peer>>& peers,
                            const CompareOptions& options) {
-    auto tensors = GemmTensors::make(of.problem, 1);
+    auto tensors = Tensors::make(of.problem, 1);
     if (!tensors) return tensors.error();
     auto measured = bind_ours(dispatcher, of.problem, operands_of(*tensors), Strategy::measure);
     if (!measured) return measured.error();

@@ -13,14 +13,14 @@ namespace {
 // All that is timed for one case. Every entry has given the same result.
 class Contest {
 public:
-    explicit Contest(ConvTensors& tensors) : tensors_(tensors) {}
+    explicit Contest(Tensors& tensors) : tensors_(tensors) {}
 
     // Runs the call once and holds its result against that of the first.
     Status add(const std::string& who, TimedCall call, const std::function<void()>& finish) {
-        tensors_.poison_output();
+        tensors_.reset_output();
         call(0);
         finish();
-        const std::vector<double> found = tensors_.output();
+        const std::vector<double> found = output_of(tensors_);
         if (expected_.empty()) expected_ = found;
         if (auto status = check_same(expected_, found, tensors_.problem().dtype_out); !status) {
             return Error{
@@ -35,7 +35,7 @@ public:
     std::vector<double> times_us(double seconds) const { return fastest_us(calls_, seconds); }
 
 private:
-    ConvTensors& tensors_;
+    Tensors& tensors_;
     std::vector<double> expected_;
     std::vector<TimedCall> calls_;
 };
@@ -46,10 +46,10 @@ struct PeerCalls {
     std::vector<std::string> implementations;
 };
 
-Result<std::optional<OurTimes>> add_ours(Contest& contest, const ConvTensors& tensors, Dispatcher& dispatcher) {
+Result<std::optional<OurTimes>> add_ours(Contest& contest, const Tensors& tensors, Dispatcher& dispatcher) {
     OurTimes ours;
     for (const Strategy strategy : {Strategy::measure, Strategy::rules}) {
-        auto bound = bind_ours(dispatcher, tensors.problem(), tensors.operands(), strategy);
+        auto bound = bind_ours(dispatcher, tensors.problem(), operands_of(tensors), strategy);
         if (!bound) return bound.error();
         if (strategy == Strategy::measure) ours.kernel = bound->kernel;
         const auto run = std::make_shared<BoundRun>(std::move(bound->run));
@@ -64,7 +64,7 @@ Result<std::optional<OurTimes>> add_ours(Contest& contest, const ConvTensors& te
 
 Result<Comparison> compare_conv(const Case& of, Dispatcher& dispatcher, const std::vector<OnednnEngine>& peers,
                                 const CompareOptions& options) {
-    auto tensors = ConvTensors::make(of.problem, 1);
+    auto tensors = Tensors::make(of.problem, 1);
     if (!tensors) return tensors.error();
     Contest contest(*tensors);
     Comparison result{of, std::nullopt, {}, ""};

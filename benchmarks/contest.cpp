@@ -40,6 +40,25 @@ Result<OurKernel> bind_ours(Dispatcher& dispatcher, const Problem& problem, cons
     return OurKernel{(*plan)->kernel->name, std::move(*run)};
 }
 
+Operands operands_of(const Tensors& tensors) {
+    Operands operands;
+    operands.a = tensors.a().data, operands.b = tensors.b().data, operands.c = tensors.c().data;
+    return operands;
+}
+
+std::vector<double> output_of(const Tensors& tensors) {
+    const GuardedBuffer& c = *tensors.buffers()[2];
+    const StoredRows& shape = c.shape();
+    std::vector<double> values(static_cast<std::size_t>(shape.matrices * shape.rows * shape.row_length));
+    double* to = values.data();
+    for (std::int64_t matrix = 0; matrix < shape.matrices; ++matrix) {
+        for (std::int64_t row = 0; row < shape.rows; ++row, to += shape.row_length) {
+            decode(c.type(), c.row(matrix, row), 1, shape.row_length, to);
+        }
+    }
+    return values;
+}
+
 Status check_same(const std::vector<double>& expected, const std::vector<double>& found, DType out) {
     double largest = 0, difference = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "benchmarks/cases.hpp"
 #include "measure/bound_run.hpp"
+#include "measure/tensors.hpp"
 #include "measure/timing.hpp"
 #include "select/dispatcher.hpp"
 
@@ -42,6 +43,10 @@ struct OurKernel {
 // The kernel that the strategy chooses, ready to run on the operands.
 Result<OurKernel> bind_ours(Dispatcher& dispatcher, const Problem& problem, const Operands& operands,
                             Strategy strategy);
+
+Operands operands_of(const Tensors& tensors);
+// The values of C as they lie in memory, without the gaps of its strides.
+std::vector<double> output_of(const Tensors& tensors);
 
 // Fails with the largest difference where two results lie further apart than roundings explain.
 Status check_same(const std::vector<double>& expected, const std::vector<double>& found, DType out);

@@ -11,6 +11,8 @@
 namespace tilewise::bench {
 namespace {
 
+constexpr std::int64_t kAlignBytes = 64;  // what frameworks give their tensors
+
 struct Shape {
     Problem problem;
     std::string origin;
@@ -71,6 +73,7 @@ Result<std::vector<Case>> make_conv_cases(const std::string& path, bool quick) {
                     shape.problem.dtype_a = shape.problem.dtype_b = type;
                     shape.problem.dtype_out = default_output(type);
                     shape.problem.packed_b = packed && op != Op::conv_bwd_weight;
+                    shape.problem.align_bytes = kAlignBytes;
                     cases.push_back({family_of(shape.problem), shape.problem, packed, shape.origin});
                 }
             }

@@ -45,23 +45,35 @@ Result<MemoryDesc> describe_weights(const OnednnApi& api, DType type, const Conv
     return MemoryDesc::make(api, type, sizes, strides);
 }
 
+// The tensors by what they are in the forward pass, which the operands of the direction are or are the gradients of.
+struct ConvViews {
+    MatrixView x, w, y;
+};
+ConvViews views_of(const Tensors& t) {
+    switch (t.problem().op) {
+        case Op::conv_bwd_data: return {t.c(), t.b(), t.a()};
+        case Op::conv_bwd_weight: return {t.b(), t.c(), t.a()};
+        default: return {t.a(), t.b(), t.c()};
+    }
+}
+
 class Conv {
 public:
-    Conv(const OnednnEngine& engine, const ConvTensors& tensors) : engine_(engine), tensors_(tensors) {}
+    Conv(const OnednnEngine& engine, const Tensors& tensors)
+        : engine_(engine), problem_(tensors.problem()), views_(views_of(tensors)) {}
 
     Status prepare(bool any_form) {
-        const Problem& problem = tensors_.problem();
-        const ConvShape& conv = problem.conv;
+        const ConvShape& conv = problem_.conv;
         const OnednnApi& api = engine_.api();
-        auto x = describe_activation(api, tensors_.type(ConvRole::x), conv.n, conv.c, conv.in);
-        auto y = describe_activation(api, tensors_.type(ConvRole::y), conv.n, conv.k, output_size(conv));
-        auto w = describe_weights(api, tensors_.type(ConvRole::w), conv, any_form);
-        auto plain_w = describe_weights(api, tensors_.type(ConvRole::w), conv, false);
+        auto x = describe_activation(api, views_.x.type, conv.n, conv.c, conv.in);
+        auto y = describe_activation(api, views_.y.type, conv.n, conv.k, output_size(conv));
+        auto w = describe_weights(api, views_.w.type, conv, any_form);
+        auto plain_w = describe_weights(api, views_.w.type, conv, false);
         if (!x || !y || !w || !plain_w) return unsupported_error("oneDNN has no such type");
         if (auto status = create(x->get(), w->get(), y->get()); !status) return status;
-        x_ = engine_.memory(x->get(), tensors_.data(ConvRole::x));
-        y_ = engine_.memory(y->get(), tensors_.data(ConvRole::y));
-        plain_w_ = w_ = engine_.memory(plain_w->get(), tensors_.data(ConvRole::w));
+        x_ = engine_.memory(x->get(), views_.x.data);
+        y_ = engine_.memory(y->get(), views_.y.data);
+        plain_w_ = w_ = engine_.memory(plain_w->get(), views_.w.data);
         if (any_form) {
             if (auto status = use_own_form(plain_w->get()); !status) return status;
         }
@@ -82,7 +94,7 @@ public:
 
 private:
     Status create(ConstHandle x, ConstHandle w, ConstHandle y) {
-        const ConvShape& conv = tensors_.problem().conv;
+        const ConvShape& conv = problem_.conv;
         const Sizes strides = sizes_of(conv.stride), before = sizes_of(conv.pad_before),
                     after = sizes_of(conv.pad_after);
         Sizes dilates = sizes_of(conv.dilation);
@@ -92,9 +104,9 @@ private:
         Handle desc = nullptr;
         int status = api.make_conv_forward(&desc, engine_.handle(), x, w, y, geometry);
         if (status != kOk) return onednn_failed("making the convolution", status);
-        if (tensors_.problem().op != Op::conv_fwd) {
+        if (problem_.op != Op::conv_fwd) {
             const Handle forward = desc;
-            status = tensors_.problem().op == Op::conv_bwd_data
+            status = problem_.op == Op::conv_bwd_data
                          ? api.make_conv_backward_data(&desc, engine_.handle(), x, w, y, geometry, forward)
                          : api.make_conv_backward_weights(&desc, engine_.handle(), x, w, y, geometry, forward);
             api.primitive_desc_destroy(forward);
@@ -107,7 +119,7 @@ private:
     }
 
     Status use_own_form(ConstHandle plain) {
-        const bool is_output = tensors_.problem().op == Op::conv_bwd_weight;
+        const bool is_output = problem_.op == Op::conv_bwd_weight;
         ConstHandle wanted =
             engine_.api().query_desc(conv_.desc.get(), is_output ? kDiffWeightsQuery : kWeightsQuery, 0);
         w_ = engine_.memory(wanted);
@@ -120,7 +132,7 @@ private:
     }
 
     void set_args() {
-        switch (tensors_.problem().op) {
+        switch (problem_.op) {
             case Op::conv_bwd_data:
                 args_ = {ExecArg{kDiffSource, x_.get()}, {kWeights, w_.get()}, {kDiffDestination, y_.get()}};
                 break;
@@ -132,7 +144,8 @@ private:
     }
 
     OnednnEngine engine_;
-    const ConvTensors& tensors_;
+    Problem problem_;
+    ConvViews views_;
     Primitive conv_, reorder_;
     std::shared_ptr<void> x_, y_, w_, plain_w_;
     std::array<ExecArg, 3> args_{};
@@ -154,7 +167,7 @@ BoundConv with_reorder(const std::shared_ptr<Conv>& conv, bool weights_are_outpu
 
 }  // namespace
 
-std::vector<BoundConv> bind_conv(const OnednnEngine& engine, const ConvTensors& tensors, bool packed) {
+std::vector<BoundConv> bind_conv(const OnednnEngine& engine, const Tensors& tensors, bool packed) {
     std::vector<BoundConv> ways;
     const bool weights_are_output = tensors.problem().op == Op::conv_bwd_weight;
     const auto own = std::make_shared<Conv>(engine, tensors);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/conv_tensors.hpp"
 #include "benchmarks/onednn_engine.hpp"
+#include "measure/tensors.hpp"
 #include "measure/timing.hpp"
 
 namespace tilewise::bench {
@@ -22,6 +22,6 @@ struct BoundConv {
 
 // All ways that are worth timing; the fastest counts. With plain weights these are its code for that form, often a slow one,
 // and its best code with a reorder in every call. Packed: its best code alone. Empty where it has none.
-std::vector<BoundConv> bind_conv(const OnednnEngine& engine, const ConvTensors& tensors, bool packed);
+std::vector<BoundConv> bind_conv(const OnednnEngine& engine, const Tensors& tensors, bool packed);
 
 }  // namespace tilewise::bench

@@ -18,7 +18,7 @@ class Matmul {
 public:
     explicit Matmul(const OnednnEngine& engine) : engine_(engine) {}
 
-    Status prepare(const GemmTensors& tensors) {
+    Status prepare(const Tensors& tensors) {
         const OnednnApi& api = engine_.api();
         const GemmShape& g = tensors.problem().gemm;
         const bool packed = tensors.problem().packed_b;
@@ -68,7 +68,7 @@ public:
     std::string name() const override { return engine_.name(); }
     std::string details() const override { return engine_.details(); }
 
-    Result<TimedCall> bind(const GemmTensors& tensors) override {
+    Result<TimedCall> bind(const Tensors& tensors) override {
         auto matmul = std::make_shared<Matmul>(engine_);
         if (auto status = matmul->prepare(tensors); !status) return status.error();
         return TimedCall([matmul](int) { matmul->run(); });
