@@ -5,6 +5,7 @@
 #pragma once
 #pragma GCC visibility push(hidden)  // kernels for other machines have functions of the same names
 #include "direct_forward.hpp"
+#include "direct_weight.hpp"
 
 namespace tilewise::cpu {
 
@@ -13,13 +14,19 @@ struct DirectConv {
     using A = typename Config::A;
     static_assert(kIsInteger<A> == kIsInteger<typename Config::B>, "integers multiply integers, floats floats");
     static_assert(!kIsInteger<A> || Config::direction == Direction::forward, "integers have no gradients");
-    using Single = DirectForward<Config, SingleUnits<A>>;
+    static constexpr bool kWeight = Config::direction == Direction::backward_weight;
+    using Kernel = typename ConditionalType<kWeight, DirectWeight<Config>, DirectForward<Config, SingleUnits<A>>>::type;
 
     TILEWISE_OUTER static void run(const KernelArgs* args, const KernelPart* part, void* scratch) {
-        Single::run(*args, *part, scratch);
+        Kernel::run(*args, *part, scratch);
     }
-    TILEWISE_OUTER static Index scratch_bytes(const KernelArgs* args) { return Single::scratch_bytes(*args); }
-    static constexpr CpuKernel table() { return {kKernelAbi, scratch_bytes, run, nullptr, nullptr, nullptr, nullptr}; }
+    TILEWISE_OUTER static Index scratch_bytes(const KernelArgs* args) { return Kernel::scratch_bytes(*args); }
+
+    static constexpr CpuKernel table() {
+        CpuKernel kernel = {kKernelAbi, scratch_bytes, run, nullptr, nullptr, nullptr, nullptr};
+        if constexpr (kWeight) kernel.reduce = DirectWeight<Config>::reduce;
+        return kernel;
+    }
 };
 
 }  // namespace tilewise::cpu

@@ -18,6 +18,18 @@ inline constexpr int direct_pixels(int warp_m, int vectors) {
     return warp_m < most ? warp_m : most;
 }
 
+// Hands out scratch memory, a cache line at a time; without a base it counts.
+struct Carver {
+    char* base;
+    Index used = 0;
+    template <class T>
+    TILEWISE_INLINE T* take(Index count) {
+        T* p = reinterpret_cast<T*>(base + used);
+        used += round_up(count * Index(sizeof(T)), kCacheLine);
+        return p;
+    }
+};
+
 template <class Config, class Units>
 struct DirectForward {
     using In = typename Config::A;
@@ -84,32 +96,21 @@ struct DirectForward {
         return least(most, in_size[2]);
     }
 
-    // Hands out scratch memory, a cache line at a time; without a base it counts.
-    struct Carver {
-        char* base;
-        Index used = 0;
-        template <class T>
-        TILEWISE_INLINE T* take(Index count) {
-            T* p = reinterpret_cast<T*>(base + used);
-            used += round_up(count * Index(sizeof(T)), kCacheLine);
-            return p;
-        }
-    };
     TILEWISE_OUTER Index carve(char* base) {
         Carver carver = {base};
         const Index tap_rows = map.taps / map.line_taps;
-        outer[0] = carver.template take<WalkDim>(class_count[0]);
-        outer[1] = carver.template take<WalkDim>(class_count[1]);
-        classes = carver.template take<LineClass>(class_count[2]);
-        places = carver.template take<TapPlace>(map.line_taps);
-        rows = carver.template take<TapRow<Storage>>(tap_rows);
-        staged_rows = carver.template take<TapRow<Storage>>(tap_rows);
+        outer[0] = carver.take<WalkDim>(class_count[0]);
+        outer[1] = carver.take<WalkDim>(class_count[1]);
+        classes = carver.take<LineClass>(class_count[2]);
+        places = carver.take<TapPlace>(map.line_taps);
+        rows = carver.take<TapRow<Storage>>(tap_rows);
+        staged_rows = carver.take<TapRow<Storage>>(tap_rows);
         const Index channels = least(kBlockChannels, round_up(map.all_outputs, kWidth));
-        tasks = carver.template take<Task>(class_count[2]);
-        lanes = carver.template take<Lanes>(channels / kLanes);
-        weights = carver.template take<u32>(channels * map.taps * (map.inputs / Units::depth));
-        sums = carver.template take<Acc>(writes_outputs ? 0 : piece * kWidth);
-        stage = carver.template take<Storage>(tap_rows * stage_pixels() * stage_channels);
+        tasks = carver.take<Task>(class_count[2]);
+        lanes = carver.take<Lanes>(channels / kLanes);
+        weights = carver.take<u32>(channels * map.taps * (map.inputs / Units::depth));
+        sums = carver.take<Acc>(writes_outputs ? 0 : piece * kWidth);
+        stage = carver.take<Storage>(tap_rows * stage_pixels() * stage_channels);
         return carver.used;
     }
 
@@ -118,6 +119,7 @@ struct DirectForward {
             for (Index r = 0; r < class_count[d]; ++r) outer[d][r] = walk_dim(conv, d, r);
         }
         Index offset = 0;
+        for (Index t = 0; t < map.line_taps; ++t) places[t] = {-1, 0};
         for (Index r = 0; r < class_count[2]; ++r) {
             WalkDim x = walk_dim(conv, 2, r);
             if (x.tap_shift < 0) {  // from the other end, so that inputs come in order

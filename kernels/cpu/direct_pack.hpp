@@ -15,7 +15,7 @@ struct LineClass {
     WalkDim x;
     Index offset;  // of its weights, in taps
 };
-// Where tap number t of a line is: its class, and its place there.
+// Where tap number t of a line is: its class, and its place there. No class (-1) has the taps that no pixel meets.
 struct TapPlace {
     Index line_class, place;
 };
@@ -45,12 +45,14 @@ struct WeightPacker {
     TILEWISE_INLINE Index steps() const { return map.inputs / Units::depth; }
     TILEWISE_INLINE Index block_words() const { return map.taps * steps() * width; }
 
-    TILEWISE_INLINE u32* unit(u32* block, Index tap, Index step) const {
+    TILEWISE_INLINE void put(u32* block, Index tap, Index step, U units) const {
         const Index row = tap / map.line_taps;
         const TapPlace& place = places[tap % map.line_taps];
+        if (place.line_class < 0) return;
         const LineClass& c = classes[place.line_class];
         const Index rows = map.taps / map.line_taps;
-        return block + (c.offset * rows * steps() + (row * steps() + step) * c.x.taps + place.place) * width;
+        const Index at = c.offset * rows * steps() + (row * steps() + step) * c.x.taps + place.place;
+        store(block + at * width, units);
     }
 
     static TILEWISE_INLINE U packed(Vec<Storage> raw) {
@@ -76,9 +78,9 @@ struct WeightPacker {
                     raw[i] = from[map.at(output + i / Units::depth, tap, s * Units::depth + i % Units::depth)];
                 }
                 if constexpr (Units::depth == 1) {
-                    store(unit(block, tap, s), packed(load<Vec<Storage>>(raw)));
+                    put(block, tap, s, packed(load<Vec<Storage>>(raw)));
                 } else {
-                    store(unit(block, tap, s), load<U>(raw));
+                    put(block, tap, s, load<U>(raw));
                 }
             }
         }
@@ -97,7 +99,7 @@ struct WeightPacker {
             }
             transpose(v);
             for (Index i = 0; i < count; ++i) {
-                store(map.backward ? unit(block, in, outer) : unit(block, outer, in), v[i]);
+                put(block, map.backward ? in : outer, map.backward ? outer : in, v[i]);
                 if (++in == inner) in = 0, ++outer;
             }
         }
