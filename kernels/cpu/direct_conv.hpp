@@ -23,7 +23,7 @@ struct DirectConv {
     TILEWISE_OUTER static Index scratch_bytes(const KernelArgs* args) { return Kernel::scratch_bytes(*args); }
 
     static constexpr CpuKernel table() {
-        CpuKernel kernel = {kKernelAbi, scratch_bytes, run, nullptr, nullptr, nullptr, nullptr};
+        CpuKernel kernel = {kKernelAbi, scratch_bytes, run, nullptr, nullptr, nullptr, nullptr, nullptr};
         if constexpr (kWeight) kernel.reduce = DirectWeight<Config>::reduce;
         return kernel;
     }

@@ -41,11 +41,13 @@ struct DirectForward {
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kVectors = Config::warp_n > kLanes ? Config::warp_n / kLanes : 1;
     static constexpr int kWidth = kVectors * kLanes, kPixels = direct_pixels(Config::warp_m, kVectors);
-    static constexpr Index kBlockChannels = Config::tile_n > kWidth ? Config::tile_n / kWidth * kWidth : kWidth;
+    static constexpr Index kBlockChannels = Config::tile_n > kWidth ? Config::tile_n / kWidth* kWidth : kWidth;
     static constexpr Index kPieceBlocks = 4;  // blocks of pixels whose sums wait for the epilogue together
     // Backward data takes apart what is strided, so its number of taps differs between the classes.
     static constexpr bool kKnown = Config::ct_filter[2] > 0 && Config::ct_stride[2] > 0 && !kBackward;
-    static constexpr int kTaps = kKnown ? Config::ct_filter[2] : kBackward && Config::ct_stride[2] == 1 ? Config::ct_filter[2] : 0;
+    static constexpr int kTaps = kKnown                                   ? Config::ct_filter[2]
+                                 : kBackward && Config::ct_stride[2] == 1 ? Config::ct_filter[2]
+                                                                          : 0;
     static constexpr int kStep = kBackward ? 1 : Config::ct_stride[2];
     using Packer = WeightPacker<Units, Weight, kWidth>;
 
@@ -63,8 +65,8 @@ struct DirectForward {
     u32* weights;
     Acc* sums;
     Storage* stage;  // a piece of every row of inputs, channels last
-    Task* tasks;    // of the classes of a line
-    Lanes* lanes;   // of the vectors from begin_channel on
+    Task* tasks;     // of the classes of a line
+    Lanes* lanes;    // of the vectors from begin_channel on
     Index stage_channels, piece, pixel_bytes, begin_channel;
     bool writes_outputs;
 
@@ -77,8 +79,8 @@ struct DirectForward {
         in = kBackward ? conv.y : conv.x, out = kBackward ? conv.x : conv.y;
         in_size = kBackward ? conv.out : conv.in, out_size = kBackward ? conv.in : conv.out;
         for (int d = 0; d < kMaxKernelDims; ++d) class_count[d] = kBackward ? classes_along(conv, d) : 1;
-        writes_outputs = is_plain(args) && args.beta == 0.0f && out.channel_stride == 1 &&
-                         (!Units::is_integer || kSame<Out, Int32>);
+        writes_outputs =
+            is_plain(args) && args.beta == 0.0f && out.channel_stride == 1 && (!Units::is_integer || kSame<Out, Int32>);
         pixel_bytes = writes_outputs ? out.pixel_stride * kBytes<Out> : kWidth * Index(sizeof(Acc));
         piece = kPieceBlocks * kPixels * class_count[2];
         // The inputs that a block of outputs needs: those of all groups it touches.
@@ -222,7 +224,8 @@ struct DirectForward {
     }
 
     // Output pixels x0 to x1 of a line for channels up to `end`; `first` is the line's first pixel in its image.
-    TILEWISE_NOINLINE void run_piece(const OutView& image_out, Index count, Index first, Index end, Index x0, Index x1) {
+    TILEWISE_NOINLINE void run_piece(const OutView& image_out, Index count, Index first, Index end, Index x0,
+                                     Index x1) {
         const bool spread = !Config::depthwise || map.outputs != 1 || map.inputs != 1;
         const Index row_words = map.taps / map.line_taps * (map.inputs / Units::depth) * kWidth;
         Index low = 0, high = in_size[2];

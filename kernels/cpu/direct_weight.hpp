@@ -152,7 +152,7 @@ struct DirectWeight {
     using StorageX = typename X::Storage;
     using Line = WeightLine<StorageY, StorageX>;
     static constexpr int kVectors = Config::warp_n > kLanes ? Config::warp_n / kLanes : 1, kWidth = kVectors * kLanes;
-    static constexpr Index kBlockChannels = Config::tile_n > kWidth ? Config::tile_n / kWidth * kWidth : kWidth;
+    static constexpr Index kBlockChannels = Config::tile_n > kWidth ? Config::tile_n / kWidth* kWidth : kWidth;
 
     const KernelArgs& args;
     const KernelConv& conv;
@@ -207,11 +207,12 @@ struct DirectWeight {
         }
     }
 
-    // Whether lines may be read in whole vectors up to channel `end`, without leaving the tensors.
-    TILEWISE_INLINE bool reads_whole(Index image, const StorageX* x, Index pixel, const Lanes* block, Index channel) const {
+    // Whether a line of x may be read in whole vectors without leaving the tensor.
+    TILEWISE_INLINE bool reads_whole(const StorageX* x, const Lanes* block, Index channel) const {
         if (channel + kWidth > channels) return false;
         const Lanes& last = block[kVectors - 1];
-        const auto* x_end = static_cast<const StorageX*>(args.b.data) + conv.images * walk_y.in_pixels * conv.x.pixel_stride;
+        const auto* x_end =
+            static_cast<const StorageX*>(args.b.data) + conv.images * walk_y.in_pixels * conv.x.pixel_stride;
         const Index reach = last.first + round_up(last.reach, kLanes) + conv.c;
         return x_end - x >= (conv.in[2] - 1) * conv.x.pixel_stride + reach;
     }
@@ -223,7 +224,8 @@ struct DirectWeight {
         const WalkDim &d0 = walk_y.dim[0], &d1 = walk_y.dim[1];
         const TapRange r0 = d0.inside(j0), r1 = d1.inside(j1);
         const Index pixel = number % lines * conv.out[2];
-        const auto* dy = static_cast<const StorageY*>(args.a.data) + image * conv.y.image_stride + pixel * conv.y.pixel_stride;
+        const auto* dy =
+            static_cast<const StorageY*>(args.a.data) + image * conv.y.image_stride + pixel * conv.y.pixel_stride;
         const auto* image_x = static_cast<const StorageX*>(args.b.data) + image * conv.x.image_stride;
         float* to = sums;
         const Lanes* block = lanes;
@@ -239,7 +241,7 @@ struct DirectWeight {
                     const auto* x = image_x + (p0 * conv.in[1] + p1) * conv.in[2] * conv.x.pixel_stride;
                     float* row = to + (i0 * conv.filter[1] + i1) * line_taps * conv.c * kWidth;
                     Line line = {dy, x, conv.y.pixel_stride, conv.x.pixel_stride, walk_y.dim[2]};
-                    bool whole = reads_whole(image, x, pixel, block, channel);
+                    bool whole = reads_whole(x, block, channel);
                     if (is_staged()) {
                         const Index first = block->first, count = least(stage_channels, conv.groups * conv.c - first);
                         stage(stage_x, stage_channels, x + first * conv.x.channel_stride, conv.x, conv.in[2], count);
@@ -253,7 +255,8 @@ struct DirectWeight {
     }
 
     // Sums of up to kLanes channels, [element][lane], as rows of elements: through the epilogue, or straight to dw.
-    TILEWISE_NOINLINE void write_lanes(const OutView& out, const float* from, Index channel, bool straight, bool partial) {
+    TILEWISE_NOINLINE void write_lanes(const OutView& out, const float* from, Index channel, bool straight,
+                                       bool partial) {
         const Index count = least<Index>(kLanes, channels - channel), row = round_up(filter_size, kLanes);
         for (Index e = 0; e < filter_size; e += kLanes) {
             const Index elements = least<Index>(kLanes, filter_size - e);
@@ -276,7 +279,10 @@ struct DirectWeight {
         if (!straight) out.finish(out.at(channel, 0), turned, row, count, filter_size);
     }
 
-    static constexpr bool is_partial(const KernelArgs& args) { return args.split_k > 1 || Config::two_stage; }
+    // Whether sums meet in the workspace first.
+    static TILEWISE_INLINE bool is_partial(const KernelArgs& args) {
+        return args.split_k > 1 || Config::two_stage || Config::split_image;
+    }
 
     TILEWISE_OUTER static void run(const KernelArgs& args, const KernelPart& part, void* scratch) {
         DirectWeight task(args);
@@ -318,7 +324,8 @@ struct DirectWeight {
                 const float* from = static_cast<const float*>(args->workspace) + j + q;
                 F sum = {};
                 for (int s = 0; s < args->split_k; ++s, from += size) {
-                    sum += count - q >= kLanes ? load<F>(from) : load_first<F>(from, (count - q) * Index(sizeof(float)));
+                    sum +=
+                        count - q >= kLanes ? load<F>(from) : load_first<F>(from, (count - q) * Index(sizeof(float)));
                 }
                 store(total + q, sum);
             }
