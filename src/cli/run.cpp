@@ -50,11 +50,10 @@ Result<Ready> get_ready(const Context& context, Runtime& runtime, const Problem&
     if (!choice) return choice.error();
     auto plan = choose_plan(runtime, problem, *choice);
     if (!plan) return plan.error();
-    std::vector<Note> notes = plan->notes;
-    if (auto status = strict ? forbid(notes) : Status(); !status) return status.error();
+    if (auto status = strict ? forbid(plan->notes) : Status(); !status) return status.error();
     auto executable = runtime.dispatcher->executable(problem, *plan);
     if (!executable) return executable.error();
-    notes.insert(notes.end(), (*executable)->notes().begin(), (*executable)->notes().end());
+    std::vector<Note> notes = joined(plan->notes, (*executable)->notes());
     if (auto status = strict ? forbid(notes) : Status(); !status) return status.error();
     return Ready{std::move(*plan), std::move(*executable), std::move(notes)};
 }
