@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "config/fit.hpp"
+#include "select/conv_cost_model.hpp"
 #include "select/cost_model.hpp"
 #include "select/gpu_cost_model.hpp"
 
@@ -15,13 +16,20 @@ namespace {
 // The analytic models know CPUs and NVIDIA GPUs.
 bool has_model(const ArchSpec& arch) { return arch.backend == "cpu" || arch.backend == "cuda"; }
 
-void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
+void predict(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
     const ProblemView view(problem);
-    for (Candidate& candidate : candidates) {
-        const KernelConfig& config = candidate.kernel->config;
-        candidate.predicted_us =
-            arch.backend == "cpu" ? predicted_us(view, config, arch, threads) : predicted_gpu_us(view, config, arch);
+    if (arch.backend == "cpu" && is_conv(problem.op)) {
+        const ConvCostModel model(view, arch, threads);
+        for (Candidate& one : candidates) one.predicted_us = model.predicted_us(one.kernel->config);
+    } else if (arch.backend == "cpu") {
+        for (Candidate& one : candidates) one.predicted_us = predicted_us(view, one.kernel->config, arch, threads);
+    } else {
+        for (Candidate& one : candidates) one.predicted_us = predicted_gpu_us(view, one.kernel->config, arch);
     }
+}
+
+void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
+    predict(candidates, problem, arch, threads);
     // Kernels of higher priority stay in front; equals keep the registry's order.
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
         if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
