@@ -40,7 +40,7 @@ protected:
     std::size_t skipped_ = 0;
 };
 INSTANTIATE_TEST_SUITE_P(All, ConvFullTests, testing::Values(Op::conv_fwd, Op::conv_bwd_data, Op::conv_bwd_weight),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+                         [](const auto& op) { return std::string(name_of(op.param)); });
 
 TEST_P(ConvFullTests, EachBuildsRunsAndValidates) {
     if (number("TILEWISE_TEST_CONV_FULL_TESTS", 0) == 0) GTEST_SKIP() << "long; make test-full runs it";

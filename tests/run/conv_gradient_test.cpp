@@ -72,7 +72,7 @@ protected:
     std::unique_ptr<Dispatcher> dispatcher_;
 };
 INSTANTIATE_TEST_SUITE_P(Types, ConvGradient, testing::Values(DType::fp32, DType::fp16, DType::bf16),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+                         [](const auto& type) { return std::string(name_of(type.param)); });
 
 Problem random_geometry(Random& random, DType type) {
     KernelConfig any;
