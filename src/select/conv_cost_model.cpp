@@ -27,6 +27,11 @@ bool is_unpadded(const ConvShape& s) {
     return true;
 }
 
+// The micro-kernels take values as they lie in memory.
+bool is_as_stored(const KernelConfig& c) {
+    return (c.dtype == DType::fp32 && c.warp_tile.k == 1) || (c.dtype == DType::bf16 && c.warp_tile.k == 2);
+}
+
 bool is_direct(const KernelConfig& c) {
     return c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1;
 }
@@ -100,13 +105,20 @@ void ConvCostModel::add_residue_classes() {
     }
 }
 
+// As kernels/cpu/conv.hpp decides it: instead of gathering.
+bool ConvCostModel::reads_through_pointers(const KernelConfig& c) const {
+    constexpr std::int64_t kFewColumns = 64;
+    const bool wanted =
+        c.pipeline == Pipeline::basic_v1 || (c.pipeline == Pipeline::preshuffle && gemm_.n <= kFewColumns);
+    return wanted && problem_.op != Op::conv_bwd_weight && !c.explicit_gemm && c.split_k == 1 && is_as_stored(c) &&
+           channels_last_ && static_cast<std::int64_t>(channels_) % c.warp_tile.k == 0;
+}
+
 // Rows of patches, gathered for every block of columns.
 void ConvCostModel::add_gathering(ImplicitWork& w, const TapClass& of, const KernelConfig& c) const {
     const double k = static_cast<double>(of.taps) * channels_, blocks = whole(k, c.tile.k);
     const double columns = blocks_of(gemm_.n, c.tile.n), rows = groups_ * of.residues * of.positions * columns;
-    const bool as_stored =
-        (c.dtype == DType::fp32 && c.warp_tile.k == 1) || (c.dtype == DType::bf16 && c.warp_tile.k == 2);
-    const bool reads_rows = as_stored && (c.pipeline == Pipeline::basic_v1 || c.pipeline == Pipeline::mem);
+    const bool reads_rows = is_as_stored(c) && c.pipeline != Pipeline::compv3 && c.pipeline != Pipeline::compv4;
     if (!reads_rows) w.packed_a += rows * k / per_vector_;
     if (in_place_) return;
     const double run = channels_last_ ? channels_ * (dense_ ? static_cast<double>(of.line_taps) : 1.0) : 1.0;
@@ -145,23 +157,30 @@ void ConvCostModel::add_patches(ImplicitWork& w, const TapClass& of, const Kerne
 
 ImplicitWork ConvCostModel::implicit_work(const KernelConfig& c) const {
     ImplicitWork w;
-    const bool is_weight = problem_.op == Op::conv_bwd_weight;
+    const bool is_weight = problem_.op == Op::conv_bwd_weight, points = reads_through_pointers(c);
     for (std::size_t i = 0; i < class_count_; ++i) {
         const TapClass& of = classes_[i];
         const auto positions = static_cast<std::int64_t>(of.positions);
         const double times = groups_ * of.residues;
         const std::int64_t m = is_weight ? gemm_.m : positions;
         const std::int64_t k = is_weight ? positions : of.taps * static_cast<std::int64_t>(channels_);
+        const std::int64_t block_k = points ? std::max<std::int64_t>(k, 1) : c.tile.k;
+        const MicroKernelWork product = product_work({m, gemm_.n, k, block_k}, times, c, lanes_);
         w.tasks += times;
-        w.product += product_work(m, gemm_.n, k, times, c, lanes_);
+        w.product += product;
         const double sums = times * static_cast<double>(m * gemm_.n) / static_cast<double>(lanes_);
-        w.sums += 2 * sums * std::max(0.0, blocks_of(k, c.tile.k) - 1);
+        w.sums += 2 * sums * std::max(0.0, blocks_of(k, block_k) - 1);
         if (sums_in_workspace(c)) w.sums += sums * (c.split_k + 2);
         if (is_weight) {
             add_patches(w, of, c);
+            continue;
+        }
+        add_weights(w, of, c);
+        if (points) {
+            w.pointers += of.residues * of.positions * static_cast<double>(of.taps);
+            w.pointed_reads += product.row_reads;
         } else {
             add_gathering(w, of, c);
-            add_weights(w, of, c);
         }
     }
     return w;
@@ -170,10 +189,12 @@ ImplicitWork ConvCostModel::implicit_work(const KernelConfig& c) const {
 double ConvCostModel::implicit_steps(const KernelConfig& c) const {
     const ImplicitWork w = implicit_work(c);
     constexpr double kGatheredRow = 5, kGatheredRun = 10, kGatheredVector = 4, kPacked = 12;
+    constexpr double kPointer = 4, kPointedRead = 0.5;
     constexpr double kTurned = 10, kCopied = 5, kCopiedRun = 10, kSum = 2, kTask = 100;
     return steps(w.product, kProductPrices) + w.gathered_rows * kGatheredRow + w.gathered_runs * kGatheredRun +
-           w.gathered_vectors * kGatheredVector + w.packed_a * kPacked + w.turned_b * kTurned + w.copied_b * kCopied +
-           w.copied_runs * kCopiedRun + w.sums * kSum + w.tasks * kTask;
+           w.gathered_vectors * kGatheredVector + w.pointers * kPointer + w.pointed_reads * kPointedRead +
+           w.packed_a * kPacked + w.turned_b * kTurned + w.copied_b * kCopied + w.copied_runs * kCopiedRun +
+           w.sums * kSum + w.tasks * kTask;
 }
 
 DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {

@@ -20,6 +20,8 @@ struct ImplicitWork {
     double gathered_rows = 0;     // a row of patches in one block of k
     double gathered_runs = 0;     // pieces that are contiguous in memory
     double gathered_vectors = 0;  // what they hold
+    double pointers = 0;          // to rows that are read in place
+    double pointed_reads = 0;     // of a value through one
     double packed_a = 0;          // vectors of activations, gathered or not, that are packed
     double turned_b = 0;          // vectors of weights that are packed through transposes
     double copied_b = 0;          // vectors of weights that are packed as they lie
@@ -62,6 +64,7 @@ private:
 
     void add_forward_class();
     void add_residue_classes();
+    bool reads_through_pointers(const KernelConfig& config) const;
     void add_gathering(ImplicitWork& work, const TapClass& of, const KernelConfig& config) const;
     void add_weights(ImplicitWork& work, const TapClass& of, const KernelConfig& config) const;
     void add_patches(ImplicitWork& work, const TapClass& of, const KernelConfig& config) const;

@@ -80,7 +80,7 @@ double predicted_us(const ProblemView& view, const KernelConfig& c, const ArchSp
         blocks_of(rows.size, c.warp_tile.m) * blocks_of(vectors.size, c.warp_tile.n) * batch * c.split_k;
     const double workers = std::min<double>(threads, parts);
     const double balance = parts / (std::ceil(parts / workers) * workers);
-    const MicroKernelWork work = product_work(rows.size, vectors.size, v.k, batch, c, vector_lanes(arch));
+    const MicroKernelWork work = product_work({rows.size, vectors.size, v.k, c.tile.k}, batch, c, vector_lanes(arch));
     const double compute_us = steps(work, kPrices) * step_us(c, arch) / (workers * balance);
 
     // The rows' operand is packed again for every block of columns, the vectors' once; sums between blocks of k travel

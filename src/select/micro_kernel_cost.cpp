@@ -75,10 +75,10 @@ double steps(const MicroKernelWork& w, const MicroKernelPrices& p) {
            w.stores * p.store + w.detours * p.detour;
 }
 
-MicroKernelWork product_work(std::int64_t m, std::int64_t n, std::int64_t k, double times, const KernelConfig& c,
-                             std::int64_t lanes) {
+MicroKernelWork product_work(const ProductShape& shape, double times, const KernelConfig& c, std::int64_t lanes) {
     const Shape3& tile = c.warp_tile;
-    const Depth depth = {blocks_of(k, tile.k), blocks_of(k, c.tile.k)};
+    const auto& [m, n, k, block_k] = shape;
+    const Depth depth = {blocks_of(k, tile.k), blocks_of(k, block_k)};
     MicroKernelWork work;
     if (tile.k >= kAmxDepth) {
         const double vectors = static_cast<double>(tile.m * tile.n) / static_cast<double>(lanes);

@@ -40,8 +40,10 @@ struct MicroKernelPrices {
 };
 double steps(const MicroKernelWork& work, const MicroKernelPrices& prices);
 
-// An m x n x k product, `times` times.
-MicroKernelWork product_work(std::int64_t m, std::int64_t n, std::int64_t k, double times, const KernelConfig& config,
-                             std::int64_t lanes);
+// An m x n x k product, `times` times; after every `block_k` sums are stored.
+struct ProductShape {
+    std::int64_t m, n, k, block_k;
+};
+MicroKernelWork product_work(const ProductShape& shape, double times, const KernelConfig& config, std::int64_t lanes);
 
 }  // namespace tilewise
