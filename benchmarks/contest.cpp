@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "measure/element.hpp"
+#include "problem/problem_text.hpp"
 
 namespace tilewise::bench {
 namespace {
@@ -27,17 +28,29 @@ double allowed_share(DType out) {
 
 }  // namespace
 
-Result<OurKernel> bind_ours(Dispatcher& dispatcher, const Problem& problem, const Operands& operands,
-                            Strategy strategy) {
+Result<OurKernels> bind_ours(Dispatcher& dispatcher, const Problem& problem, const Operands& operands, double seconds) {
     SelectOptions options;
-    options.strategy = strategy;
-    auto plan = dispatcher.plan(problem, options);
-    if (!plan) return plan.error();
-    auto executable = dispatcher.executable(problem, **plan);
-    if (!executable) return executable.error();
-    auto run = BoundRun::make(*executable, dispatcher.device(), {&operands, 1}, 1.0f, 0.0f);
-    if (!run) return run.error();
-    return OurKernel{(*plan)->kernel->name, std::move(*run)};
+    options.strategy = Strategy::rules;
+    auto selection = dispatcher.select(problem, options);
+    if (!selection) return selection.error();
+    if (selection->candidates.empty()) {
+        return unsupported_error(fmt::format("no kernel may run {}", print_problem(problem)));
+    }
+    std::vector<OurKernel> bound;
+    for (const Candidate& candidate : selection->candidates) {
+        if (bound.size() == options.measure_top) break;
+        auto executable = Executable::prepare(problem, *candidate.kernel, dispatcher.device(), dispatcher.builder());
+        if (!executable) return executable.error();
+        auto run = BoundRun::make(std::make_shared<const Executable>(std::move(*executable)), dispatcher.device(),
+                                  {&operands, 1}, 1.0f, 0.0f);
+        if (!run) return run.error();
+        bound.push_back({candidate.kernel->name, std::move(*run)});
+    }
+    std::vector<TimedCall> calls;
+    for (const OurKernel& one : bound) calls.push_back([&one](int) { (void)one.run.run(); });
+    const std::vector<double> us = fastest_us(calls, seconds);
+    const auto fastest = std::min_element(us.begin(), us.end()) - us.begin();
+    return OurKernels{bound[static_cast<std::size_t>(fastest)], bound.front()};
 }
 
 Operands operands_of(const Tensors& tensors) {
