@@ -15,6 +15,7 @@
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
 #include "run/block_grid.hpp"
+#include "run/direct_partition.hpp"
 #include "run/partition.hpp"
 
 namespace tilewise {
@@ -147,8 +148,10 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.built_ = std::move(built);
     if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
     ready.args_ = make_args(problem, kernel.config);
-    LaunchGeometry geometry = device.arch().backend == "cpu" ? partition(view.gemm, kernel.config, device.max_threads())
-                                                             : block_grid(problem, kernel.config, device.arch());
+    LaunchGeometry geometry = device.arch().backend != "cpu" ? block_grid(problem, kernel.config, device.arch())
+                              : is_direct(kernel.config)
+                                  ? direct_partition(problem, kernel.config, device.max_threads())
+                                  : partition(view.gemm, kernel.config, device.max_threads());
     ready.threads_ = geometry.threads;
     ready.args_.raster_group = geometry.raster_group;
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
