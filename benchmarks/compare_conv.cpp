@@ -47,7 +47,13 @@ struct PeerCalls {
 };
 
 Result<OurTimes> add_ours(Contest& contest, const Tensors& tensors, Dispatcher& dispatcher, double seconds) {
-    auto ours = bind_ours(dispatcher, tensors.problem(), operands_of(tensors), seconds);
+    // Who may pack weights ahead may leave it, too: direct kernels take them as they are.
+    std::vector<Problem> problems = {tensors.problem()};
+    if (tensors.problem().packed_b) {
+        problems.push_back(tensors.problem());
+        problems.back().packed_b = false;
+    }
+    auto ours = bind_ours(dispatcher, problems, operands_of(tensors), seconds);
     if (!ours) return ours.error();
     for (const OurKernel& one : {ours->fastest, ours->modelled}) {
         auto status = contest.add(

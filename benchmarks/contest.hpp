@@ -41,11 +41,13 @@ struct OurKernel {
     BoundRun run;
 };
 // The model's first choice and the fastest of its first eight, which are timed for that, ready to run on the operands. (The
-// strategy `measure` does the same with cold operands and the clock on the wall, which a busy machine disturbs.)
+// strategy `measure` does the same with cold operands and the clock on the wall, which a busy machine disturbs.) Of several
+// problems, which must differ in packed_b alone, the best of all.
 struct OurKernels {
     OurKernel fastest, modelled;
 };
-Result<OurKernels> bind_ours(Dispatcher& dispatcher, const Problem& problem, const Operands& operands, double seconds);
+Result<OurKernels> bind_ours(Dispatcher& dispatcher, std::span<const Problem> problems, const Operands& operands,
+                             double seconds);
 
 Operands operands_of(const Tensors& tensors);
 // The values of C as they lie in memory, without the gaps of its strides.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "codegen/kernel_source.hpp"
 #include "problem/facts.hpp"
 #include "select/machine_rates.hpp"
 
@@ -32,10 +33,6 @@ bool is_as_stored(const KernelConfig& c) {
     return (c.dtype == DType::fp32 && c.warp_tile.k == 1) || (c.dtype == DType::bf16 && c.warp_tile.k == 2);
 }
 
-bool is_direct(const KernelConfig& c) {
-    return c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1;
-}
-
 }  // namespace
 
 ConvCostModel::ConvCostModel(const ProblemView& view, const ArchSpec& arch, int threads)
@@ -50,6 +47,8 @@ ConvCostModel::ConvCostModel(const ProblemView& view, const ArchSpec& arch, int 
     in_place_ = is_pointwise(problem_) && is_one_everywhere(s.stride) && is_unpadded(s) && channels_last_;
     const int last = s.in.rank - 1;
     dense_ = problem_.op != Op::conv_bwd_data && s.g == 1 && s.dilation[last] == 1 && channels_last_;
+    const bool reads_y = problem_.op == Op::conv_bwd_data;
+    row_bytes_ = (reads_y ? s.k : s.c * s.stride[last]) * bytes_of(problem_.dtype_a);
     memory_us_ = bytes_moved(problem_) / (arch.memory_gbps * 1e3);
     if (problem_.op == Op::conv_bwd_data) {
         add_residue_classes();
@@ -108,10 +107,17 @@ void ConvCostModel::add_residue_classes() {
 // As kernels/cpu/conv.hpp decides it: instead of gathering.
 bool ConvCostModel::reads_through_pointers(const KernelConfig& c) const {
     constexpr std::int64_t kFewColumns = 64;
+    const bool is_weight = problem_.op == Op::conv_bwd_weight;
     const bool wanted =
         c.pipeline == Pipeline::basic_v1 || (c.pipeline == Pipeline::preshuffle && gemm_.n <= kFewColumns);
-    return wanted && problem_.op != Op::conv_bwd_weight && !c.explicit_gemm && c.split_k == 1 && is_as_stored(c) &&
-           channels_last_ && static_cast<std::int64_t>(channels_) % c.warp_tile.k == 0;
+    const bool whole_units = is_weight || static_cast<std::int64_t>(channels_) % c.warp_tile.k == 0;
+    return wanted && !c.explicit_gemm && (is_weight || c.split_k == 1) && is_as_stored(c) && channels_last_ &&
+           whole_units;
+}
+
+bool ConvCostModel::is_crowded(const KernelConfig& c) const {
+    constexpr std::int64_t kSetsBytes = 4096, kWays = 8;  // of the first cache
+    return c.warp_tile.m * std::gcd(row_bytes_, kSetsBytes) > kWays * kSetsBytes;
 }
 
 // Rows of patches, gathered for every block of columns.
@@ -155,6 +161,20 @@ void ConvCostModel::add_patches(ImplicitWork& w, const TapClass& of, const Kerne
     if (!reads_dy) w.packed_a += positions * static_cast<double>(gemm_.m) / per_vector_ * blocks_of(gemm_.n, c.tile.n);
 }
 
+// Backward weight with both activations in place: a product for each tap, in blocks of positions.
+void ConvCostModel::add_pointed_weights(ImplicitWork& w, const TapClass& of, const KernelConfig& c) const {
+    constexpr std::int64_t kBlockPositions = 1024;  // of kernels/cpu/pointed_weight.hpp
+    const auto positions = static_cast<std::int64_t>(of.positions);
+    const double times = groups_ * static_cast<double>(of.taps);
+    const ProductShape shape = {gemm_.m, static_cast<std::int64_t>(channels_), positions, kBlockPositions, true};
+    const MicroKernelWork product = product_work(shape, times, c, lanes_);
+    w.product += product;
+    w.pointers += of.positions * static_cast<double>(of.taps);
+    w.pointed_reads += product.vector_reads;
+    w.packed_a += groups_ * of.positions * static_cast<double>(gemm_.m) / per_vector_;
+    w.tasks += groups_;
+}
+
 ImplicitWork ConvCostModel::implicit_work(const KernelConfig& c) const {
     ImplicitWork w;
     const bool is_weight = problem_.op == Op::conv_bwd_weight, points = reads_through_pointers(c);
@@ -165,12 +185,16 @@ ImplicitWork ConvCostModel::implicit_work(const KernelConfig& c) const {
         const std::int64_t m = is_weight ? gemm_.m : positions;
         const std::int64_t k = is_weight ? positions : of.taps * static_cast<std::int64_t>(channels_);
         const std::int64_t block_k = points ? std::max<std::int64_t>(k, 1) : c.tile.k;
-        const MicroKernelWork product = product_work({m, gemm_.n, k, block_k}, times, c, lanes_);
-        w.tasks += times;
-        w.product += product;
         const double sums = times * static_cast<double>(m * gemm_.n) / static_cast<double>(lanes_);
         w.sums += 2 * sums * std::max(0.0, blocks_of(k, block_k) - 1);
         if (sums_in_workspace(c)) w.sums += sums * (c.split_k + 2);
+        if (is_weight && points) {
+            add_pointed_weights(w, of, c);
+            continue;
+        }
+        const MicroKernelWork product = product_work({m, gemm_.n, k, block_k}, times, c, lanes_);
+        w.product += product;
+        w.tasks += times;
         if (is_weight) {
             add_patches(w, of, c);
             continue;
@@ -182,6 +206,7 @@ ImplicitWork ConvCostModel::implicit_work(const KernelConfig& c) const {
         } else {
             add_gathering(w, of, c);
         }
+        if (is_crowded(c) && (points || in_place_)) w.crowded_reads += product.row_reads;
     }
     return w;
 }
@@ -189,12 +214,12 @@ ImplicitWork ConvCostModel::implicit_work(const KernelConfig& c) const {
 double ConvCostModel::implicit_steps(const KernelConfig& c) const {
     const ImplicitWork w = implicit_work(c);
     constexpr double kGatheredRow = 5, kGatheredRun = 10, kGatheredVector = 4, kPacked = 12;
-    constexpr double kPointer = 4, kPointedRead = 0.5;
+    constexpr double kPointer = 4, kPointedRead = 0.1, kCrowdedRead = 1;
     constexpr double kTurned = 10, kCopied = 5, kCopiedRun = 10, kSum = 2, kTask = 100;
     return steps(w.product, kProductPrices) + w.gathered_rows * kGatheredRow + w.gathered_runs * kGatheredRun +
            w.gathered_vectors * kGatheredVector + w.pointers * kPointer + w.pointed_reads * kPointedRead +
-           w.packed_a * kPacked + w.turned_b * kTurned + w.copied_b * kCopied + w.copied_runs * kCopiedRun +
-           w.sums * kSum + w.tasks * kTask;
+           w.crowded_reads * kCrowdedRead + w.packed_a * kPacked + w.turned_b * kTurned + w.copied_b * kCopied +
+           w.copied_runs * kCopiedRun + w.sums * kSum + w.tasks * kTask;
 }
 
 DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
@@ -202,13 +227,11 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
     const ConvShape& s = problem_.conv;
     const bool is_weight = problem_.op == Op::conv_bwd_weight;
     const double vectors = std::max(1.0, static_cast<double>(c.warp_tile.n / lanes_));
-    const double depth = c.warp_tile.k;
     // As many pixels as leave registers for the rest (kernels/cpu/direct_forward.hpp, direct_weight.hpp).
     const double sums = arch_.load_bytes >= 64 ? (is_weight ? 14 : 20) : (is_weight ? 6 : 8);
     const double pixels = std::max(1.0, std::min<double>(c.warp_tile.m, std::floor(sums / vectors)));
     const double channels = static_cast<double>(out_channels_) * groups_;
     const double wide = whole(channels, vectors * static_cast<double>(lanes_));
-    const double inputs = whole(is_weight ? static_cast<double>(s.c / s.g) : channels_, depth);
     const bool spreads = s.c != s.g || s.k != s.g;
     for (std::size_t i = 0; i < class_count_; ++i) {
         const TapClass& of = classes_[i];
@@ -221,12 +244,12 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
         const bool compiled = c.ct_filter.rank > 0 && c.ct_stride.rank > 0;
         const bool shares = s.dilation[last] == 1 && (compiled || step == 1) && of.line_taps > 1;
         const double together = !shares ? 1 : compiled ? line_taps : std::min(3.0, line_taps);
-        const double rounds = std::ceil(line_taps / together), rows = taps / line_taps * inputs;
+        const double rounds = std::ceil(line_taps / together), rows = taps / line_taps * channels_;
         const double blocks = lines * std::ceil(of.line / pixels) * wide;
         const double read_each =
             shares ? rounds * ((pixels - 1) * static_cast<double>(step) + together) : line_taps * pixels;
         const double reads = blocks * rows * vectors * read_each;
-        w.products += positions * wide * vectors * taps * inputs;
+        w.products += positions * wide * vectors * taps * channels_;
         w.reads += reads + (is_weight ? blocks * rows * rounds * pixels * vectors : 0);
         w.spreads += spreads ? reads : 0;
         w.weight_reads +=

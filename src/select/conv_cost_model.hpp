@@ -22,12 +22,13 @@ struct ImplicitWork {
     double gathered_vectors = 0;  // what they hold
     double pointers = 0;          // to rows that are read in place
     double pointed_reads = 0;     // of a value through one
-    double packed_a = 0;          // vectors of activations, gathered or not, that are packed
-    double turned_b = 0;          // vectors of weights that are packed through transposes
-    double copied_b = 0;          // vectors of weights that are packed as they lie
-    double copied_runs = 0;       // of these, pieces that are contiguous
-    double sums = 0;              // vectors of sums that wait in memory, read or written
-    double tasks = 0;             // products: one for each group and residue class
+    double crowded_reads = 0;  // of a value in place, where more rows share a set of the first cache than it has ways
+    double packed_a = 0;       // vectors of activations, gathered or not, that are packed
+    double turned_b = 0;       // vectors of weights that are packed through transposes
+    double copied_b = 0;       // vectors of weights that are packed as they lie
+    double copied_runs = 0;    // of these, pieces that are contiguous
+    double sums = 0;           // vectors of sums that wait in memory, read or written
+    double tasks = 0;          // products: one for each group and residue class
 };
 
 // What a direct kernel does.
@@ -65,6 +66,8 @@ private:
     void add_forward_class();
     void add_residue_classes();
     bool reads_through_pointers(const KernelConfig& config) const;
+    bool is_crowded(const KernelConfig& config) const;
+    void add_pointed_weights(ImplicitWork& work, const TapClass& of, const KernelConfig& config) const;
     void add_gathering(ImplicitWork& work, const TapClass& of, const KernelConfig& config) const;
     void add_weights(ImplicitWork& work, const TapClass& of, const KernelConfig& config) const;
     void add_patches(ImplicitWork& work, const TapClass& of, const KernelConfig& config) const;
@@ -82,6 +85,7 @@ private:
     bool in_place_ = false;                  // one tap at every position: activations need no gathering
     bool dense_ = false;                     // neighbouring taps are neighbours in memory
     bool channels_last_ = true;
+    std::int64_t row_bytes_ = 0;  // between neighbouring rows of activations
     double memory_us_ = 0;
     // Three kinds of residues (those that meet no tap, few or one more) in each of three dimensions.
     std::array<TapClass, 27> classes_;

@@ -33,11 +33,11 @@ void add_pieces(MicroKernelWork& work, std::int64_t row_count, std::int64_t vect
     (whole ? work.stores : work.detours) += rows * vectors * k.blocks * times;
 }
 
-// All columns under `rows` rows. The last panel is narrower only under whole micro-kernels.
-void add_rows(MicroKernelWork& work, std::int64_t rows, std::int64_t n, double times, const Shape3& tile,
+// All columns under `rows` rows. Commonly the last panel is narrower only under whole micro-kernels.
+void add_rows(MicroKernelWork& work, std::int64_t rows, const ProductShape& shape, double times, const Shape3& tile,
               std::int64_t lanes, const Depth& k) {
-    const std::int64_t vectors = std::max<std::int64_t>(tile.n / lanes, 1), left = n % tile.n;
-    std::int64_t last = vectors;
+    const std::int64_t n = shape.n, vectors = std::max<std::int64_t>(tile.n / lanes, 1), left = n % tile.n;
+    std::int64_t last = shape.any_width ? (left + lanes - 1) / lanes : vectors;
     while (rows == tile.m && last > 1 && left <= smaller_piece(last) * lanes) last = smaller_piece(last);
     if (n >= tile.n) add_pieces(work, rows, vectors, static_cast<double>(n / tile.n) * times, k, true);
     if (left > 0) add_pieces(work, rows, last, times, k, false);
@@ -77,7 +77,7 @@ double steps(const MicroKernelWork& w, const MicroKernelPrices& p) {
 
 MicroKernelWork product_work(const ProductShape& shape, double times, const KernelConfig& c, std::int64_t lanes) {
     const Shape3& tile = c.warp_tile;
-    const auto& [m, n, k, block_k] = shape;
+    const auto& [m, n, k, block_k, any_width] = shape;
     const Depth depth = {blocks_of(k, tile.k), blocks_of(k, block_k)};
     MicroKernelWork work;
     if (tile.k >= kAmxDepth) {
@@ -85,11 +85,11 @@ MicroKernelWork product_work(const ProductShape& shape, double times, const Kern
         work.products = blocks_of(m, tile.m) * blocks_of(n, tile.n) * vectors * depth.units * times;
         return work;
     }
-    if (m >= tile.m) add_rows(work, tile.m, n, static_cast<double>(m / tile.m) * times, tile, lanes, depth);
+    if (m >= tile.m) add_rows(work, tile.m, shape, static_cast<double>(m / tile.m) * times, tile, lanes, depth);
     std::int64_t piece = tile.m;
     for (std::int64_t left = m % tile.m; left > 0; left -= piece) {
         while (piece > left) piece = smaller_piece(piece);
-        add_rows(work, piece, n, times, tile, lanes, depth);
+        add_rows(work, piece, shape, times, tile, lanes, depth);
     }
     return work;
 }

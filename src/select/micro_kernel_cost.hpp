@@ -43,6 +43,7 @@ double steps(const MicroKernelWork& work, const MicroKernelPrices& prices);
 // An m x n x k product, `times` times; after every `block_k` sums are stored.
 struct ProductShape {
     std::int64_t m, n, k, block_k;
+    bool any_width = false;  // the last panel takes only the vectors it needs, whatever the rows
 };
 MicroKernelWork product_work(const ProductShape& shape, double times, const KernelConfig& config, std::int64_t lanes);
 

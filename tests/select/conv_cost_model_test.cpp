@@ -9,15 +9,12 @@
 #include <cmath>
 #include <map>
 
+#include "codegen/kernel_source.hpp"
 #include "problem/random_problem.hpp"
 #include "registry/sample_kernels.hpp"
 
 namespace tilewise {
 namespace {
-
-bool is_direct(const KernelConfig& c) {
-    return c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1;
-}
 
 // Kernels of the default set that may run the problem.
 KernelList candidates_of(const Problem& problem, const std::string& arch) {
@@ -59,7 +56,9 @@ TEST(ConvCostModel, ForgetsNoMultiplication) {
                     const KernelConfig& c = kernel->config;
                     const double products =
                         is_direct(c) ? model.direct_work(c).products : model.implicit_work(c).product.products;
-                    const double flops_each = static_cast<double>(2 * vector_lanes(arch) * c.warp_tile.k);
+                    // Direct kernels multiply one value at a time, whatever the warp tile's depth.
+                    const int depth = is_direct(c) ? 1 : c.warp_tile.k;
+                    const double flops_each = static_cast<double>(2 * vector_lanes(arch) * depth);
                     ++(is_direct(c) ? direct : implicit);
                     EXPECT_GE(products * flops_each, flops(problem) * (1 - 1e-9)) << text << " " << kernel->name;
                 }
