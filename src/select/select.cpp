@@ -7,6 +7,7 @@
 
 #include "config/fit.hpp"
 #include "config/padded_problem.hpp"
+#include "select/conv_cost_model.hpp"
 #include "select/cost_model.hpp"
 #include "select/gpu_cost_model.hpp"
 
@@ -16,9 +17,24 @@ namespace {
 // The analytic models know CPUs and NVIDIA GPUs.
 bool has_model(const ArchSpec& arch) { return arch.backend == "cpu" || arch.backend == "cuda"; }
 
-double model_us(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch, int threads) {
-    return arch.backend == "cpu" ? predicted_us(view, config, arch, threads) : predicted_gpu_us(view, config, arch);
-}
+// The model for a problem on an arch: what holds for all kernels is worked out once.
+class Model {
+public:
+    Model(const Problem& problem, const ArchSpec& arch, int threads) : view_(problem), arch_(arch), threads_(threads) {
+        if (arch.backend == "cpu" && is_conv(problem.op)) conv_.emplace(view_, arch, threads);
+    }
+    double us(const KernelConfig& config) const {
+        if (conv_) return conv_->predicted_us(config);
+        return arch_.backend == "cpu" ? predicted_us(view_, config, arch_, threads_)
+                                      : predicted_gpu_us(view_, config, arch_);
+    }
+
+private:
+    ProblemView view_;
+    const ArchSpec& arch_;
+    int threads_;
+    std::optional<ConvCostModel> conv_;
+};
 
 // Every copy is read and written once; what the caches spare is not counted.
 double copying_us(const PaddedTensors& padded, const ArchSpec& arch) {
@@ -35,10 +51,8 @@ void sort_by_time(std::vector<Candidate>& candidates) {
 }
 
 void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
-    const ProblemView view(problem);
-    for (Candidate& candidate : candidates) {
-        candidate.predicted_us = model_us(view, candidate.kernel->config, arch, threads);
-    }
+    const Model model(problem, arch, threads);
+    for (Candidate& candidate : candidates) candidate.predicted_us = model.us(candidate.kernel->config);
     sort_by_time(candidates);
 }
 
@@ -72,7 +86,7 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
         }
         std::optional<double> us;
         if (has_model(arch)) {
-            us = model_us(ProblemView(padded->problem), config, arch, threads) + copying_us(padded->tensors, arch);
+            us = Model(padded->problem, arch, threads).us(config) + copying_us(padded->tensors, arch);
         }
         selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
     }
