@@ -373,7 +373,7 @@ TILEWISE_API tilewise_status tilewise_prepare(tilewise_context* context, const c
 /* The same for a plan that was made on a context: its kernel, and no other, is built and loaded. */
 TILEWISE_API tilewise_status tilewise_plan_prepare(const tilewise_plan* plan, tilewise_executable** executable);
 
-/* Closes the handle; runs under way in other threads end first. NULL is fine. */
+/* Closes the handle; runs under way in other threads go on. NULL is fine. */
 TILEWISE_API void tilewise_executable_destroy(tilewise_executable* executable);
 
 /* The name of its kernel. This and the next two texts are valid until the executable is destroyed. */

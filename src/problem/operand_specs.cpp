@@ -31,7 +31,7 @@ Json::Array numbers(const std::vector<std::int64_t>& values) { return {values.be
 
 }  // namespace
 
-std::vector<OperandSpec> gemm_operands(const Problem& p) {
+std::vector<OperandSpec> operand_specs(const Problem& p) {
     std::vector<OperandSpec> specs = {matrix(p, "a", 0, p.dtype_a), matrix(p, "b", 1, p.dtype_b),
                                       matrix(p, "c", 2, p.dtype_out)};
     if (std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end()) {

@@ -20,7 +20,7 @@ struct OperandSpec {
 };
 
 // In the order of the names above; only those that the problem has.
-std::vector<OperandSpec> gemm_operands(const Problem& problem);
+std::vector<OperandSpec> operand_specs(const Problem& problem);
 
 Json operands_to_json(const std::vector<OperandSpec>& operands);  // [{name, dtype, shape, strides}]
 

@@ -12,7 +12,7 @@ std::string operands(std::string_view text) {
     const auto problem = parse_problem(text);
     EXPECT_TRUE(problem.ok()) << text;
     std::string out;
-    for (const OperandSpec& spec : gemm_operands(*problem)) {
+    for (const OperandSpec& spec : operand_specs(*problem)) {
         out += spec.name + ":" + std::string(name_of(spec.dtype));
         for (const auto size : spec.shape) out += " " + std::to_string(size);
         out += " /";
@@ -44,7 +44,7 @@ TEST(OperandSpecs, OnlyWhatTheProblemHas) {
 
 TEST(OperandSpecs, Json) {
     const auto problem = parse_problem("gemm:m=2,n=3,k=5,dtype=fp32");
-    const std::string text = operands_to_json(gemm_operands(*problem)).dump();
+    const std::string text = operands_to_json(operand_specs(*problem)).dump();
     EXPECT_EQ(text.find(R"([{"name":"a","dtype":"fp32","shape":[2,5],"strides":[5,1]})"), 0u) << text;
 }
 
