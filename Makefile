@@ -75,7 +75,8 @@ test-fuzz:
 
 test-kernels:
 	$(PHASE) 'random problems on many kernels of this CPU'
-	@TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 build/bin/tilewise_tests --gtest_filter='*GemmProperty.*'
+	@TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 TILEWISE_TEST_CONV_CONFIGS=300 TILEWISE_TEST_CONV_PROBLEMS=150 \
+		TILEWISE_TEST_CONV_FULL_TESTS=1 build/bin/tilewise_tests --gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*'
 
 tidy:
 	$(PHASE) 'clang-tidy'

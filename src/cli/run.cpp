@@ -28,8 +28,6 @@ void print_run(const Problem& problem, const CheckedRun& run) {
 Result<int> run_run(Context& context) {
     auto problem = read_problem(context.arguments.operands().front());
     if (!problem) return problem.error();
-    if (problem->op != Op::gemm)
-        return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem->op)));
     auto runtime = open_runtime(context);
     if (!runtime) return runtime.error();
     const auto choice = read_choice(context);
