@@ -106,6 +106,9 @@ typedef struct tilewise_tensor {
     int64_t bytes;      /* from the first element to the end of the last */
 } tilewise_tensor;
 
+/* The text of a problem given as text or JSON, in its one form: fields in order, those at their default left out. */
+TILEWISE_API tilewise_status tilewise_problem_text(const char* problem, char** text);
+
 /* The text of a problem given as a struct, checked. */
 TILEWISE_API tilewise_status tilewise_gemm_text(const tilewise_gemm* gemm, char** text);
 
