@@ -10,6 +10,7 @@ standard library alone.
 """
 from ._library import (CheckFailedError, DeviceError, InternalError, TilewiseError, ToolchainError, UnsupportedError,
                        UsageError, version)
+from ._conv import conv_backward_data, conv_backward_weight, conv_forward
 from ._gemm import gemm
 from ._prepared import Prepared, prepare
 from ._runtime import Bench, Measurement, OperandSpec, bench
@@ -21,5 +22,6 @@ Error = TilewiseError  # what every failure of the library is
 __all__ = [
     "Bench", "Candidate", "Check", "CheckFailedError", "DeviceError", "Error", "InternalError", "Kernel",
     "Measurement", "OperandSpec", "Plan", "Prepared", "Rejection", "Selection", "TilewiseError", "ToolchainError",
-    "UnsupportedError", "UsageError", "Violation", "bench", "check", "gemm", "kernels", "prepare", "select",
+    "UnsupportedError", "UsageError", "Violation", "bench", "check", "conv_backward_data",
+    "conv_backward_weight", "conv_forward", "gemm", "kernels", "prepare", "select",
 ]

@@ -19,6 +19,9 @@ DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3
           "int8": "int8", "int32": "int32"}
 _NAMES = {ours: theirs for theirs, ours in DTYPES.items()}
 
+# Bytes that every pointer is a multiple of unless a problem's text says otherwise; more is never asked of one.
+DEFAULT_ALIGN = 16
+
 Look = Callable[[Any], "tuple[int, Any]"]
 Maker = Callable[[], "tuple[Any, int]"]
 
@@ -85,6 +88,13 @@ def _maker_numpy(shape: tuple[int, ...], dtype: str) -> Maker:
 
     def make() -> tuple[Any, int]:
         made = numpy.empty(shape, element)
+        address: int = made.ctypes.data
+        return (made, address) if address % DEFAULT_ALIGN == 0 else make_aligned(made.nbytes)
+
+    def make_aligned(nbytes: int) -> tuple[Any, int]:  # an unusual allocator
+        room = numpy.empty(nbytes + DEFAULT_ALIGN, numpy.uint8)
+        skip = -room.ctypes.data % DEFAULT_ALIGN
+        made = room[skip:skip + nbytes].view(element).reshape(shape)
         return made, made.ctypes.data
 
     return make
@@ -124,7 +134,7 @@ def _maker_torch(shape: tuple[int, ...], dtype: str, device: Any) -> Maker:
     element = getattr(torch, _NAMES[dtype])
     empty = torch.empty
 
-    def make() -> tuple[Any, int]:
+    def make() -> tuple[Any, int]:  # every allocator of torch gives 64 bytes or more
         made = empty(shape, dtype=element, device=device)
         return made, made.data_ptr()
 
