@@ -5,15 +5,14 @@ ones find the prepared kernel under one key.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ._arrays import DEFAULT_ALIGN, LOOKS, look_of
 from ._conv_problem import ConvCall, Geometry, frozen
 from ._entry import entries, launch, prepare_entry
 from ._operands import look_at_more
-from ._runtime import kernel_text
-from .api import Kernel
+from ._runtime import AnyKernel, kernel_text
 
 Sizes = int | Sequence[int]  # one number for every dimension, or one for each
 Padding = int | Sequence[int | Sequence[int]]  # also (before, after) for each dimension
@@ -21,7 +20,7 @@ Padding = int | Sequence[int | Sequence[int]]  # also (before, after) for each d
 
 def _convolve(op: str, a: Any, b: Any, names: tuple[str, str], geometry: Geometry, like: Any, out: Any, out_dtype: Any,
               bias: Any, activation: str | None, d: Any, d_op: str | Sequence[str], alpha: float, beta: float,
-              math: str, stream: Any, workspace: Any, kernel: str | Mapping[str, Any] | Kernel | None,
+              math: str, stream: Any, workspace: Any, kernel: AnyKernel,
               strategy: str | None) -> Any:
     address_a, key_a = (LOOKS.get(type(a)) or look_of(a, names[0]))(a)
     address_b, key_b = (LOOKS.get(type(b)) or look_of(b, names[1]))(b)
@@ -52,7 +51,7 @@ def _convolve(op: str, a: Any, b: Any, names: tuple[str, str], geometry: Geometr
 def conv_forward(x: Any, w: Any, *, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, bias: Any = None,
                  activation: str | None = None, out: Any = None, out_dtype: Any = None, d: Any = None,
                  d_op: str | Sequence[str] = "add", alpha: float = 1.0, beta: float = 0.0, math: str = "strict",
-                 stream: Any = None, workspace: Any = None, kernel: str | Mapping[str, Any] | Kernel | None = None,
+                 stream: Any = None, workspace: Any = None, kernel: AnyKernel = None,
                  strategy: str | None = None) -> Any:
     """y = D-ops(activation(alpha * conv(x, w) + beta * y + bias)): a grouped convolution, in one kernel.
 
@@ -73,7 +72,7 @@ def conv_backward_data(dy: Any, w: Any, *, input_size: Sizes, stride: Sizes = 1,
                        dilation: Sizes = 1, bias: Any = None, activation: str | None = None, out: Any = None,
                        out_dtype: Any = None, d: Any = None, d_op: str | Sequence[str] = "add", alpha: float = 1.0,
                        beta: float = 0.0, math: str = "strict", stream: Any = None, workspace: Any = None,
-                       kernel: str | Mapping[str, Any] | Kernel | None = None, strategy: str | None = None) -> Any:
+                       kernel: AnyKernel = None, strategy: str | None = None) -> Any:
     """dx: the gradient of conv_forward's input, from dy (images, *output, groups, k/groups) and w. It is also the transposed
     convolution, for which bias (one value for each of the c channels of dx) and activation are there.
 
@@ -86,7 +85,7 @@ def conv_backward_data(dy: Any, w: Any, *, input_size: Sizes, stride: Sizes = 1,
 def conv_backward_weight(x: Any, dy: Any, *, filter_size: Sizes, stride: Sizes = 1, padding: Padding = 0,
                          dilation: Sizes = 1, out: Any = None, out_dtype: Any = None, alpha: float = 1.0,
                          beta: float = 0.0, math: str = "strict", stream: Any = None, workspace: Any = None,
-                         kernel: str | Mapping[str, Any] | Kernel | None = None, strategy: str | None = None) -> Any:
+                         kernel: AnyKernel = None, strategy: str | None = None) -> Any:
     """dw (groups, k/groups, *filter, c/groups): the gradient of conv_forward's weights, from its input x and dy.
 
     filter_size  the sizes of the filter, which those of x and dy do not tell when a stride is above 1

@@ -6,21 +6,20 @@ shapes, strides, alignment and options find the prepared kernel under one key an
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ._arrays import DEFAULT_ALIGN, LOOKS, look_of
 from ._entry import entries, launch, prepare_entry
 from ._gemm_problem import GemmCall
 from ._operands import fold_numbers, look_at_more
-from ._runtime import kernel_text
-from .api import Kernel
+from ._runtime import AnyKernel, kernel_text
 
 
 def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any = None, bias: Any = None,
          activation: str | None = None, d: Any = None, d_op: str | Sequence[str] = "add", alpha: float = 1.0,
          beta: float = 0.0, scale_a: Any = None, scale_b: Any = None, math: str = "strict", stream: Any = None,
-         workspace: Any = None, kernel: str | Mapping[str, Any] | Kernel | None = None,
+         workspace: Any = None, kernel: AnyKernel = None,
          strategy: str | None = None) -> Any:
     """C = D-ops(activation(alpha * scale_a * scale_b * A @ B + beta * C + bias)), in one kernel.
 
