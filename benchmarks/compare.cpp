@@ -20,7 +20,7 @@ double process_cpu_seconds() {
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-std::vector<double> output_of(const GemmTensors& tensors) {
+std::vector<double> output_of(const Tensors& tensors) {
     const MatrixView c = tensors.c();
     const GemmShape& g = tensors.problem().gemm;
     std::vector<double> values(static_cast<std::size_t>(g.m * g.n));
@@ -54,7 +54,7 @@ struct Ours {
     BoundRun run;
 };
 
-Result<Ours> bind_ours(Dispatcher& dispatcher, const GemmTensors& tensors, Strategy strategy) {
+Result<Ours> bind_ours(Dispatcher& dispatcher, const Tensors& tensors, Strategy strategy) {
     SelectOptions options;
     options.strategy = strategy;
     auto plan = dispatcher.plan(tensors.problem(), options);
@@ -70,7 +70,7 @@ Result<Ours> bind_ours(Dispatcher& dispatcher, const GemmTensors& tensors, Strat
 
 Result<Comparison> compare(const Case& of, Dispatcher& dispatcher, const std::vector<std::unique_ptr<Peer>>& peers,
                            const CompareOptions& options) {
-    auto tensors = GemmTensors::make(of.problem, 1);
+    auto tensors = Tensors::make(of.problem, 1);
     if (!tensors) return tensors.error();
     auto measured = bind_ours(dispatcher, *tensors, Strategy::measure);
     if (!measured) return measured.error();

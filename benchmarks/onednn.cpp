@@ -27,7 +27,7 @@ public:
         std::free(packed_);
     }
 
-    Status prepare(const GemmTensors& tensors) {
+    Status prepare(const Tensors& tensors) {
         const GemmShape& g = tensors.problem().gemm;
         auto a = MemoryDesc::make(api_, tensors.a(), g.m, g.k, false);
         auto plain_b = MemoryDesc::make(api_, tensors.b(), g.k, g.n, false);
@@ -112,7 +112,7 @@ public:
         return fmt::format("{}, {} runtime", name(), api_.is_sycl() ? "SYCL" : "OpenMP");
     }
 
-    Result<TimedCall> bind(const GemmTensors& tensors) override {
+    Result<TimedCall> bind(const Tensors& tensors) override {
         auto matmul = std::make_shared<Matmul>(api_, engine_, stream_);
         if (auto status = matmul->prepare(tensors); !status) return status.error();
         return TimedCall([matmul](int) { matmul->run(); });

@@ -27,9 +27,11 @@ struct OutView {
     const KernelArgs* args;
 
     // The view from element (i, j) on.
-    TILEWISE_OUTER OutView at(Index i, Index j) const {
+    TILEWISE_INLINE OutView at(Index i, Index j) const { return moved(i * row_stride, i, j); }
+    // The same where row i does not follow from the strides, but is `row_offset` elements away.
+    TILEWISE_OUTER OutView moved(Index row_offset, Index i, Index j) const {
         OutView v = *this;
-        const Index offset = (i * row_stride + j * col_stride) * element_bytes;
+        const Index offset = (row_offset + j * col_stride) * element_bytes;
         v.c += offset;
         for (const char*& d_pointer : v.d) d_pointer += d_pointer ? offset : 0;
         v.bias_by_row += bias_by_row ? i * element_bytes : 0;

@@ -48,7 +48,7 @@ std::string describe(const tilewise_executable& e) {
                               {"align", e.problem.align_bytes},
                               {"workspace_bytes", e.ready->workspace_bytes()},
                               {"packed_b_bytes", e.ready->packed_b_bytes()}});
-    if (e.problem.op == Op::gemm) json.set("operands", operands_to_json(gemm_operands(e.problem)));
+    json.set("operands", operands_to_json(operand_specs(e.problem)));
     return json.dump();
 }
 

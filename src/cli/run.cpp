@@ -64,8 +64,6 @@ Result<Ready> get_ready(const Context& context, Runtime& runtime, const Problem&
 Result<int> run_run(Context& context) {
     auto problem = read_problem(context.arguments.operands().front());
     if (!problem) return problem.error();
-    if (problem->op != Op::gemm)
-        return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem->op)));
     auto runtime = open_runtime(context);
     if (!runtime) return runtime.error();
     auto ready = get_ready(context, *runtime, *problem);

@@ -20,6 +20,13 @@ std::string extents_line(std::string_view name, const Extents& extents) {
     return fmt::format("    static constexpr int {}[3] = {{{}}};\n", name, values);
 }
 
+// Of the innermost dimension, where the config says so; 0 otherwise. The classes of backward data have taps of their own.
+int inner_taps(const KernelConfig& c) {
+    if (c.specialization == Specialization::filter_1x1 || c.specialization == Specialization::filter_1x1_stride1)
+        return 1;
+    return c.specialization == Specialization::filter_3x3 && c.op != Op::conv_bwd_data ? 3 : 0;
+}
+
 std::string conv_lines(const KernelConfig& c) {
     const std::string_view direction = c.op == Op::conv_fwd        ? "forward"
                                        : c.op == Op::conv_bwd_data ? "backward_data"
@@ -28,8 +35,7 @@ std::string conv_lines(const KernelConfig& c) {
     text += fmt::format("    static constexpr bool two_stage = {}, split_image = {}, explicit_gemm = {};\n",
                         c.two_stage, c.split_image, c.explicit_gemm);
     if (!is_direct(c)) {
-        return text + fmt::format("    static constexpr bool pointwise = {};\n",
-                                  c.specialization == Specialization::filter_1x1_stride1);
+        return text + fmt::format("    static constexpr int inner_taps = {};\n", inner_taps(c));
     }
     text += fmt::format("    static constexpr bool depthwise = {};\n    static constexpr int merge = {};\n",
                         c.specialization == Specialization::depthwise, c.num_groups_to_merge);
@@ -58,7 +64,7 @@ bool is_direct(const KernelConfig& c) {
 }
 
 bool has_template(const KernelConfig& c) {
-    if (c.arch.starts_with("cpu-")) return c.op == Op::gemm;
+    if (c.arch.starts_with("cpu-")) return !is_direct(c);
     return c.arch.starts_with("sm_") && has_cuda_template(c);
 }
 

@@ -270,15 +270,16 @@ std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
 
 }  // namespace
 
+bool sums_in_workspace(const KernelConfig& c) {
+    // The sums of backward weight over several chunks of images have to wait for each other too.
+    return c.split_k > 1 || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
+}
+
 std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
     const std::int64_t output = v.elements[2] * kPartialBytes;
     std::int64_t bytes = 0;
-    if (c.split_k > 1) {
-        bytes += bounded_product({output, c.deterministic ? c.split_k : 1});
-    } else if (c.two_stage) {
-        bytes += output;
-    }
+    if (sums_in_workspace(c)) bytes += bounded_product({output, c.deterministic ? c.split_k : 1});
     if (c.stream_k == StreamK::linear || c.stream_k == StreamK::tree) {
         bytes += bounded_product({arch.units, c.blocks_per_unit, c.tile.m, c.tile.n, kPartialBytes});
     }

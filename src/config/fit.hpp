@@ -35,6 +35,9 @@ std::span<const FitRule> fit_rules();  // in the order they are checked, cheapes
 const FitRule* first_misfit(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch,
                             Rejected* out = nullptr);
 
+// Whether sums go to the workspace first and are finished in a second pass.
+bool sums_in_workspace(const KernelConfig& config);
+
 // Scratch memory the kernel needs for the problem.
 std::int64_t workspace_bytes(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
 

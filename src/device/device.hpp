@@ -37,8 +37,9 @@ struct TensorMapSpec {
 
 // How a launch is spread over the device, fixed when an executable is prepared.
 struct LaunchGeometry {
+    std::vector<KernelPart> expand_parts;  // CPU: what each task writes to the workspace beforehand, if anything
     std::vector<KernelPart> parts;         // CPU: what each task computes
-    std::vector<KernelPart> reduce_parts;  // CPU, split-K: what each task adds up afterwards
+    std::vector<KernelPart> reduce_parts;  // CPU: what each task adds up afterwards, if anything
     int threads = 1;
 
     LaunchSpec block;       // GPU: what one block is

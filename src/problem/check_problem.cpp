@@ -82,6 +82,10 @@ Verdict check_options(const Problem& p) {
     int biases = 0;
     for (const EpilogueOp op : p.epilogue) biases += op == EpilogueOp::bias ? 1 : 0;
     if (biases > 1) return reject("epilogue_bias", fmt::format("{} times bias", biases), "bias at most once");
+    if (biases > 0 && p.op == Op::conv_bwd_weight) {
+        return reject("bias_output", "a bias in conv_bwd_weight, whose output are weights",
+                      "conv_fwd or conv_bwd_data, whose outputs have channels to add it to");
+    }
     if (p.d_ops.size() > kMaxDTensors) {
         return reject("d_tensors", fmt::format("{} D tensors", p.d_ops.size()),
                       fmt::format("at most {}", kMaxDTensors));

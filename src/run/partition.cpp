@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "config/fit.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -38,6 +40,18 @@ std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit
     return {std::min(size, units * i / count * unit), std::min(size, units * (i + 1) / count * unit)};
 }
 
+// The rows of the matrix that is gathered ahead: those of A, or of B in backward weight.
+std::vector<KernelPart> expand_parts(const GemmView& gemm, const KernelConfig& c, std::int64_t count) {
+    const std::int64_t rows = c.op == Op::conv_bwd_weight ? gemm.k : gemm.m;
+    std::vector<KernelPart> parts;
+    count = std::min(count, rows);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto [begin, end] = share(rows, 1, count, i);
+        parts.push_back({begin, end, 0, gemm.n, 0, gemm.batch, 0});
+    }
+    return parts;
+}
+
 }  // namespace
 
 LaunchGeometry partition(const GemmView& gemm, const KernelConfig& c, int threads) {
@@ -61,11 +75,12 @@ LaunchGeometry partition(const GemmView& gemm, const KernelConfig& c, int thread
             for (std::int64_t row = 0; row < grid.rows; ++row) {
                 const auto [m_begin, m_end] = share(gemm.m, c.warp_tile.m, grid.rows, row);
                 KernelPart part{m_begin, m_end, n_begin, n_end, batch_begin, batch_end, 0};
-                if (c.split_k > 1) geometry.reduce_parts.push_back(part);
+                if (sums_in_workspace(c)) geometry.reduce_parts.push_back(part);
                 for (part.k_part = 0; part.k_part < c.split_k; ++part.k_part) geometry.parts.push_back(part);
             }
         }
     }
+    if (c.explicit_gemm) geometry.expand_parts = expand_parts(gemm, c, wanted);
     return geometry;
 }
 

@@ -43,8 +43,6 @@ Result<KernelList> kernels_of(Runtime& runtime, const Problem& problem, const Ch
 }  // namespace
 
 Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, const Choice& choice, bool all) {
-    if (problem.op != Op::gemm)
-        return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem.op)));
     auto kernels = kernels_of(runtime, problem, choice, all);
     if (!kernels) return kernels.error();
     MeasureOptions options;

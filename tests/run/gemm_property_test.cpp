@@ -115,7 +115,7 @@ void build_ahead(const std::vector<Kernel>& kernels, const Device& device, Build
 void run_and_check(Random& random, const Problem& problem, const Kernel& kernel, Device& device, Builder& builder) {
     auto ready = Executable::prepare(problem, kernel, device, builder);
     ASSERT_TRUE(ready.ok()) << ready.error().message;
-    auto tensors = GemmTensors::make(problem, random.bits());
+    auto tensors = Tensors::make(problem, random.bits());
     ASSERT_TRUE(tensors.ok()) << tensors.error().message;
     // With an alpha of 1 kernels take a short way.
     const float alpha = suggested_alpha(problem) * (random.chance(50) ? 1.0f : 0.75f);
@@ -127,7 +127,7 @@ void run_and_check(Random& random, const Problem& problem, const Kernel& kernel,
     ASSERT_TRUE(run.ok() && run->run().ok() && on_device->fetch().ok());
     VerifyOptions options;
     options.split_k = kernel.config.split_k;
-    const VerifyReport report = verify_gemm(*tensors, alpha, beta, options);
+    const VerifyReport report = verify_result(*tensors, alpha, beta, options);
     ASSERT_TRUE(report.ok) << kernel.name << "\n" << print_problem(problem) << "\n" << describe(report);
 }
 

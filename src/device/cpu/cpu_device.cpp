@@ -82,6 +82,11 @@ void run_part(void* context, int index) {
     task.kernel->run(task.args, task.parts + index, scratch);
 }
 
+void expand_part(void* context, int index) {
+    auto& task = *static_cast<Task*>(context);
+    task.kernel->expand(task.args, task.parts + index);
+}
+
 void reduce_part(void* context, int index) {
     auto& task = *static_cast<Task*>(context);
     task.kernel->reduce(task.args, task.parts + index);
@@ -103,8 +108,12 @@ public:
         : code_(std::move(code)), geometry_(std::move(geometry)) {}
 
     Status run(const KernelArgs& args, Stream) const override {
-        Task task{&code_->kernel(), &args, geometry_.parts.data(), nullptr, {}};
+        Task task{&code_->kernel(), &args, geometry_.expand_parts.data(), nullptr, {}};
         ThreadPool& pool = ThreadPool::instance();
+        if (!geometry_.expand_parts.empty()) {
+            pool.run(static_cast<int>(geometry_.expand_parts.size()), geometry_.threads, expand_part, &task);
+        }
+        task.parts = geometry_.parts.data();
         pool.run(static_cast<int>(geometry_.parts.size()), geometry_.threads, run_part, &task);
         if (task.out_of_memory) return no_memory(args);
         if (!geometry_.reduce_parts.empty()) {
