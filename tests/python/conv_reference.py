@@ -67,5 +67,6 @@ def backward_weight(x, dy, filter_size, stride=1, padding=0, dilation=1):
     groups, filters = dy.shape[-2:]
     dw = np.zeros((groups, filters, *filter_size, x.shape[-1]))
     for tap, place in taps:
-        dw[(slice(None), slice(None), *tap)] = np.einsum("n...gc,n...gk->gkc", padded[(slice(None), *place)], dy)
+        met = padded[(slice(None), *place)].reshape(-1, groups, x.shape[-1])
+        dw[(slice(None), slice(None), *tap)] = np.einsum("pgc,pgk->gkc", met, dy.reshape(-1, groups, filters))
     return dw
