@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "config/fit.hpp"
 #include "select/cost_model.hpp"
@@ -29,6 +30,21 @@ void rank(std::vector<Candidate>& candidates, const Problem& problem, const Arch
     });
 }
 
+// The kernel that came furthest through the rules says most about the problem.
+const RejectedKernel& furthest(const Selection& selection) {
+    const auto stage = [](const RejectedKernel& entry) {
+        const auto rules = fit_rules();
+        std::size_t i = 0;
+        while (i < rules.size() && rules[i].name != entry.why.rule) ++i;
+        return i;
+    };
+    const RejectedKernel* best = &selection.rejected.front();
+    for (const RejectedKernel& entry : selection.rejected) {
+        if (stage(entry) > stage(*best)) best = &entry;
+    }
+    return *best;
+}
+
 }  // namespace
 
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads) {
@@ -52,6 +68,32 @@ Plan first_plan(const Selection& selection, int threads) {
     return {first.kernel, "rules",
             fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}", *first.predicted_us,
                         threads, threads == 1 ? "" : "s", of)};
+}
+
+Status choose_by(const Ranking& rank, const Problem& problem, Selection& selection) {
+    for (const std::string& name : rank(problem, selection.candidates)) {
+        const auto found = std::find_if(selection.candidates.begin(), selection.candidates.end(),
+                                        [&](const Candidate& candidate) { return candidate.kernel->name == name; });
+        if (found == selection.candidates.end()) continue;
+        selection.plan = Plan{found->kernel, "callback", "the first of the caller's ranking that may run the problem"};
+        return {};
+    }
+    return unsupported_error("the caller's ranking names no kernel that may run the problem");
+}
+
+std::string counts_by_rule(const Selection& selection) {
+    std::map<std::string, int> counts;
+    for (const auto& entry : selection.rejected) ++counts[entry.why.rule];
+    std::string text;
+    for (const auto& [rule, count] : counts) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", count, rule);
+    return text;
+}
+
+std::string why_none(const Selection& selection) {
+    if (selection.rejected.empty()) return "there is no kernel for this operation and these types";
+    const auto& [kernel, why] = furthest(selection);
+    return fmt::format("rejected {}; {} came furthest: have {}; need {}", counts_by_rule(selection), kernel->name,
+                       why.have, why.need);
 }
 
 Json selection_to_json(const Selection& selection) {

@@ -3,6 +3,7 @@
 // that can be shown before anything is built or run, for archs this machine does not have as well.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,17 @@ struct Selection {
 // Which kernels of the registry may run the problem, ranked by the analytic model for `threads` threads where the arch has
 // one, by priority and name elsewhere; the plan is the first of them.
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads);
+
+// A user's ranking: gets the candidates in the model's order and returns names, best first.
+using Ranking = std::function<std::vector<std::string>(const Problem&, const std::vector<Candidate>&)>;
+
+// Makes the first of the user's ranking that is among the candidates the plan.
+Status choose_by(const Ranking& rank, const Problem& problem, Selection& selection);
+
+// How many kernels each rule rejected: "3 by fit_vector, 1 by fit_layout".
+std::string counts_by_rule(const Selection& selection);
+// Why no kernel may run the problem, of a selection without candidates.
+std::string why_none(const Selection& selection);
 
 // The plan of the first of the candidates, of which there is at least one, ranked as above.
 Plan first_plan(const Selection& selection, int threads);
