@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The library's answers as Python values. The dataclasses hold the fields a program may rely on; a field that a newer library
-adds is left aside.
+"""The library's answers as Python values. The dataclasses hold the fields a program may rely on; a field that a newer
+library adds is left aside.
 """
 from __future__ import annotations
 

@@ -90,15 +90,19 @@ def _operand_numpy(x: Any, name: str) -> Operand:
                    x.flags.writeable, x.ctypes.data, x.nbytes)
 
 
-def _maker_numpy(shape: tuple[int, ...], dtype: str) -> Maker:
+def numpy_dtype(dtype: str) -> Any:
+    """NumPy's type for the library's word. NumPy must have been imported."""
     numpy = sys.modules["numpy"]
     name = _NAMES[dtype]
     if hasattr(numpy, name):
-        element = numpy.dtype(name)
-    else:
-        import ml_dtypes  # asked for by name, or there would be no such input
-        element = numpy.dtype(getattr(ml_dtypes, name))
+        return numpy.dtype(name)
+    import ml_dtypes  # asked for by name, or there would be no such input
+    return numpy.dtype(getattr(ml_dtypes, name))
 
+
+def _maker_numpy(shape: tuple[int, ...], dtype: str) -> Maker:
+    numpy = sys.modules["numpy"]
+    element = numpy_dtype(dtype)
     look = _numpy_look()
     empty = numpy.empty
 

@@ -83,8 +83,7 @@ def _load() -> ctypes.CDLL:
             raise ImportError(f"{path} has ABI version {abi}, but this package needs {ABI_VERSION}; "
                               "install the package and the library of the same release")
         for name, (result, arguments) in _structs.FUNCTIONS.items():
-            function = getattr(library, name, None)  # HACK
-            if function is None: continue  # HACK
+            function = getattr(library, name)
             function.restype = result
             function.argtypes = arguments
     except (OSError, AttributeError) as error:
@@ -162,4 +161,4 @@ def check(name: str, *arguments: Any) -> None:
 
 
 def function(name: str) -> Any:
-    return getattr(_library, name, None)  # HACK
+    return getattr(_library, name)

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _library, _structs
-from ._answers import Bench, Kernel, Plan, Validation, from_json, plan_from
+from ._answers import Bench, Plan, Validation, from_json, plan_from
 from ._prepared import Prepared
-from ._runtime import bench_from, device_name, kernel_text, measuring, opening, select_options
+from ._runtime import AnyKernel, bench_from, device_name, kernel_text, measuring, opening, select_options
 from .problem import Problem, problem_text
 from .registry import Registry
 
@@ -97,7 +97,7 @@ class Dispatcher:
         chosen: Plan = self._choose(choose, None, strategy)
         return chosen
 
-    def prepare(self, problem: str | Problem, *, kernel: str | Mapping[str, Any] | Kernel | None = None,
+    def prepare(self, problem: str | Problem, *, kernel: AnyKernel = None,
                 strategy: str | None = None, top: int | None = None) -> Prepared:
         """The problem with its kernel chosen, built and loaded; call it with the operands."""
         text, context = problem_text(problem), self._open()

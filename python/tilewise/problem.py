@@ -26,9 +26,11 @@ class Problem:
     """
 
     def __init__(self, text: str | Mapping[str, Any] | Problem, /, **fields: Any):
+        if isinstance(text, str) and ":" in text and fields and not text.lstrip().startswith("{"):
+            text = Problem(text)
         if isinstance(text, Problem):
-            text = text.text
-        if isinstance(text, str) and fields:
+            text = {**text.fields, **fields} if fields else text.text
+        elif isinstance(text, str) and fields:
             text = {"op": text, **fields}
         elif isinstance(text, Mapping):
             text = {**text, **fields}
