@@ -45,7 +45,7 @@ bool looser_math(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
 
 bool other_packing(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const bool reads_packed = c.pipeline == Pipeline::preshuffle;
-    return c.op == Op::gemm && reads_packed != v.problem.packed_b &&
+    return reads_packed != v.problem.packed_b &&
            refuse(out, TILEWISE_TEXT("a kernel for {} B", reads_packed ? "a packed" : "a plain"),
                   TILEWISE_TEXT("one for {} B", v.problem.packed_b ? "a packed" : "a plain"));
 }
