@@ -26,9 +26,9 @@ help: ## list the targets
 setup: ## install what is missing to build and test (Debian, Ubuntu; root or sudo)
 	@tools/setup
 
-build: setup ## build build/bin/tilewise and build/lib/libtilewise.so
+build: setup ## build the command line, gpu_helper and the libraries
 	@$(CONFIGURE) release
-	@$(BUILD) release --target tilewise tilewise_cli
+	@$(BUILD) release --target tilewise tilewise_cli gpu_helper dispatcher_gemm_lib dispatcher_conv_lib dispatcher_conv_bwdw_lib
 
 demo: build ## show what tilewise does
 	@tools/demo

@@ -106,6 +106,9 @@ typedef struct tilewise_tensor {
     int64_t bytes;      /* from the first element to the end of the last */
 } tilewise_tensor;
 
+/* The text of a problem given as text or JSON, in its one form: fields in order, those at their default left out. */
+TILEWISE_API tilewise_status tilewise_problem_text(const char* problem, char** text);
+
 /* The text of a problem given as a struct, checked. */
 TILEWISE_API tilewise_status tilewise_gemm_text(const tilewise_gemm* gemm, char** text);
 
@@ -131,7 +134,8 @@ TILEWISE_API tilewise_status tilewise_problem_operand(const char* problem, const
  */
 
 /* The kernels of a rule set.
- *   query_json  {"arch", "op", "dtype", "rule_set"}, all optional: the host's CPU, every operation, every type, default
+ *   query_json  {"arch", "op", "dtype", "rule_set", "available"}, all optional: the host's CPU, every operation, every
+ *               type, default, and with "available": true only kernels that there is code for
  *   json        {"count", "kernels": [{"name", "id", "available", "config", ...}]}
  */
 TILEWISE_API tilewise_status tilewise_kernels(const char* query_json, char** json);
@@ -243,6 +247,10 @@ TILEWISE_API void tilewise_context_destroy(tilewise_context* context);
 
 /* What was opened: {"device", "identity", "arch", "backend", "threads", "shares_host_memory", "tuning"}. */
 TILEWISE_API tilewise_status tilewise_context_describe(const tilewise_context* context, char** json);
+
+/* The arch that kernels of the context are for, such as "cpu-avx512"; "" for a handle that is not open. Valid until the
+ * context is destroyed. */
+TILEWISE_API const char* tilewise_context_arch(const tilewise_context* context);
 
 /* Adds a pack of built kernels (tilewise build --pack), for what is prepared from now on. One that cannot be read is a
  * failure. */

@@ -108,6 +108,11 @@ tilewise_status tilewise_context_describe(const tilewise_context* context, char*
     });
 }
 
+const char* tilewise_context_arch(const tilewise_context* context) {
+    return tilewise::capi::value_of(context, "",
+                                    [](tilewise_context& c) { return c.runtime->device->arch().name.c_str(); });
+}
+
 tilewise_status tilewise_load_pack(tilewise_context* context, const char* path) {
     return tilewise::capi::with(context,
                                 [&](tilewise_context& c) { return tilewise::capi::load_pack(*c.runtime, path); });

@@ -24,9 +24,9 @@ namespace {
 Result<std::string> kernels(const char* query_json) {
     auto query = read_query(query_json, true);
     if (!query) return query.error();
-    auto list = list_kernels(*query);
-    if (!list) return list.error();
-    return kernels_to_json(*list).dump();
+    auto found = list(*query);
+    if (!found) return found.error();
+    return kernels_to_json(*found).dump();
 }
 
 Result<std::string> find_kernel(const char* text, const char* query_json) {
@@ -37,9 +37,9 @@ Result<std::string> find_kernel(const char* text, const char* query_json) {
     if (config) {
         return kernel_to_json(make_kernel(*config, Priority::normal, has_template(*config))).dump();
     }
-    const auto list = list_kernels(*query);
-    if (!list) return list.error();
-    for (const Kernel& kernel : *list) {
+    const auto found = list(*query);
+    if (!found) return found.error();
+    for (const Kernel& kernel : *found) {
         if (kernel.id == text) return kernel_to_json(kernel).dump();
     }
     return usage_error(fmt::format("no kernel of the rule set {} for {} has this id, and it is no name: {}",

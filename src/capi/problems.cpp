@@ -145,6 +145,14 @@ Status operand(const char* text, const char* name, tilewise_tensor* out) {
 
 extern "C" {
 
+tilewise_status tilewise_problem_text(const char* problem, char** text) {
+    return tilewise::capi::give_text(text, [&]() -> tilewise::Result<std::string> {
+        const auto read = tilewise::capi::read_problem_argument(problem);
+        if (!read) return read.error();
+        return tilewise::print_problem(*read);
+    });
+}
+
 tilewise_status tilewise_gemm_text(const tilewise_gemm* gemm, char** text) {
     return tilewise::capi::give_text(text, [&] { return tilewise::capi::gemm_text(gemm); });
 }

@@ -13,7 +13,7 @@ Result<const ArchSpec*> read_arch(const char* name) {
     return name && *name ? archs()->find(name) : host_cpu_arch(*archs());
 }
 
-Result<KernelQuery> read_query(const char* text, bool has_kernels) {
+Result<Query> read_query(const char* text, bool has_kernels) {
     auto json = Json::parse(text && *text ? text : "{}");
     if (!json) return json.error();
     JsonObject from(*json, "query");
@@ -22,10 +22,12 @@ Result<KernelQuery> read_query(const char* text, bool has_kernels) {
     const std::string set_name = from.text_or("rule_set", name_of(RuleSet::standard));
     const std::string op_name = has_kernels ? from.text_or("op", "") : "";
     const std::string dtype_name = has_kernels ? from.text_or("dtype", "") : "";
+    const bool only_available = has_kernels && from.flag_or("available", false);
     if (auto status = from.finish(); !status) return status.error();
     auto arch = read_arch(arch_name.c_str());
     if (!arch) return arch.error();
-    KernelQuery query;
+    Query query;
+    query.only_available = only_available;
     query.arch = *arch;
     const auto set = parse_enum<RuleSet>(set_name);
     if (!set) return set.error();
@@ -42,6 +44,13 @@ Result<KernelQuery> read_query(const char* text, bool has_kernels) {
     }
     query.available = has_template;
     return query;
+}
+
+Result<std::vector<Kernel>> list(const Query& query) {
+    auto kernels = list_kernels(query);
+    if (kernels && query.only_available)
+        std::erase_if(*kernels, [](const Kernel& kernel) { return !kernel.available; });
+    return kernels;
 }
 
 }  // namespace tilewise::capi

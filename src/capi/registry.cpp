@@ -27,9 +27,9 @@ void count(std::size_t value, std::int64_t* added) {
 Status add_rule_set(Registry& registry, const char* query_json, std::int64_t* added) {
     const auto query = read_query(query_json, true);
     if (!query) return query.error();
-    auto list = list_kernels(*query);
-    if (!list) return list.error();
-    count(registry.add(std::move(*list)), added);
+    auto found = list(*query);
+    if (!found) return found.error();
+    count(registry.add(std::move(*found)), added);
     return {};
 }
 
