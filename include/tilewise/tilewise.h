@@ -428,6 +428,16 @@ TILEWISE_API tilewise_status tilewise_bench(tilewise_context* context, const cha
 TILEWISE_API tilewise_status tilewise_validate(tilewise_context* context, const char* problem,
                                                const tilewise_select_options* options, char** json);
 
+/* ---- Building ahead ---------------------------------------------------------------------------------------------- */
+
+/* Builds kernels unless they are cached, with `jobs` compilers at a time (0: one for each CPU), for archs that need not be
+ * here. Touches no device.
+ *   configs_json  a list of kernel names and configs
+ *   json          {"kernels": [{"kernel", "path", "digest", "origin", "note"} or {"kernel", "error": {"code", "message"}}]},
+ *                 in the order of the list; the message of a compiler that failed has its command and log
+ */
+TILEWISE_API tilewise_status tilewise_build(const char* configs_json, int32_t jobs, char** json);
+
 /* NOLINTEND(modernize-use-using) */
 
 #ifdef __cplusplus
