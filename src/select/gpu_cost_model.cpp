@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "config/geometry.hpp"
+#include "config/packing.hpp"
 #include "select/machine_rates.hpp"
 
 namespace tilewise {
@@ -90,6 +91,15 @@ double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const Ar
         constexpr double kSecondLaunchUs = 6.3;
         const double sums = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * batch;
         total += sums * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;
+    }
+    if (packs_operands(c, arch)) {
+        // Read and written once before anything else.
+        constexpr double kPackLaunchUs = 2.5;
+        double bytes = 0;
+        for (int i = 0; i < 2; ++i) {
+            if (packs_operand(c, arch, i)) bytes += 2.0 * static_cast<double>(packed_matrices(view.problem, i).bytes());
+        }
+        total += bytes / (arch.memory_gbps * kMemoryReached * 1e3) + kPackLaunchUs;
     }
     return total;
 }
