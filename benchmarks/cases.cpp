@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "benchmarks/cases.hpp"
 
+#include <fmt/core.h>
+
 #include <array>
 
 namespace tilewise::bench {
@@ -44,6 +46,24 @@ struct Types {
 
 }  // namespace
 
+std::string form_of(const Case& of) { return of.packed ? "packed" : "plain"; }
+
+std::vector<std::string> kind_of(const Case& of) {
+    std::vector<std::string> kind;
+    if (is_conv(of.problem.op)) kind.emplace_back(name_of(of.problem.op));
+    kind.emplace_back(name_of(of.problem.dtype_a));
+    kind.push_back(form_of(of));
+    return kind;
+}
+
+std::string title_of(const Case& of) {
+    std::string title;
+    for (const std::string& word : kind_of(of)) title += word + " ";
+    title += of.family;
+    if (is_conv(of.problem.op)) title += fmt::format(" {}d {}", of.problem.conv.in.rank, of.origin);
+    return title;
+}
+
 std::vector<Case> make_cases(bool quick) {
     const std::vector<Family> families = quick ? quick_families() : all_families();
     std::vector<Case> cases;
@@ -58,7 +78,7 @@ std::vector<Case> make_cases(bool quick) {
                     problem.dtype_out = out;
                     problem.layout = family.layout;
                     problem.packed_b = packed;
-                    cases.push_back({family.name, problem});
+                    cases.push_back({family.name, problem, packed, ""});
                 }
             }
         }

@@ -1,138 +1,89 @@
 // SPDX-License-Identifier: MIT
-// oneDNN as a peer: its matmul primitive, with B as it is, or in the form the primitive prefers, put there ahead.
-#include <cstdlib>
-
-#include "benchmarks/onednn_api.hpp"
+// oneDNN as a peer of matrix products: its matmul primitive, with B as it is, or in the form the primitive prefers, put
+// there ahead.
+#include "benchmarks/onednn_engine.hpp"
 #include "benchmarks/peer.hpp"
 
 namespace tilewise::bench {
 namespace {
 
-Error failed(const char* what, int status) {
-    return unsupported_error(fmt::format("oneDNN: {} failed with status {}", what, status));
+Result<MemoryDesc> describe(const OnednnApi& api, const MatrixView& matrix, std::int64_t rows, std::int64_t cols,
+                            bool any_form = false) {
+    const std::array<std::int64_t, 2> sizes = {rows, cols}, strides = {matrix.row_stride, matrix.col_stride};
+    return MemoryDesc::make(api, matrix.type, sizes, {strides.data(), any_form ? 0 : strides.size()});
 }
 
 // A product ready to run; owns what oneDNN made for it.
 class Matmul {
 public:
-    Matmul(const OnednnApi& api, Handle engine, Handle stream) : api_(api), engine_(engine), stream_(stream) {}
-    Matmul(const Matmul&) = delete;
-    Matmul& operator=(const Matmul&) = delete;
-    ~Matmul() {
-        for (const ExecArg& arg : args_) {
-            if (arg.memory) api_.memory_destroy(arg.memory);
-        }
-        if (primitive_) api_.primitive_destroy(primitive_);
-        if (primitive_desc_) api_.primitive_desc_destroy(primitive_desc_);
-        std::free(packed_);
-    }
+    explicit Matmul(const OnednnEngine& engine) : engine_(engine) {}
 
-    Status prepare(const GemmTensors& tensors) {
+    Status prepare(const Tensors& tensors) {
+        const OnednnApi& api = engine_.api();
         const GemmShape& g = tensors.problem().gemm;
-        auto a = MemoryDesc::make(api_, tensors.a(), g.m, g.k, false);
-        auto plain_b = MemoryDesc::make(api_, tensors.b(), g.k, g.n, false);
-        auto b = MemoryDesc::make(api_, tensors.b(), g.k, g.n, tensors.problem().packed_b);
-        auto c = MemoryDesc::make(api_, tensors.c(), g.m, g.n, false);
+        const bool packed = tensors.problem().packed_b;
+        auto a = describe(api, tensors.a(), g.m, g.k);
+        auto plain_b = describe(api, tensors.b(), g.k, g.n);
+        auto b = describe(api, tensors.b(), g.k, g.n, packed);
+        auto c = describe(api, tensors.c(), g.m, g.n);
         if (!a || !plain_b || !b || !c) return unsupported_error("oneDNN has no such type");
-        if (auto status = create(*a, *b, *c); !status) return status;
-        args_[0] = {kSource, memory(a->get(), tensors.a().data)};
-        args_[1] = {kWeights, memory(plain_b->get(), tensors.b().data)};
-        args_[2] = {kDestination, memory(c->get(), tensors.c().data)};
-        return tensors.problem().packed_b ? pack(*plain_b) : Status();
+        Handle desc = nullptr;
+        const int status = api.make_matmul(&desc, engine_.handle(), a->get(), b->get(), c->get());
+        if (status != kOk) return onednn_failed("making the product", status);
+        auto made = engine_.primitive(desc);
+        if (!made) return made.error();
+        matmul_ = std::move(*made);
+        memory_ = {engine_.memory(a->get(), tensors.a().data), engine_.memory(plain_b->get(), tensors.b().data),
+                   engine_.memory(c->get(), tensors.c().data)};
+        const Status status_of_b = packed ? pack(*plain_b) : Status();
+        args_ = {ExecArg{kSource, memory_[0].get()}, {kWeights, memory_[1].get()}, {kDestination, memory_[2].get()}};
+        return status_of_b;
     }
 
-    void run() const {
-        api_.execute(primitive_, stream_, static_cast<int>(args_.size()), args_.data());
-        api_.stream_wait(stream_);
-    }
+    void run() const { engine_.execute(matmul_, args_); }
 
 private:
-    Status create(const MemoryDesc& a, const MemoryDesc& b, const MemoryDesc& c) {
-        int status = kOk;
-        if (api_.matmul_create) {
-            status = api_.matmul_create(&primitive_desc_, engine_, a.get(), b.get(), nullptr, c.get(), nullptr);
-        } else {
-            constexpr std::size_t kRoomBytes = 16384;  // an operation of version 2 holds five memory descriptors
-            alignas(64) std::array<std::byte, kRoomBytes> operation{};
-            status = api_.matmul_desc_init(operation.data(), a.get(), b.get(), nullptr, c.get());
-            if (status == kOk) {
-                status = api_.op_desc_create(&primitive_desc_, operation.data(), nullptr, engine_, nullptr);
-            }
-        }
-        if (status == kOk) status = api_.primitive_create(&primitive_, primitive_desc_);
-        return status == kOk ? Status() : failed("making the product", status);
+    // Replaces the plain B by one in the primitive's own form.
+    Status pack(const MemoryDesc& plain) {
+        ConstHandle wanted = engine_.api().query_desc(matmul_.desc.get(), kWeightsQuery, 0);
+        const std::shared_ptr<void> packed = engine_.memory(wanted);
+        auto reorder = engine_.reorder(plain.get(), wanted);
+        if (!reorder) return reorder.error();
+        const std::array<ExecArg, 2> args = {ExecArg{kSource, memory_[1].get()}, {kDestination, packed.get()}};
+        const int status = engine_.execute(*reorder, args);
+        memory_[1] = packed;
+        return status == kOk ? Status() : onednn_failed("packing B", status);
     }
 
-    // Replaces the plain B among the arguments by one in the primitive's own form.
-    Status pack(const MemoryDesc& plain_desc) {
-        ConstHandle wanted = api_.query_desc(primitive_desc_, kWeightsQuery, 0);
-        constexpr std::size_t kAlign = 64;
-        const std::size_t bytes = (api_.desc_size(wanted) + kAlign - 1) / kAlign * kAlign;
-        packed_ = std::aligned_alloc(kAlign, bytes);
-        const Handle plain = args_[1].memory;
-        args_[1].memory = memory(wanted, packed_);
-        Handle desc = nullptr, reorder = nullptr;
-        int status = api_.reorder_create(&desc, plain_desc.get(), engine_, wanted, engine_, nullptr);
-        if (status == kOk) status = api_.primitive_create(&reorder, desc);
-        const std::array<ExecArg, 2> args = {ExecArg{kSource, plain}, ExecArg{kDestination, args_[1].memory}};
-        if (status == kOk) status = api_.execute(reorder, stream_, static_cast<int>(args.size()), args.data());
-        if (status == kOk) status = api_.stream_wait(stream_);
-        if (reorder) api_.primitive_destroy(reorder);
-        if (desc) api_.primitive_desc_destroy(desc);
-        api_.memory_destroy(plain);
-        return status == kOk ? Status() : failed("packing B", status);
-    }
-
-    Handle memory(ConstHandle desc, void* data) const {
-        Handle made = nullptr;
-        if (api_.is_sycl()) {
-            api_.memory_create_sycl(&made, desc, engine_, kUsmMemory, data);
-        } else {
-            api_.memory_create(&made, desc, engine_, data);
-        }
-        return made;
-    }
-
-    const OnednnApi& api_;
-    Handle engine_, stream_;
-    Handle primitive_desc_ = nullptr, primitive_ = nullptr;
+    OnednnEngine engine_;
+    Primitive matmul_;
+    std::array<std::shared_ptr<void>, 3> memory_;
     std::array<ExecArg, 3> args_{};
-    void* packed_ = nullptr;
 };
 
 class Onednn final : public Peer {
 public:
-    Onednn(const OnednnApi& api, Handle engine, Handle stream) : api_(api), engine_(engine), stream_(stream) {}
+    explicit Onednn(OnednnEngine engine) : engine_(std::move(engine)) {}
 
-    std::string name() const override {
-        const OnednnVersion& v = *api_.version();
-        return fmt::format("oneDNN {}.{}.{}", v.major, v.minor, v.patch);
-    }
-    std::string details() const override {
-        return fmt::format("{}, {} runtime", name(), api_.is_sycl() ? "SYCL" : "OpenMP");
-    }
+    std::string name() const override { return engine_.name(); }
+    std::string details() const override { return engine_.details(); }
 
-    Result<TimedCall> bind(const GemmTensors& tensors) override {
-        auto matmul = std::make_shared<Matmul>(api_, engine_, stream_);
+    Result<TimedCall> bind(const Tensors& tensors) override {
+        auto matmul = std::make_shared<Matmul>(engine_);
         if (auto status = matmul->prepare(tensors); !status) return status.error();
         return TimedCall([matmul](int) { matmul->run(); });
     }
 
 private:
-    OnednnApi api_;
-    Handle engine_, stream_;  // live as long as the process
+    OnednnEngine engine_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Peer>> load_onednn(const std::string& path) {
-    auto api = OnednnApi::load(path);
-    if (!api) return api.error();
-    Handle engine = nullptr, stream = nullptr;
-    int status = api->engine_create(&engine, kCpuEngine, 0);
-    if (status == kOk) status = api->stream_create(&stream, engine, kInOrder);
-    if (status != kOk) return failed("starting a CPU engine", status);
-    return std::unique_ptr<Peer>(std::make_unique<Onednn>(*api, engine, stream));
+    auto engine = OnednnEngine::start(path);
+    if (!engine) return engine.error();
+    return std::unique_ptr<Peer>(std::make_unique<Onednn>(std::move(*engine)));
 }
 
 }  // namespace tilewise::bench

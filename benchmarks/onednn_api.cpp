@@ -15,45 +15,101 @@ int onednn_type(DType type) {
     }
 }
 
+// An operation of version 2 holds up to five memory descriptors.
+struct alignas(64) Operation : std::array<std::byte, 16384> {};
+
 }  // namespace
+
+bool OnednnApi::find_v2(const SharedObject& so) {
+    return so.find("dnnl_memory_desc_init_by_strides", desc_from_strides) &&
+           so.find("dnnl_memory_desc_init_by_tag", desc_from_tag) &&
+           so.find("dnnl_primitive_desc_create", op_desc_create_) && so.find("dnnl_matmul_desc_init", matmul_init_) &&
+           so.find("dnnl_dilated_convolution_forward_desc_init", forward_init_) &&
+           so.find("dnnl_dilated_convolution_backward_data_desc_init", backward_data_init_) &&
+           so.find("dnnl_dilated_convolution_backward_weights_desc_init", backward_weights_init_);
+}
+
+bool OnednnApi::find_v3(const SharedObject& so) {
+    return so.find("dnnl_memory_desc_create_with_strides", desc_from_strides) &&
+           so.find("dnnl_memory_desc_create_with_tag", desc_from_tag) &&
+           so.find("dnnl_matmul_primitive_desc_create", matmul_create_) &&
+           so.find("dnnl_convolution_forward_primitive_desc_create", forward_create_) &&
+           so.find("dnnl_convolution_backward_data_primitive_desc_create", backward_data_create_) &&
+           so.find("dnnl_convolution_backward_weights_primitive_desc_create", backward_weights_create_);
+}
 
 Result<OnednnApi> OnednnApi::load(const std::string& path) {
     auto library = SharedObject::load(path);
     if (!library) return library.error();
     const SharedObject& so = *library;
     OnednnApi api{};
-    bool complete = so.find("dnnl_version", api.version);
-    const bool is_v2 = complete && api.version()->major < 3;
-    complete =
-        complete && so.find("dnnl_engine_create", api.engine_create) &&
+    const bool complete =
+        so.find("dnnl_version", api.version) && so.find("dnnl_engine_create", api.engine_create) &&
         so.find("dnnl_stream_create", api.stream_create) && so.find("dnnl_stream_wait", api.stream_wait) &&
         so.find("dnnl_memory_create", api.memory_create) && so.find("dnnl_memory_destroy", api.memory_destroy) &&
         so.find("dnnl_memory_desc_get_size", api.desc_size) &&
-        so.find(is_v2 ? "dnnl_memory_desc_init_by_strides" : "dnnl_memory_desc_create_with_strides",
-                api.desc_from_strides) &&
-        so.find(is_v2 ? "dnnl_memory_desc_init_by_tag" : "dnnl_memory_desc_create_with_tag", api.desc_from_tag) &&
         so.find("dnnl_reorder_primitive_desc_create", api.reorder_create) &&
-        so.find("dnnl_primitive_desc_query_md", api.query_desc) &&
+        so.find("dnnl_primitive_desc_query_md", api.query_desc) && so.find("dnnl_primitive_desc_query", api.query) &&
         so.find("dnnl_primitive_create", api.primitive_create) &&
         so.find("dnnl_primitive_destroy", api.primitive_destroy) &&
         so.find("dnnl_primitive_desc_destroy", api.primitive_desc_destroy) &&
-        so.find("dnnl_primitive_execute", api.execute);
-    so.find("dnnl_sycl_interop_memory_create", api.memory_create_sycl);
-    complete = complete && (is_v2 ? so.find("dnnl_matmul_desc_init", api.matmul_desc_init) &&
-                                        so.find("dnnl_primitive_desc_create", api.op_desc_create)
-                                  : so.find("dnnl_matmul_primitive_desc_create", api.matmul_create));
+        so.find("dnnl_primitive_execute", api.execute) && (api.is_v2() ? api.find_v2(so) : api.find_v3(so));
     if (!complete) return Error{ErrorCode::device, fmt::format("{} is not oneDNN 2 or 3: a function is missing", path)};
+    so.find("dnnl_sycl_interop_memory_create", api.memory_create_sycl);
     return api;
 }
 
-Result<MemoryDesc> MemoryDesc::make(const OnednnApi& api, const MatrixView& matrix, std::int64_t rows,
-                                    std::int64_t cols, bool any_form) {
-    const std::array<std::int64_t, 2> sizes = {rows, cols}, strides = {matrix.row_stride, matrix.col_stride};
+int OnednnApi::make_matmul(Handle* made, Handle engine, ConstHandle a, ConstHandle b, ConstHandle c) const {
+    if (!is_v2()) return matmul_create_(made, engine, a, b, nullptr, c, nullptr);
+    Operation operation{};
+    const int status = matmul_init_(operation.data(), a, b, nullptr, c);
+    return status == kOk ? op_desc_create_(made, operation.data(), nullptr, engine, nullptr) : status;
+}
+
+int OnednnApi::make_conv_forward(Handle* made, Handle engine, ConstHandle x, ConstHandle w, ConstHandle y,
+                                 const ConvGeometry& g) const {
+    if (!is_v2()) {
+        return forward_create_(made, engine, kForwardTraining, kDirectConvolution, x, w, nullptr, y, g.strides,
+                               g.dilates, g.pad_before, g.pad_after, nullptr);
+    }
+    Operation operation{};
+    const int status = forward_init_(operation.data(), kForwardTraining, kDirectConvolution, x, w, nullptr, y,
+                                     g.strides, g.dilates, g.pad_before, g.pad_after);
+    return status == kOk ? op_desc_create_(made, operation.data(), nullptr, engine, nullptr) : status;
+}
+
+int OnednnApi::make_conv_backward_data(Handle* made, Handle engine, ConstHandle dx, ConstHandle w, ConstHandle dy,
+                                       const ConvGeometry& g, ConstHandle forward) const {
+    if (!is_v2()) {
+        return backward_data_create_(made, engine, kDirectConvolution, dx, w, dy, g.strides, g.dilates, g.pad_before,
+                                     g.pad_after, forward, nullptr);
+    }
+    Operation operation{};
+    const int status = backward_data_init_(operation.data(), kDirectConvolution, dx, w, dy, g.strides, g.dilates,
+                                           g.pad_before, g.pad_after);
+    return status == kOk ? op_desc_create_(made, operation.data(), nullptr, engine, forward) : status;
+}
+
+int OnednnApi::make_conv_backward_weights(Handle* made, Handle engine, ConstHandle x, ConstHandle dw, ConstHandle dy,
+                                          const ConvGeometry& g, ConstHandle forward) const {
+    if (!is_v2()) {
+        return backward_weights_create_(made, engine, kDirectConvolution, x, dw, nullptr, dy, g.strides, g.dilates,
+                                        g.pad_before, g.pad_after, forward, nullptr);
+    }
+    Operation operation{};
+    const int status = backward_weights_init_(operation.data(), kDirectConvolution, x, dw, nullptr, dy, g.strides,
+                                              g.dilates, g.pad_before, g.pad_after);
+    return status == kOk ? op_desc_create_(made, operation.data(), nullptr, engine, forward) : status;
+}
+
+Result<MemoryDesc> MemoryDesc::make(const OnednnApi& api, DType type, std::span<const std::int64_t> sizes,
+                                    std::span<const std::int64_t> strides) {
     MemoryDesc desc;
-    desc.is_value_ = api.matmul_create == nullptr;
-    const int type = onednn_type(matrix.type);
-    const int status = any_form ? api.desc_from_tag(desc.storage_->data(), 2, sizes.data(), type, kAnyTag)
-                                : api.desc_from_strides(desc.storage_->data(), 2, sizes.data(), type, strides.data());
+    desc.is_value_ = api.is_v2();
+    void* place = desc.storage_->data();
+    const int dims = static_cast<int>(sizes.size()), code = onednn_type(type);
+    const int status = strides.empty() ? api.desc_from_tag(place, dims, sizes.data(), code, kAnyTag)
+                                       : api.desc_from_strides(place, dims, sizes.data(), code, strides.data());
     if (status != kOk) return unsupported_error(fmt::format("oneDNN refuses a memory descriptor, status {}", status));
     return desc;
 }

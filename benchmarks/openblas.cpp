@@ -30,7 +30,7 @@ public:
     }
     std::string details() const override { return config_; }
 
-    Result<TimedCall> bind(const GemmTensors& tensors) override {
+    Result<TimedCall> bind(const Tensors& tensors) override {
         const Problem& p = tensors.problem();
         if (p.packed_b || p.dtype_a != DType::fp32) return unsupported_error("OpenBLAS multiplies plain fp32 only");
         const Operand a(tensors.a()), b(tensors.b()), c(tensors.c());

@@ -20,7 +20,7 @@ public:
     virtual std::string details() const = 0;
     // The product of the tensors as one call; everything that need happen only once, packing too, happens here. Fails
     // where the library has no such product. The tensors must outlive the call.
-    virtual Result<TimedCall> bind(const GemmTensors& tensors) = 0;
+    virtual Result<TimedCall> bind(const Tensors& tensors) = 0;
 };
 
 Result<std::unique_ptr<Peer>> load_openblas(const std::string& path);

@@ -68,7 +68,7 @@ struct KernelArgs {
     KernelEpilogueOp epilogue[kMaxKernelEpilogueOps];  // in order, filled up with none
     KernelDOp d_ops[kMaxKernelDTensors];               // in order, filled up with none
     int split_k;                                       // parts of the reduction; 1 for none
-    // split_k > 1: partial sums, split_k x batch x m x n of the accumulator's type; then packed operands (packing.hpp).
+    // Partial sums, split_k x batch x m x n of the accumulator's type; then what expand writes, or packed operands (packing.hpp).
     void* workspace;
     // GPU: the order in which blocks take tiles: along this axis, `raster_group` rows of tiles side by side.
     KernelRaster raster;
@@ -90,13 +90,17 @@ struct CpuKernel {
     // Bytes of private scratch memory (64-byte aligned) that run and pack_b need for each thread.
     Index (*scratch_bytes)(const KernelArgs* args);
     void (*run)(const KernelArgs* args, const KernelPart* part, void* scratch);
-    // split_k > 1: adds up the partial sums of the part's rectangle in a fixed order and applies the epilogue.
+    // After run, where sums meet in the workspace (split_k > 1, two stages): adds up the partial sums of the part's
+    // rectangle in a fixed order and applies the epilogue.
     void (*reduce)(const KernelArgs* args, const KernelPart* part);
     // For kernels that read a packed B: its size, and the packing itself (of the n range of the part). Null otherwise.
     Index (*packed_b_bytes)(const KernelArgs* args);
     void (*pack_b)(const KernelArgs* args, const KernelPart* part, void* packed);
     // Tells a thread to get ready before its first run (matrix tile registers need a configuration). May be null.
     int (*enter_thread)();
+    // Before run, for kernels that write the operand they gather to the workspace first: rows [m_begin, m_end) of it. Null
+    // otherwise.
+    void (*expand)(const KernelArgs* args, const KernelPart* part);
 };
 // The names under which a built kernel is found: a table of functions (CPU) or a kernel (GPU). A GPU kernel takes the
 // argument block and, where its launch needs tensor maps, those of A, B and C after it, all by value:

@@ -20,16 +20,24 @@ namespace tilewise::cpu {
 // mem         B is packed, A is read in place where its type needs no conversion.
 // compv3      A and B are packed.
 // compv4      as compv3, and the next panels of B are packed in slices between the micro-kernels of the current ones.
-// preshuffle  B was packed ahead by pack_b, once, and is reused by every run; A is packed.
+// preshuffle  B was packed ahead by pack_b, once, and is reused by every run; A is packed, unless it is gathered.
 enum class Pipeline { basic_v1, mem, compv3, compv4, preshuffle };
 
 inline constexpr Index kKeepBytes = 64 << 20;  // most memory for packed panels of B over all of k
 
-// The share of one call, after any exchange of A and B.
-template <class TA, class TB>
+// Rows of C that follow each other at one distance. Other kinds of rows (conv_sources.hpp) come in runs.
+struct EvenRows {
+    Index stride;  // in elements
+    TILEWISE_INLINE Index offset(Index row) const { return row * stride; }
+    TILEWISE_INLINE Index run_from(Index) const { return Index(1) << 62; }  // rows that follow evenly
+};
+
+// The share of one call, after any exchange of A and B. SourceA and SourceB are as pack.hpp says.
+template <class SourceA, class SourceB, class Rows>
 struct Task {
-    Operand<TA> a;        // from the first row of the rectangle, k = 0
-    Operand<TB> b;        // from the first column of the rectangle, k = 0
+    SourceA a;            // from the first row of the rectangle, k = 0
+    SourceB b;            // from the first column of the rectangle, k = 0
+    Rows rows;            // where the rows of the rectangle are in C
     const u32* packed_b;  // preshuffle: the first panel that the rectangle touches, block k_begin / tile_k
     Index skip;           // preshuffle: columns of that panel left of the rectangle; 0 otherwise
     Index m, n, k_begin, k_end, k_total;
@@ -49,7 +57,10 @@ struct Blocked {
     static constexpr Index kRing = 2 * Config::wave_n;
     static constexpr bool kPackedAhead = Config::pipeline == Pipeline::preshuffle;
     static constexpr bool kOverlap = Config::pipeline == Pipeline::compv4;
-    static constexpr bool kMayReadA = Config::pipeline == Pipeline::basic_v1 || Config::pipeline == Pipeline::mem;
+    // What has been gathered need not be packed as well.
+    template <class SourceA>
+    static constexpr bool kMayReadA = Config::pipeline == Pipeline::basic_v1 || Config::pipeline == Pipeline::mem ||
+                                      (kPackedAhead && SourceA::gathers);
     static constexpr bool kMayReadB = Config::pipeline == Pipeline::basic_v1;
     static_assert(kBlockM % kRows == 0, "tile_m must be a multiple of warp_m");
     static_assert(kBlockN % kCols == 0, "tile_n must be a multiple of warp_n");
@@ -80,21 +91,37 @@ struct Blocked {
         const Index kept = ceil_div(least(n, kBlockN), kCols) * panel_words(k);
         return m > kBlockM && kept > ring ? least<Index>(kept, kKeepBytes / sizeof(u32)) : ring;
     }
+    // What a gathering source of A needs for a block: rows of whole cache lines, one line apart, so that they do not all
+    // fall into the same sets of the cache.
+    template <class SourceA>
+    static TILEWISE_INLINE Index gather_words(Index m, Index k) {
+        if constexpr (SourceA::gathers) {
+            const Index lanes = least(m, kBlockM), depth = least(k, kBlockK);
+            const Index by_lane = lanes * SourceA::store_stride(depth), by_k = depth * SourceA::store_stride(lanes);
+            const Index bytes = (by_lane > by_k ? by_lane : by_k) * kBytes<typename SourceA::Element>;
+            return round_up(bytes, kCacheLine) / Index(sizeof(u32));
+        }
+        return 0;
+    }
+    template <class SourceA>
     static TILEWISE_INLINE Index scratch_words(Index m, Index n, Index k) {
-        return a_words(m, k) + tile_words(m, n, k) + b_words(m, n, k);
+        return a_words(m, k) + tile_words(m, n, k) + gather_words<SourceA>(m, k) + b_words(m, n, k);
     }
 
     // One (n, m, k) cache block.
-    template <class TA, class TB>
+    template <class SourceA, class SourceB, class Rows>
     struct Block {
-        const Task<TA, TB>& task;
-        u32 *a_store, *b_store;
+        using TA = typename SourceA::Element;
+        using TB = typename SourceB::Element;
+        const Task<SourceA, SourceB, Rows>& task;
+        u32 *a_store, *b_store, *gather_store;
         Acc* tiles;
         bool keep_b;
         Index col = 0, cols = 0, row = 0,
               rows = 0;  // the block: columns from the first panel on, rows from the rectangle's first
         Index index = 0, k = 0, units = 0;  // which block of k, its elements and units
         bool pack_now = true, first_k = true, last_k = true, several_k = false, a_in_place = false, a_by_rows = false;
+        Operand<TA> a_now = {};  // A of this block, as it lies or gathered
 
         TILEWISE_INLINE void set_k(Index block, Index blocks) {
             index = block;
@@ -102,9 +129,16 @@ struct Blocked {
             k = least(kBlockK, task.k_end - begin);
             units = units_of(k);
             first_k = block == 0, last_k = block + 1 == blocks, several_k = blocks > 1;
-            a_by_rows = kMayReadA && task.a.k_stride == 1 && k % Engine::depth == 0 && !Core::whole_tiles;
-            const bool by_lanes = task.a.lane_stride == 1 && Engine::depth == 1;
-            a_in_place = kMayReadA && Engine::template in_place<TA> && !Core::whole_tiles && (a_by_rows || by_lanes);
+        }
+        // A gathered row ends in zeros up to a whole unit.
+        TILEWISE_INLINE void take_a() {
+            a_now = task.a.block(row, rows, k_begin(), k, reinterpret_cast<typename TA::Storage*>(gather_store));
+            const bool is_gathered = reinterpret_cast<const u32*>(a_now.p) == gather_store;
+            const bool whole_units = k % Engine::depth == 0 || is_gathered;
+            a_by_rows = kMayReadA<SourceA> && a_now.k_stride == 1 && whole_units && !Core::whole_tiles;
+            const bool by_lanes = a_now.lane_stride == 1 && Engine::depth == 1;
+            a_in_place =
+                kMayReadA<SourceA> && Engine::template in_place<TA> && !Core::whole_tiles && (a_by_rows || by_lanes);
             a_by_rows = a_by_rows && a_in_place;
         }
         TILEWISE_INLINE Index k_begin() const { return task.k_begin + index * kBlockK; }
@@ -113,7 +147,7 @@ struct Blocked {
             if (a_in_place) return;
             for (Index i = 0; i < rows;) {
                 const Index count = Core::piece_rows(rows - i);
-                Core::pack_a(a_store + i * units, task.a.at(row + i, k_begin()), least(count, rows - i), k, units);
+                Core::pack_a(a_store + i * units, a_now.at(i, 0), least(count, rows - i), k, units);
                 i += count;
             }
         }
@@ -123,16 +157,19 @@ struct Blocked {
             return b_store + panel % kRing * block_words();
         }
         TILEWISE_INLINE bool b_in_place(Index panel) const {
-            return kMayReadB && Engine::template in_place<TB> && Engine::depth == 1 && task.b.lane_stride == 1 &&
-                   cols - panel * kCols >= kCols;
+            if constexpr (SourceB::gathers)
+                return false;
+            else
+                return kMayReadB && Engine::template in_place<TB> && Engine::depth == 1 && task.b.lane_stride == 1 &&
+                       cols - panel * kCols >= kCols;
         }
         // Packs elements [from, to) of the block's k for a panel; from is a multiple of the depth.
         TILEWISE_INLINE void pack_b(Index panel, Index from, Index to) const {
             if (kPackedAhead || !pack_now || b_in_place(panel) || from >= to) return;
             u32* store_at = panel_store(panel);
             i32* compensation = reinterpret_cast<i32*>(store_at + units * kCols);
-            pack_b_piece<TB>(store_at, compensation, task.b.at(col + panel * kCols, k_begin()), cols - panel * kCols,
-                             from, to, k, units);
+            pack_b_range(store_at, compensation, task.b, col + panel * kCols, cols - panel * kCols, k_begin(), from, to,
+                         k, units);
         }
 
         // One register tile: `count` rows from i on, one panel.
@@ -143,12 +180,12 @@ struct Blocked {
             }
             Index b_stride = kCols;
             if (b_in_place(panel)) {
-                const auto from = task.b.at(col + panel * kCols, k_begin());
+                const auto from = task.b.block(col + panel * kCols, kCols, k_begin(), k, nullptr);
                 b = reinterpret_cast<const u32*>(from.p), b_stride = from.k_stride;
             }
             UnitsOfA a = {reinterpret_cast<const char*>(a_store + i * units), count * Index(sizeof(u32))};
             if (a_in_place) {
-                const auto from = task.a.at(row + i, k_begin());
+                const auto from = a_now.at(i, 0);
                 const Index stride = a_by_rows ? from.lane_stride : from.k_stride;
                 a = {reinterpret_cast<const char*>(from.p), stride * kBytes<TA>};
             }
@@ -156,8 +193,8 @@ struct Blocked {
             const Index start = col + panel * kCols - task.skip, low = start < 0 ? -start : 0;
             const Index high = least(kCols, cols - panel * kCols);
             const bool whole = low == 0 && high == kCols && (!Core::whole_tiles || count == kRows);
-            if (task.sums_in_c && whole) {
-                char* c = task.out.c + ((row + i) * task.out.row_stride + start) * Index(sizeof(Acc));
+            if (task.sums_in_c && whole && task.rows.run_from(row + i) >= count) {
+                char* c = task.out.c + (task.rows.offset(row + i) + start) * Index(sizeof(Acc));
                 return compute(count, high, a, b, b_stride, reinterpret_cast<Acc*>(c), task.out.row_stride,
                                !first_k || task.start_from_c);
             }
@@ -166,7 +203,17 @@ struct Blocked {
             compute(count, high, a, b, b_stride, sums, kCols, waits && !first_k);
             if (waits && !last_k) return;
             const OutView& view = task.sums_in_c && !first_k ? task.out_later : task.out;
-            view.finish(view.at(row + i, start + low), sums + low, kCols, count, high - low);
+            finish_rows(view, i, count, start + low, sums + low, high - low);
+        }
+        // Sums of `count` rows from i on, one run of evenly spaced rows after the other.
+        TILEWISE_INLINE void finish_rows(const OutView& view, Index i, Index count, Index column, const Acc* sums,
+                                         Index width) const {
+            for (Index done = 0; done < count;) {
+                const Index run = least(count - done, task.rows.run_from(row + i + done));
+                const OutView at = view.moved(task.rows.offset(row + i + done), row + i + done, column);
+                view.finish(at, sums + done * kCols, kCols, run, width);
+                done += run;
+            }
         }
         TILEWISE_INLINE void compute(Index count, Index width, UnitsOfA a, const u32* b, Index b_stride, Acc* c,
                                      Index c_stride, bool accumulate) const {
@@ -174,7 +221,7 @@ struct Blocked {
                 for (Index i = 0; i < count * kCols && !accumulate; ++i) c[i / kCols * c_stride + i % kCols] = 0;
                 return;
             }
-            if constexpr (kMayReadA && !Core::whole_tiles && Engine::template in_place<TA>) {
+            if constexpr (kMayReadA<SourceA> && !Core::whole_tiles && Engine::template in_place<TA>) {
                 if (a_by_rows) {
                     return Core::template tile<true>(count, width, a, b, b_stride, units, c, c_stride, accumulate);
                 }
@@ -182,7 +229,8 @@ struct Blocked {
             Core::template tile<false>(count, width, a, b, b_stride, units, c, c_stride, accumulate);
         }
 
-        TILEWISE_OUTER void run() const {
+        TILEWISE_OUTER void run() {
+            take_a();
             pack_a();
             const Index panels = ceil_div(cols, kCols), step = kRows * Config::wave_m;
             // compv4 packs the next group in as many slices as there are rows of micro-tiles
@@ -213,26 +261,47 @@ struct Blocked {
         }
     };
 
-    // Elements [from, to) of a block with k elements in all, into the panel at `store_at`.
-    template <class TB>
-    static TILEWISE_INLINE void pack_b_piece(u32* store_at, i32* compensation, Operand<TB> operand, Index lanes,
-                                             Index from, Index to, Index k, Index units) {
+    // Elements [from, to) of a block with k elements in all that begins at k_begin, into the panel at `store_at`. A source
+    // that gathers does so a few k at a time, so that they are in the first cache when they are packed; fp32 needs no
+    // packing after that and goes straight to its place.
+    template <class SourceB>
+    static TILEWISE_INLINE void pack_b_range(u32* store_at, i32* compensation, const SourceB& source, Index lane,
+                                             Index lanes, Index k_begin, Index from, Index to, Index k, Index units) {
+        using TB = typename SourceB::Element;
+        lanes = least(lanes, kCols);
         if (Engine::compensates && from == 0) __builtin_memset(compensation, 0, kCols * sizeof(i32));
-        pack_panel<Engine, TB, false>(store_at + from / Engine::depth * kCols, kCols, operand.at(0, from),
-                                      least(lanes, kCols), to - from, compensation);
+        const auto pack = [&](Operand<TB> operand, Index begin, Index count) {
+            pack_panel<Engine, TB, false>(store_at + begin / Engine::depth * kCols, kCols, operand, lanes, count,
+                                          compensation);
+        };
+        if constexpr (!SourceB::gathers) {
+            pack(source.block(lane, lanes, k_begin + from, to - from, nullptr), from, to - from);
+        } else if (Engine::template in_place<TB> && Engine::depth == 1 && !source.is_direct()) {
+            source.fill(lane, lanes, k_begin + from, to - from,
+                        reinterpret_cast<typename TB::Storage*>(store_at + from * kCols), kCols);
+        } else {
+            constexpr Index kGatherDepth = 64;
+            alignas(kCacheLine) typename TB::Storage store[kGatherDepth * SourceB::store_stride(kCols)];
+            for (Index begin = from; begin < to; begin += kGatherDepth) {
+                const Index count = least(kGatherDepth, to - begin);
+                pack(source.block(lane, lanes, k_begin + begin, count, store), begin, count);
+            }
+        }
         if (to == k) {  // zero units up to a whole step of the core
             const Index used = ceil_div(k, Engine::depth);
             __builtin_memset(store_at + used * kCols, 0, (units - used) * kCols * sizeof(u32));
         }
     }
 
-    template <class TA, class TB>
-    TILEWISE_OUTER static void run(const Task<TA, TB>& task, void* scratch) {
+    template <class SourceA, class SourceB, class Rows>
+    TILEWISE_OUTER static void run(const Task<SourceA, SourceB, Rows>& task, void* scratch) {
         const Index k = task.k_end - task.k_begin, blocks = k > 0 ? ceil_div(k, kBlockK) : 1;
         u32* a_store = static_cast<u32*>(scratch);
         u32* tiles = a_store + a_words(task.m, k);
-        u32* b_store = tiles + tile_words(task.m, task.n, k);
-        Block<TA, TB> block = {task, a_store, b_store, reinterpret_cast<Acc*>(tiles), keeps_b(task.m, k)};
+        u32* gather_store = tiles + tile_words(task.m, task.n, k);
+        u32* b_store = gather_store + gather_words<SourceA>(task.m, k);
+        Block<SourceA, SourceB, Rows> block = {
+            task, a_store, b_store, gather_store, reinterpret_cast<Acc*>(tiles), keeps_b(task.m, k)};
         const Index n = task.n + task.skip;
         for (block.col = 0; block.col < n; block.col += kBlockN) {
             block.cols = least(kBlockN, n - block.col);

@@ -11,9 +11,14 @@
 namespace tilewise::cpu {
 
 // One operand: element (lane, k) is at p + lane * lane_stride + k * k_stride. Nothing at or after limit is read.
+//
+// It is also the plainest source of operands, which is what the loop nest takes: a source gives lanes x k of its elements
+// at a time as an Operand, where they lie (as here) or gathered into a store.
 template <class T>
 struct Operand {
+    using Element = T;
     using Storage = typename T::Storage;
+    static constexpr bool gathers = false;
     const Storage* p;
     Index lane_stride, k_stride;
     const Storage* limit;
@@ -21,6 +26,7 @@ struct Operand {
     TILEWISE_INLINE Operand at(Index lane, Index k) const {
         return {p + lane * lane_stride + k * k_stride, lane_stride, k_stride, limit};
     }
+    TILEWISE_INLINE Operand block(Index lane, Index, Index k, Index, Storage*) const { return at(lane, k); }
 };
 
 template <class E, bool is_a>

@@ -21,8 +21,6 @@ Result<int> run_tune(Context& context) {
     Table table({"problem", "kernel", "why"});
     for (const Problem& problem : *problems) {
         options->progress = progress_of(results.size(), problems->size());
-        if (problem.op != Op::gemm)
-            return unsupported_error(fmt::format("{} has no kernels that run yet", name_of(problem.op)));
         auto plan = runtime->dispatcher->plan(problem, *options);
         if (!plan) return plan.error();
         table.add({print_problem(problem), (*plan)->kernel->name, (*plan)->why});

@@ -11,7 +11,7 @@ namespace {
 
 class HostChecked final : public CheckedOperands {
 public:
-    explicit HostChecked(GemmTensors tensors) : tensors_(std::move(tensors)) {}
+    explicit HostChecked(Tensors tensors) : tensors_(std::move(tensors)) {}
 
     Status place(Device& device) {
         auto placed = DeviceTensors::make(device, tensors_);
@@ -22,11 +22,11 @@ public:
     const Operands& operands() const override { return placed_->operands(); }
     Result<VerifyReport> verify(float alpha, float beta, const VerifyOptions& options) override {
         if (auto status = placed_->fetch(); !status) return status.error();
-        return verify_gemm(tensors_, alpha, beta, options);
+        return verify_result(tensors_, alpha, beta, options);
     }
 
 private:
-    GemmTensors tensors_;
+    Tensors tensors_;
     std::optional<DeviceTensors> placed_;
 };
 
@@ -47,14 +47,14 @@ private:
 
 Result<std::unique_ptr<CheckedOperands>> make_checked_operands(Device& device, Builder& builder, const Problem& problem,
                                                                std::uint64_t seed, const VerifyOptions& options) {
-    const bool invalid = problem.op != Op::gemm || check_problem(problem).has_value();
+    const bool invalid = check_problem(problem).has_value();
     if (!invalid && full_work(problem) > options.full_work && is_checkable_on(device, problem)) {
         auto check = DeviceCheck::make(device, builder, problem, seed);
         if (check) return std::unique_ptr<CheckedOperands>(std::make_unique<DeviceChecked>(std::move(*check)));
         // A machine that runs kernels of a pack may have no compiler for the check's own; the host can do with less.
         if (check.error().code != ErrorCode::toolchain) return check.error();
     }
-    auto tensors = GemmTensors::make(problem, seed);
+    auto tensors = Tensors::make(problem, seed);
     if (!tensors) return tensors.error();
     auto checked = std::make_unique<HostChecked>(std::move(*tensors));
     if (auto status = checked->place(device); !status) return status.error();

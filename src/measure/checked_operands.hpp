@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands of a GEMM problem where a device can use them, whose result can be judged: on the host for small problems and
+// Operands of a problem where a device can use them, whose result can be judged: on the host for small problems and
 // for devices that share its memory, on the device itself for large ones. Running and validating a problem starts here.
 #pragma once
 

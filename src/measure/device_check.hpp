@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A large GEMM on a GPU with nothing of it on the host: operands made and filled there, the bits being those of
-// GemmTensors for the same seed; the result judged there, every element, by an independent kernel
+// Tensors for the same seed; the result judged there, every element, by an independent kernel
 // (kernels/cuda/reference.hpp) with the host's own tolerances; guards and inputs looked at there. 8192 x 8192 x 8192 takes
 // a fraction of a second, which on the host only a sample of it would.
 #pragma once
@@ -28,7 +28,7 @@ public:
     static Result<DeviceCheck> make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed);
 
     const Operands& operands() const { return operands_; }  // all but alpha, beta and the workspace
-    // After a run with this alpha and beta: what verify_gemm would say. Of the options only split_k counts.
+    // After a run with this alpha and beta: what verify_result would say. Of the options only split_k counts.
     Result<VerifyReport> verify(float alpha, float beta, const VerifyOptions& options = {}) const;
 
 private:

@@ -20,7 +20,7 @@ void set_operand(Operands& o, std::size_t index, void* at) {
 
 }  // namespace
 
-Result<DeviceTensors> DeviceTensors::make(Device& device, const GemmTensors& tensors) {
+Result<DeviceTensors> DeviceTensors::make(Device& device, const Tensors& tensors) {
     DeviceTensors made(device, tensors);
     const auto buffers = tensors.buffers();
     for (std::size_t i = 0; i < buffers.size(); ++i) {

@@ -17,16 +17,16 @@ namespace tilewise {
 class DeviceTensors {
 public:
     // Both must outlive this.
-    static Result<DeviceTensors> make(Device& device, const GemmTensors& tensors);
+    static Result<DeviceTensors> make(Device& device, const Tensors& tensors);
 
     const Operands& operands() const { return operands_; }  // all but alpha, beta and the workspace
     Status fetch() const;
 
 private:
-    DeviceTensors(Device& device, const GemmTensors& tensors) : device_(&device), tensors_(&tensors) {}
+    DeviceTensors(Device& device, const Tensors& tensors) : device_(&device), tensors_(&tensors) {}
 
     Device* device_;
-    const GemmTensors* tensors_;
+    const Tensors* tensors_;
     Operands operands_;
     std::vector<std::shared_ptr<void>> copies_;  // of each buffer of the tensors; empty when memory is shared
 };

@@ -15,6 +15,7 @@ StoredRows vector_of(std::int64_t length) { return {1, 1, length, length, length
 }  // namespace
 
 StoredRows stored_rows(const Problem& p, int operand) {
+    if (is_conv(p.op)) return vector_of(operand_elements(p)[static_cast<std::size_t>(operand)]);
     const std::int64_t between = batch_stride(p, operand);
     const bool shared = p.gemm.batch > 1 && between == 0;  // one matrix serves the whole batch
     StoredRows shape;
@@ -37,7 +38,7 @@ std::vector<PlannedInput> planned_inputs(const Problem& p, std::uint64_t seed) {
     add(OperandRole::b, "B", p.dtype_b, stored_rows(p, 1), operand_range(p.dtype_b));
     if (p.beta) add(OperandRole::original_c, "copy of C", out, stored_rows(p, 2), operand_range(out));
     if (std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end()) {
-        add(OperandRole::bias, "bias", out, vector_of(p.gemm.n), operand_range(out));
+        add(OperandRole::bias, "bias", out, vector_of(bias_length(p)), operand_range(out));
     }
     if (p.scale != Scale::none) {
         const bool per_row = p.scale == Scale::row;

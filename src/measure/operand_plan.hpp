@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the random operands of a GEMM problem are: which there are, how each lies in memory and what is drawn for it. The
+// What the random operands of a problem are: which there are, how each lies in memory and what is drawn for it. The
 // host's tensors and those made on a device are the same, bit for bit, for the same seed.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace tilewise {
 
-// How operand 0 (A), 1 (B) or 2 (C) lies in memory.
+// How operand 0 (A), 1 (B) or 2 (C) lies in memory. Those of a convolution have no gaps: one long row.
 StoredRows stored_rows(const Problem& problem, int operand);
 
 enum class OperandRole : std::uint8_t { a, b, original_c, bias, scale_a, scale_b, d };

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "measure/element.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
@@ -32,12 +32,12 @@ void add_strip(const double* a, const double* strip, std::int64_t depth, double*
 }
 
 // Columns [first_col, first_col + cols) and depths [first, first + depth) of B as strips.
-void load_strips(const MatrixView& b, std::int64_t batch, std::int64_t first_col, std::int64_t cols, std::int64_t first,
-                 std::int64_t depth, double* to) {
+void load_strips(const Factors& factors, std::int64_t batch, std::int64_t first_col, std::int64_t cols,
+                 std::int64_t first, std::int64_t depth, double* to) {
     double column[kDepthBlock];
     for (std::int64_t c = 0; c < in_strips(cols); ++c) {
         if (c < cols) {
-            decode(b.type, b.at(batch, first, first_col + c), b.row_stride, depth, column);
+            factors.read_column(batch, first_col + c, first, depth, column);
         } else {
             std::fill_n(column, depth, 0.0);
         }
@@ -59,15 +59,13 @@ void change_all(std::vector<double>& values, std::int64_t count, Change change) 
         values[static_cast<std::size_t>(i)] = change(values[static_cast<std::size_t>(i)]);
 }
 
-void compute_tile(const GemmTensors& tensors, ProductTile& tile, bool with_squares, Workspace& w) {
+void compute_tile(const Factors& factors, std::int64_t k, ProductTile& tile, bool with_squares, Workspace& w) {
     const std::int64_t rows = in_strips(static_cast<std::int64_t>(tile.rows.size())), cols = in_strips(tile.cols);
-    const std::int64_t k = tensors.problem().gemm.k;
     for (std::vector<double>* acc : {&w.sum, &w.magnitude, &w.squares}) std::fill_n(acc->begin(), rows * cols, 0.0);
-    std::fill(w.a.begin(), w.a.end(), 0.0);  // rows that fill up the last group
     for (std::int64_t first = 0; first < k; first += kDepthBlock) {
         const std::int64_t depth = std::min(kDepthBlock, k - first);
-        load_rows(tensors.a(), tile.batch, tile.rows, first, depth, w.a.data());
-        load_strips(tensors.b(), tile.batch, tile.col_begin, tile.cols, first, depth, w.b.data());
+        load_rows(factors, tile.batch, tile.rows, first, depth, w.a.data());
+        load_strips(factors, tile.batch, tile.col_begin, tile.cols, first, depth, w.b.data());
         add_product(w.a.data(), rows, w.b.data(), cols, depth, w.sum.data());
         for (auto* side : {&w.a, &w.b}) {
             change_all(*side, (side == &w.a ? rows : cols) * depth, [](double x) { return std::abs(x); });
@@ -96,18 +94,21 @@ void add_product(const double* a, std::int64_t rows, const double* b, std::int64
     }
 }
 
-void load_rows(const MatrixView& matrix, std::int64_t batch, std::span<const std::int64_t> rows, std::int64_t first,
+void load_rows(const Factors& factors, std::int64_t batch, std::span<const std::int64_t> rows, std::int64_t first,
                std::int64_t depth, double* to) {
     for (const std::int64_t row : rows) {
-        decode(matrix.type, matrix.at(batch, row, first), matrix.col_stride, depth, to);
+        factors.read_row(batch, row, first, depth, to);
         to += depth;
     }
+    const auto count = static_cast<std::int64_t>(rows.size());
+    std::fill_n(to, (in_strips(count) - count) * depth, 0.0);
 }
 
-void visit_products(const GemmTensors& tensors, std::span<const RowRef> rows, bool with_squares,
+void visit_products(const Tensors& tensors, std::span<const RowRef> rows, bool with_squares,
                     const std::function<bool(const ProductTile&)>& visit) {
     Workspace workspace;
-    const std::int64_t n = tensors.problem().gemm.n;
+    const GemmView view = gemm_view(tensors.problem());
+    const std::unique_ptr<Factors> factors = make_factors(tensors);
     std::vector<std::int64_t> block;
     for (std::size_t next = 0; next < rows.size();) {
         const std::int64_t batch = rows[next].batch;
@@ -115,13 +116,13 @@ void visit_products(const GemmTensors& tensors, std::span<const RowRef> rows, bo
         while (next < rows.size() && rows[next].batch == batch && block.size() < kRowBlock) {
             block.push_back(rows[next++].row);
         }
-        for (std::int64_t col = 0; col < n; col += kColBlock) {
+        for (std::int64_t col = 0; col < view.n; col += kColBlock) {
             ProductTile tile;
             tile.batch = batch;
             tile.rows = block;
             tile.col_begin = col;
-            tile.cols = std::min(kColBlock, n - col);
-            compute_tile(tensors, tile, with_squares, workspace);
+            tile.cols = std::min(kColBlock, view.n - col);
+            compute_tile(*factors, view.k, tile, with_squares, workspace);
             if (!visit(tile)) return;
         }
     }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 
+#include "measure/factors.hpp"
 #include "measure/tensors.hpp"
 
 namespace tilewise {
@@ -20,8 +21,8 @@ constexpr std::int64_t in_strips(std::int64_t count) { return (count + kStrip - 
 void add_product(const double* a, std::int64_t rows, const double* b, std::int64_t cols, std::int64_t depth,
                  double* acc);
 
-// Decodes elements [first, first + depth) of rows of a matrix, one row behind the other.
-void load_rows(const MatrixView& matrix, std::int64_t batch, std::span<const std::int64_t> rows, std::int64_t first,
+// Elements [first, first + depth) of rows of A, one row behind the other, filled up with rows of zeros.
+void load_rows(const Factors& factors, std::int64_t batch, std::span<const std::int64_t> rows, std::int64_t first,
                std::int64_t depth, double* to);
 
 // A row of the output.
@@ -43,7 +44,7 @@ struct ProductTile {
 
 // Visits every column of the rows given, in tiles; rows of one batch entry should follow each other. The visitor says
 // whether to go on.
-void visit_products(const GemmTensors& tensors, std::span<const RowRef> rows, bool with_squares,
+void visit_products(const Tensors& tensors, std::span<const RowRef> rows, bool with_squares,
                     const std::function<bool(const ProductTile&)>& visit);
 
 }  // namespace tilewise

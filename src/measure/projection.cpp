@@ -24,15 +24,21 @@ constexpr double kUnit = 0x1p-24;
 // Tolerances are at least 2.5 standard deviations of the errors of a right kernel, so this is a distance of over six.
 constexpr double kAccused = 2.5;
 
-std::vector<double> norms(const MatrixView& m, std::int64_t batch, std::int64_t count, std::int64_t length,
+// Whether one matrix serves the whole batch.
+bool is_shared(const Problem& p, int operand) { return p.op == Op::gemm && batch_stride(p, operand) == 0; }
+
+std::vector<double> norms(const Factors& factors, std::int64_t batch, std::int64_t count, std::int64_t length,
                           bool of_rows) {
     std::vector<double> result(static_cast<std::size_t>(count)), values(kDepthBlock);
-    const std::int64_t stride = of_rows ? m.col_stride : m.row_stride;
     for (std::int64_t i = 0; i < count; ++i) {
         double squares = 0;
         for (std::int64_t first = 0; first < length; first += kDepthBlock) {
             const std::int64_t part = std::min(kDepthBlock, length - first);
-            decode(m.type, of_rows ? m.at(batch, i, first) : m.at(batch, first, i), stride, part, values.data());
+            if (of_rows) {
+                factors.read_row(batch, i, first, part, values.data());
+            } else {
+                factors.read_column(batch, i, first, part, values.data());
+            }
             for (std::int64_t j = 0; j < part; ++j)
                 squares += values[static_cast<std::size_t>(j)] * values[static_cast<std::size_t>(j)];
         }
@@ -43,20 +49,22 @@ std::vector<double> norms(const MatrixView& m, std::int64_t batch, std::int64_t 
 
 class Projection {
 public:
-    Projection(const GemmTensors& tensors, const ReferenceOptions& options, std::int64_t width, std::uint64_t seed)
+    Projection(const Tensors& tensors, const ReferenceOptions& options, std::int64_t width, std::uint64_t seed)
         : tensors_(tensors),
           p_(tensors.problem()),
+          view_(gemm_view(p_)),
+          factors_(make_factors(tensors)),
           options_(options),
           width_(width),
-          groups_((p_.gemm.n + width - 1) / width),
-          signs_(static_cast<std::size_t>(p_.gemm.n)),
+          groups_((view_.n + width - 1) / width),
+          signs_(static_cast<std::size_t>(view_.n)),
           a_(kRowBlock * kDepthBlock),
           b_(kGroupBlock * kDepthBlock),
           sums_(kRowBlock * kGroupBlock) {
         for (std::size_t j = 0; j < signs_.size(); ++j) signs_[j] = (random_bits(seed, j) & 1) != 0 ? 1 : -1;
         const ErrorModel model = error_model(p_, options.split_k);
         // The bounds of tolerance.hpp with |a||b| for S and, as for even data, |a||b|*1.5/sqrt(k) for sqrt(Q).
-        const double share = std::min(1.0, 6.0 / std::sqrt(static_cast<double>(p_.gemm.k)));
+        const double share = std::min(1.0, 6.0 / std::sqrt(static_cast<double>(view_.k)));
         relative_ = model.relative + 2 * model.input_unit * share;
         const bool plain = p_.scale == Scale::none && options.alpha == 1;
         exact_ = p_.dtype_a == DType::int8 && p_.dtype_out == DType::int32 && plain;
@@ -64,19 +72,17 @@ public:
 
     std::vector<RowRef> run() {
         std::vector<RowRef> found;
-        for (std::int64_t batch = 0; batch < p_.gemm.batch; ++batch) {
-            if (batch == 0 || batch_stride(p_, 1) != 0)
-                col_norms_ = norms(tensors_.b(), batch, p_.gemm.n, p_.gemm.k, false);
-            if (batch == 0 || batch_stride(p_, 0) != 0)
-                row_norms_ = norms(tensors_.a(), batch, p_.gemm.m, p_.gemm.k, true);
-            std::vector<char> accused(static_cast<std::size_t>(p_.gemm.m));
+        for (std::int64_t batch = 0; batch < view_.batch; ++batch) {
+            if (batch == 0 || !is_shared(p_, 1)) col_norms_ = norms(*factors_, batch, view_.n, view_.k, false);
+            if (batch == 0 || !is_shared(p_, 0)) row_norms_ = norms(*factors_, batch, view_.m, view_.k, true);
+            std::vector<char> accused(static_cast<std::size_t>(view_.m));
             for (std::int64_t group = 0; group < groups_; group += kGroupBlock) {
                 const std::int64_t count = std::min(kGroupBlock, groups_ - group);
-                for (std::int64_t row = 0; row < p_.gemm.m; row += kRowBlock) {
-                    look_at(batch, row, std::min(kRowBlock, p_.gemm.m - row), group, count, accused);
+                for (std::int64_t row = 0; row < view_.m; row += kRowBlock) {
+                    look_at(batch, row, std::min(kRowBlock, view_.m - row), group, count, accused);
                 }
             }
-            for (std::int64_t row = 0; row < p_.gemm.m; ++row) {
+            for (std::int64_t row = 0; row < view_.m; ++row) {
                 if (accused[static_cast<std::size_t>(row)] != 0) found.push_back({batch, row});
             }
         }
@@ -99,10 +105,9 @@ private:
         std::vector<std::int64_t> list(static_cast<std::size_t>(rows));
         std::iota(list.begin(), list.end(), first_row);
         std::fill(sums_.begin(), sums_.end(), 0.0);
-        for (std::int64_t first = 0; first < p_.gemm.k; first += kDepthBlock) {
-            const std::int64_t depth = std::min(kDepthBlock, p_.gemm.k - first);
-            std::fill(a_.begin() + rows * depth, a_.begin() + in_strips(rows) * depth, 0.0);
-            load_rows(tensors_.a(), batch, list, first, depth, a_.data());
+        for (std::int64_t first = 0; first < view_.k; first += kDepthBlock) {
+            const std::int64_t depth = std::min(kDepthBlock, view_.k - first);
+            load_rows(*factors_, batch, list, first, depth, a_.data());
             project_columns(batch, group, groups, first, depth);
             add_product(a_.data(), in_strips(rows), b_.data(), in_strips(groups), depth, sums_.data());
         }
@@ -111,13 +116,12 @@ private:
     // Groups of columns of B, each added up with its signs and scales, as strips.
     void project_columns(std::int64_t batch, std::int64_t group, std::int64_t groups, std::int64_t first,
                          std::int64_t depth) {
-        const MatrixView b = tensors_.b();
         double column[kDepthBlock];
         std::fill_n(b_.begin(), in_strips(groups) * depth, 0.0);
         for (std::int64_t g = 0; g < groups; ++g) {
             double* strip = b_.data() + g / kStrip * kStrip * depth + g % kStrip;
-            for (std::int64_t j = (group + g) * width_; j < std::min((group + g + 1) * width_, p_.gemm.n); ++j) {
-                decode(b.type, b.at(batch, first, j), b.row_stride, depth, column);
+            for (std::int64_t j = (group + g) * width_; j < std::min((group + g + 1) * width_, view_.n); ++j) {
+                factors_->read_column(batch, j, first, depth, column);
                 const double weight = signs_[static_cast<std::size_t>(j)] * col_scale(j);
                 for (std::int64_t i = 0; i < depth; ++i) strip[i * kStrip] += weight * column[i];
             }
@@ -127,7 +131,7 @@ private:
     bool looks_wrong(std::int64_t batch, std::int64_t row, std::int64_t group, std::int64_t groups,
                      const double* sums) {
         const std::int64_t begin = group * width_;
-        const std::int64_t count = std::min((group + groups) * width_, p_.gemm.n) - begin;
+        const std::int64_t count = std::min((group + groups) * width_, view_.n) - begin;
         load_stretch(batch, row, begin, count);
         const double factor = row_factor(row);
         const double row_error = relative_ * std::abs(factor) * row_norms_[static_cast<std::size_t>(row)];
@@ -179,7 +183,7 @@ private:
             add(double{options_.beta});
         }
         if (tensors_.bias() != nullptr) {
-            const auto* first = static_cast<const std::byte*>(tensors_.bias()) + begin * bytes_of(p_.dtype_out);
+            const auto* first = static_cast<const std::byte*>(tensors_.bias(batch)) + begin * bytes_of(p_.dtype_out);
             decode(p_.dtype_out, first, 1, count, term_.data());
             add(1);
         }
@@ -197,8 +201,10 @@ private:
         return double{options_.alpha} * scale;
     }
 
-    const GemmTensors& tensors_;
+    const Tensors& tensors_;
     const Problem& p_;
+    GemmView view_;
+    std::unique_ptr<Factors> factors_;
     ReferenceOptions options_;
     std::int64_t width_, groups_;
     std::vector<double> signs_, a_, b_, sums_, row_norms_, col_norms_;
@@ -218,24 +224,25 @@ bool is_projectable(const Problem& p) {
 
 std::int64_t projection_width(const Problem& p, double multiply_adds) {
     std::int64_t width = kLeastWidth;
-    while (flops(p) / 2 / static_cast<double>(width) > multiply_adds && width < p.gemm.n) width *= 2;
+    while (flops(p) / 2 / static_cast<double>(width) > multiply_adds && width < gemm_view(p).n) width *= 2;
     return width;
 }
 
-std::vector<RowRef> suspicious_rows(const GemmTensors& tensors, const ReferenceOptions& options, std::int64_t width,
+std::vector<RowRef> suspicious_rows(const Tensors& tensors, const ReferenceOptions& options, std::int64_t width,
                                     std::uint64_t seed) {
     return Projection(tensors, options, width, seed).run();
 }
 
-std::vector<RowRef> unfinished_rows(const GemmTensors& tensors) {
+std::vector<RowRef> unfinished_rows(const Tensors& tensors) {
     const Problem& p = tensors.problem();
     const MatrixView c = tensors.c();
     // int8 has no value to spare: its poison is also a result.
     const double poison = p.dtype_out == DType::int32 ? decode(DType::int32, poison_bits(DType::int32)) : HUGE_VAL;
     std::vector<RowRef> found;
-    std::vector<double> row(static_cast<std::size_t>(p.gemm.n));
+    const std::int64_t n = gemm_view(p).n;
+    std::vector<double> row(static_cast<std::size_t>(n));
     for (const RowRef& ref : all_rows(p)) {
-        decode(c.type, c.at(ref.batch, ref.row, 0), c.col_stride, p.gemm.n, row.data());
+        decode(c.type, c.at(ref.batch, ref.row, 0), c.col_stride, n, row.data());
         const auto odd = [&](double x) { return !std::isfinite(x) || x == poison; };
         if (std::any_of(row.begin(), row.end(), odd)) found.push_back(ref);
     }

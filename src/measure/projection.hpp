@@ -22,10 +22,10 @@ std::int64_t projection_width(const Problem& problem, double multiply_adds);
 
 // Rows with a group whose projection is off by more than errors within tolerance explain, or which hold a value that is
 // not finite, or the largest there is. The signs come from the seed.
-std::vector<RowRef> suspicious_rows(const GemmTensors& tensors, const ReferenceOptions& options, std::int64_t width,
+std::vector<RowRef> suspicious_rows(const Tensors& tensors, const ReferenceOptions& options, std::int64_t width,
                                     std::uint64_t seed);
 
 // Rows with a value that is not finite or that nobody has written; what is left to look at when nothing is linear.
-std::vector<RowRef> unfinished_rows(const GemmTensors& tensors);
+std::vector<RowRef> unfinished_rows(const Tensors& tensors);
 
 }  // namespace tilewise

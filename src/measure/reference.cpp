@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "measure/element.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // Takes sums of products through everything that follows them, one stretch of a row at a time.
 class Finisher {
 public:
-    Finisher(const GemmTensors& tensors, const ReferenceOptions& options)
+    Finisher(const Tensors& tensors, const ReferenceOptions& options)
         : tensors_(tensors),
           steps_(finish_steps(tensors.problem(), options)),
           model_(error_model(tensors.problem(), options.split_k)) {}
@@ -40,7 +41,7 @@ private:
         if (steps_.beta != 0) load_row(tensors_.original_c(), c_);
         if (tensors_.bias() != nullptr) {
             bias_.resize(static_cast<std::size_t>(count));
-            const auto* first = static_cast<const std::byte*>(tensors_.bias()) + col * bytes_of(p.dtype_out);
+            const auto* first = static_cast<const std::byte*>(tensors_.bias(batch)) + col * bytes_of(p.dtype_out);
             decode(p.dtype_out, first, 1, count, bias_.data());
         }
         d_.resize(p.d_ops.size());
@@ -60,7 +61,7 @@ private:
         return finished(steps_, terms, x);
     }
 
-    const GemmTensors& tensors_;
+    const Tensors& tensors_;
     FinishSteps steps_;
     ErrorModel model_;
     std::vector<double> c_, bias_;
@@ -79,7 +80,7 @@ FinishSteps finish_steps(const Problem& p, const ReferenceOptions& options) {
     return steps;
 }
 
-void visit_reference(const GemmTensors& tensors, std::span<const RowRef> rows, const ReferenceOptions& options,
+void visit_reference(const Tensors& tensors, std::span<const RowRef> rows, const ReferenceOptions& options,
                      const std::function<bool(const ReferenceTile&)>& visit) {
     Finisher finisher(tensors, options);
     std::vector<Bounded> values;
@@ -91,9 +92,9 @@ void visit_reference(const GemmTensors& tensors, std::span<const RowRef> rows, c
     });
 }
 
-std::vector<Bounded> reference_rows(const GemmTensors& tensors, std::span<const RowRef> rows,
+std::vector<Bounded> reference_rows(const Tensors& tensors, std::span<const RowRef> rows,
                                     const ReferenceOptions& options) {
-    const auto n = static_cast<std::size_t>(tensors.problem().gemm.n);
+    const auto n = static_cast<std::size_t>(gemm_view(tensors.problem()).n);
     std::vector<Bounded> result(rows.size() * n);
     std::size_t done = 0;  // rows whose columns are all there
     visit_reference(tensors, rows, options, [&](const ReferenceTile& tile) {
@@ -110,14 +111,15 @@ std::vector<Bounded> reference_rows(const GemmTensors& tensors, std::span<const 
 
 std::vector<RowRef> all_rows(const Problem& problem) {
     std::vector<RowRef> rows;
-    rows.reserve(static_cast<std::size_t>(problem.gemm.batch * problem.gemm.m));
-    for (std::int64_t batch = 0; batch < problem.gemm.batch; ++batch) {
-        for (std::int64_t row = 0; row < problem.gemm.m; ++row) rows.push_back({batch, row});
+    const GemmView view = gemm_view(problem);
+    rows.reserve(static_cast<std::size_t>(view.batch * view.m));
+    for (std::int64_t batch = 0; batch < view.batch; ++batch) {
+        for (std::int64_t row = 0; row < view.m; ++row) rows.push_back({batch, row});
     }
     return rows;
 }
 
-std::vector<double> reference_gemm(const GemmTensors& tensors, const ReferenceOptions& options) {
+std::vector<double> reference_result(const Tensors& tensors, const ReferenceOptions& options) {
     const std::vector<Bounded> bounded = reference_rows(tensors, all_rows(tensors.problem()), options);
     std::vector<double> values;
     values.reserve(bounded.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a GEMM problem's result should be, in double on the decoded inputs, with the error a kernel may make:
+// What a problem's result should be, in double on the decoded inputs, with the error a kernel may make:
 //   D-ops( epilogue( alpha * scale_a * scale_b * A*B [+ beta*C] ) )
 // as problem.hpp defines it. beta == 0 does not read C. For large problems only some rows need be computed.
 #pragma once
@@ -31,16 +31,16 @@ struct ReferenceTile {
 };
 
 // Visits every column of the rows given, in tiles; the visitor says whether to go on.
-void visit_reference(const GemmTensors& tensors, std::span<const RowRef> rows, const ReferenceOptions& options,
+void visit_reference(const Tensors& tensors, std::span<const RowRef> rows, const ReferenceOptions& options,
                      const std::function<bool(const ReferenceTile&)>& visit);
 
 // n values for each row given, in that order.
-std::vector<Bounded> reference_rows(const GemmTensors& tensors, std::span<const RowRef> rows,
+std::vector<Bounded> reference_rows(const Tensors& tensors, std::span<const RowRef> rows,
                                     const ReferenceOptions& options);
 
 std::vector<RowRef> all_rows(const Problem& problem);
 
-// batch x m x n values.
-std::vector<double> reference_gemm(const GemmTensors& tensors, const ReferenceOptions& options);
+// batch x m x n values of the GEMM view (problem/facts.hpp).
+std::vector<double> reference_result(const Tensors& tensors, const ReferenceOptions& options);
 
 }  // namespace tilewise

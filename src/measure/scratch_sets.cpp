@@ -68,7 +68,7 @@ Result<Operands> make_set(const Problem& p, Filler& filler) {
     put(o.b, p.dtype_b, stored_rows(p, 1).span());
     put(o.c, p.dtype_out, stored_rows(p, 2).span());
     if (std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end()) {
-        put(o.bias, p.dtype_out, p.gemm.n);
+        put(o.bias, p.dtype_out, bias_length(p));
     }
     if (p.scale != Scale::none) {
         put(o.scale_a, DType::fp32, p.scale == Scale::row ? p.gemm.m : 1, true);

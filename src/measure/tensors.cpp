@@ -35,8 +35,7 @@ void copy_rows(const GuardedBuffer& from, const GuardedBuffer& to) {
 
 }  // namespace
 
-Result<GemmTensors> GemmTensors::make(const Problem& p, std::uint64_t seed) {
-    if (p.op != Op::gemm) return unsupported_error(fmt::format("no test tensors for {}; only gemm", name_of(p.op)));
+Result<Tensors> Tensors::make(const Problem& p, std::uint64_t seed) {
     if (auto bad = check_problem(p)) {
         return usage_error(fmt::format("{}: {}; it takes {}", bad->rule, bad->have, bad->need));
     }
@@ -50,14 +49,14 @@ Result<GemmTensors> GemmTensors::make(const Problem& p, std::uint64_t seed) {
         fill_random(*buffer, input.range, input.seed);
         inputs.push_back(std::move(*buffer));
     }
-    GemmTensors tensors(p, std::move(inputs[0]), std::move(inputs[1]), std::move(*c));
+    Tensors tensors(p, std::move(inputs[0]), std::move(inputs[1]), std::move(*c));
     for (std::size_t i = 2; i < plan.size(); ++i) tensors.put(plan[i].role, std::move(inputs[i]));
     tensors.seal_inputs();
     tensors.reset_output();
     return tensors;
 }
 
-void GemmTensors::put(OperandRole role, GuardedBuffer buffer) {
+void Tensors::put(OperandRole role, GuardedBuffer buffer) {
     switch (role) {
         case OperandRole::a: a_ = std::move(buffer); break;
         case OperandRole::b: b_ = std::move(buffer); break;
@@ -69,27 +68,56 @@ void GemmTensors::put(OperandRole role, GuardedBuffer buffer) {
     }
 }
 
-MatrixView GemmTensors::view(const GuardedBuffer& buffer, int operand) const {
-    const bool row = is_row(problem_.layout, operand);
-    const std::int64_t leading = leading_stride(problem_, operand);
-    return {buffer.data(), row ? leading : 1, row ? 1 : leading, batch_stride(problem_, operand), buffer.type()};
+const void* Tensors::bias(std::int64_t batch) const {
+    if (!bias_) return nullptr;
+    const std::int64_t first = is_conv(problem_.op) ? batch * gemm_view(problem_).n : 0;
+    return bias_->data() + first * bytes_of(bias_->type());
 }
 
-std::int64_t GemmTensors::bytes() const {
+MatrixView Tensors::conv_view(const GuardedBuffer& buffer, int operand) const {
+    MatrixView matrix{.data = buffer.data(), .type = buffer.type()};
+    if (operand != 2) return matrix;
+    const GemmView view = gemm_view(problem_);
+    if (is_weight(problem_.op, operand)) {
+        matrix.row_stride = view.n, matrix.col_stride = 1, matrix.batch_stride = view.m * view.n;
+        return matrix;
+    }
+    const std::int64_t pixels = view.m / problem_.conv.n, channels = view.n * view.batch;
+    const bool last = is_channels_last(problem_.layout);
+    matrix.row_stride = last ? channels : 1;
+    matrix.col_stride = last ? 1 : pixels;
+    matrix.batch_stride = last ? view.n : view.n * pixels;
+    matrix.image_rows = pixels;
+    matrix.image_stride = pixels * channels;
+    return matrix;
+}
+
+MatrixView Tensors::view(const GuardedBuffer& buffer, int operand) const {
+    if (is_conv(problem_.op)) return conv_view(buffer, operand);
+    const bool row = is_row(problem_.layout, operand);
+    const std::int64_t leading = leading_stride(problem_, operand);
+    return {.data = buffer.data(),
+            .row_stride = row ? leading : 1,
+            .col_stride = row ? 1 : leading,
+            .batch_stride = batch_stride(problem_, operand),
+            .type = buffer.type()};
+}
+
+std::int64_t Tensors::bytes() const {
     std::int64_t total = a_.bytes() + b_.bytes() + c_.bytes();
     for (const auto* buffer : {&bias_, &scale_a_, &scale_b_}) total += *buffer ? (*buffer)->bytes() : 0;
     for (const GuardedBuffer& d : d_) total += d.bytes();
     return total;
 }
 
-std::vector<const GuardedBuffer*> GemmTensors::buffers() const {
+std::vector<const GuardedBuffer*> Tensors::buffers() const {
     std::vector<const GuardedBuffer*> all = {&a_, &b_, &c_};
     for (const auto* buffer : {&bias_, &scale_a_, &scale_b_}) all.push_back(*buffer ? &**buffer : nullptr);
     for (const GuardedBuffer& d : d_) all.push_back(&d);
     return all;
 }
 
-void GemmTensors::reset_output() {
+void Tensors::reset_output() {
     if (original_c_) {
         copy_rows(*original_c_, c_);
     } else {
@@ -97,7 +125,7 @@ void GemmTensors::reset_output() {
     }
 }
 
-Status GemmTensors::check_guards() const {
+Status Tensors::check_guards() const {
     std::vector<const GuardedBuffer*> all = {&c_, &a_, &b_};
     for (const auto* buffer : {&bias_, &scale_a_, &scale_b_, &original_c_}) {
         if (*buffer) all.push_back(&**buffer);
@@ -109,11 +137,11 @@ Status GemmTensors::check_guards() const {
     return {};
 }
 
-void GemmTensors::seal_inputs() {
+void Tensors::seal_inputs() {
     for (GuardedBuffer* buffer : inputs()) buffer->seal();
 }
 
-std::vector<GuardedBuffer*> GemmTensors::inputs() {
+std::vector<GuardedBuffer*> Tensors::inputs() {
     std::vector<GuardedBuffer*> all = {&a_, &b_};
     for (auto* buffer : {&original_c_, &bias_, &scale_a_, &scale_b_}) {
         if (*buffer) all.push_back(&**buffer);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The operands of a GEMM problem on the host, owned: strides, layouts and alignment as the problem says, guards around
+// The operands of a problem on the host, owned: strides, layouts and alignment as the problem says, guards around
 // and between, random inputs, a poisoned output. Measuring, verifying and the tests run kernels on these.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,24 +18,29 @@
 
 namespace tilewise {
 
-// A matrix as kernels see it (KernelMatrix of kernels/common/args.hpp), and its type.
+// A matrix as kernels see it (KernelMatrix of kernels/common/args.hpp), and its type. The rows of a convolution's output
+// are the pixels of one image after the other.
 struct MatrixView {
     void* data = nullptr;
     std::int64_t row_stride = 0, col_stride = 0, batch_stride = 0;
     DType type = DType::fp32;
+    std::int64_t image_rows = std::numeric_limits<std::int64_t>::max(), image_stride = 0;
 
     void* at(std::int64_t batch, std::int64_t row, std::int64_t col) const {
-        return static_cast<std::byte*>(data) +
-               (batch * batch_stride + row * row_stride + col * col_stride) * bytes_of(type);
+        const std::int64_t image = row / image_rows;
+        return static_cast<std::byte*>(data) + (batch * batch_stride + image * image_stride +
+                                                (row - image * image_rows) * row_stride + col * col_stride) *
+                                                   bytes_of(type);
     }
     KernelMatrix for_kernel() const { return {data, row_stride, col_stride, batch_stride}; }
 };
 
-class GemmTensors {
+class Tensors {
 public:
-    static Result<GemmTensors> make(const Problem& problem, std::uint64_t seed);
+    static Result<Tensors> make(const Problem& problem, std::uint64_t seed);
 
     const Problem& problem() const { return problem_; }
+    // C, D and the inputs of a GEMM are matrices. The inputs of a convolution are not: their views have data and type only.
     MatrixView a() const { return view(a_, 0); }
     MatrixView b() const { return view(b_, 1); }
     MatrixView c() const { return view(c_, 2); }
@@ -42,8 +48,8 @@ public:
     // C as it was before the kernel ran; only where the problem has beta.
     MatrixView original_c() const { return view(original_c_ ? *original_c_ : c_, 2); }
 
-    // What the problem does not have is null. Bias is of the output's type.
-    const void* bias() const { return bias_ ? bias_->data() : nullptr; }
+    // What the problem does not have is null. Bias is of the output's type; a convolution has one for each group.
+    const void* bias(std::int64_t batch = 0) const;
     const float* scale_a() const { return floats(scale_a_); }
     const float* scale_b() const { return floats(scale_b_); }
 
@@ -60,10 +66,11 @@ public:
     void seal_inputs();
 
 private:
-    explicit GemmTensors(const Problem& problem, GuardedBuffer a, GuardedBuffer b, GuardedBuffer c)
+    explicit Tensors(const Problem& problem, GuardedBuffer a, GuardedBuffer b, GuardedBuffer c)
         : problem_(problem), a_(std::move(a)), b_(std::move(b)), c_(std::move(c)) {}
 
     MatrixView view(const GuardedBuffer& buffer, int operand) const;
+    MatrixView conv_view(const GuardedBuffer& buffer, int operand) const;
     static const float* floats(const std::optional<GuardedBuffer>& buffer) {
         return buffer ? reinterpret_cast<const float*>(buffer->data()) : nullptr;
     }

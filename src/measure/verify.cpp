@@ -11,6 +11,7 @@
 #include "measure/projection.hpp"
 #include "measure/random_fill.hpp"
 #include "measure/reference.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
@@ -18,8 +19,23 @@ namespace {
 // What finishing and comparing an element costs, in multiply-adds.
 constexpr double kElementWork = 64;
 
+// Gathering an element of a convolution's A and B: positions are worked out and looked up one by one. An element of A is
+// gathered for each row, one of B once for a block of rows.
+constexpr double kGatherWork = 8;
+constexpr double kBlockRows = 128;
+
+double gather_work(const Problem& p) {
+    if (p.op == Op::gemm) return 0;
+    const GemmView view = gemm_view(p);
+    const double columns = static_cast<double>(view.n) / std::min(kBlockRows, static_cast<double>(view.m));
+    return kGatherWork * static_cast<double>(view.k) * (1 + columns);
+}
+
+double all_rows_of(double row, const GemmView& view) { return row * static_cast<double>(view.batch * view.m); }
+
 double row_work(const Problem& p) {
-    return static_cast<double>(p.gemm.n) * (static_cast<double>(p.gemm.k) + kElementWork);
+    const GemmView view = gemm_view(p);
+    return static_cast<double>(view.n) * (static_cast<double>(view.k) + kElementWork) + gather_work(p);
 }
 
 bool is_poison(const MatrixView& c, std::int64_t batch, std::int64_t row, std::int64_t col) {
@@ -31,7 +47,7 @@ bool is_poison(const MatrixView& c, std::int64_t batch, std::int64_t row, std::i
 // Compares tiles of the reference with C and keeps the account.
 class Judge {
 public:
-    Judge(const GemmTensors& tensors, VerifyReport& report) : c_(tensors.c()), report_(report) {}
+    Judge(const Tensors& tensors, VerifyReport& report) : c_(tensors.c()), report_(report) {}
 
     void compare(const ReferenceTile& tile) {
         got_.resize(static_cast<std::size_t>(tile.cols));
@@ -77,21 +93,22 @@ private:
 
 // One row at random out of each of `count` equal parts of all rows, and the first and the last.
 std::vector<RowRef> sampled(const Problem& p, std::int64_t count, std::uint64_t seed) {
-    const std::int64_t all = p.gemm.batch * p.gemm.m;
+    const GemmView view = gemm_view(p);
+    const std::int64_t all = view.batch * view.m;
     count = std::clamp<std::int64_t>(count, 1, all);
     std::vector<RowRef> rows = {{0, 0}};
     for (std::int64_t i = 0; i < count; ++i) {
         const double at = (static_cast<double>(i) + random_unit(seed, static_cast<std::uint64_t>(i))) /
                           static_cast<double>(count) * static_cast<double>(all);
         const std::int64_t row = std::min(static_cast<std::int64_t>(at), all - 1);
-        rows.push_back({row / p.gemm.m, row % p.gemm.m});
+        rows.push_back({row / view.m, row % view.m});
     }
-    rows.push_back({p.gemm.batch - 1, p.gemm.m - 1});
+    rows.push_back({view.batch - 1, view.m - 1});
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     return rows;
 }
 
-std::vector<RowRef> rows_to_check(const GemmTensors& tensors, const ReferenceOptions& reference,
+std::vector<RowRef> rows_to_check(const Tensors& tensors, const ReferenceOptions& reference,
                                   const VerifyOptions& options, VerifyReport& report) {
     const Problem& p = tensors.problem();
     if (full_work(p) <= options.full_work) {
@@ -100,9 +117,10 @@ std::vector<RowRef> rows_to_check(const GemmTensors& tensors, const ReferenceOpt
     }
     std::vector<RowRef> accused;
     auto samples = static_cast<std::int64_t>(options.sample_rows);
-    if (is_projectable(p)) {
+    const GemmView view = gemm_view(p);
+    if (is_projectable(p) && all_rows_of(gather_work(p), view) <= options.project_work) {
         report.method = VerifyMethod::projection_and_rows;
-        report.projected = p.gemm.batch * p.gemm.m * p.gemm.n;
+        report.projected = view.batch * view.m * view.n;
         accused = suspicious_rows(tensors, reference, projection_width(p, options.project_work), options.seed);
     } else {
         report.method = VerifyMethod::sampled_rows;
@@ -117,9 +135,9 @@ std::vector<RowRef> rows_to_check(const GemmTensors& tensors, const ReferenceOpt
 
 }  // namespace
 
-double full_work(const Problem& p) { return row_work(p) * static_cast<double>(p.gemm.batch * p.gemm.m); }
+double full_work(const Problem& p) { return all_rows_of(row_work(p), gemm_view(p)); }
 
-VerifyReport verify_gemm(const GemmTensors& tensors, float alpha, float beta, const VerifyOptions& options) {
+VerifyReport verify_result(const Tensors& tensors, float alpha, float beta, const VerifyOptions& options) {
     VerifyReport report;
     if (const Status guards = tensors.check_guards(); !guards) report.guards = guards.error().message;
     const ReferenceOptions reference = {alpha, beta, options.split_k};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Judges the result of a GEMM against the reference. Small problems: every element. Large ones: a random projection
+// Judges a result against the reference. Small problems: every element. Large ones: a random projection
 // that covers every element (projection.hpp), rows that look wrong in it and a sample of others being computed in full;
-// with an activation, where no projection applies, a larger sample. Any NaN, unwritten element or damaged guard fails.
+// with an activation, or where gathering the pixels of a convolution is most of the work, a larger sample. Any NaN, unwritten element or damaged guard fails.
 // Large results on a GPU are judged there, every element (device_check.hpp).
 #pragma once
 
@@ -53,7 +53,7 @@ struct VerifyReport {
 };
 
 // `tensors` hold what a kernel left; alpha and beta are what it was given.
-VerifyReport verify_gemm(const GemmTensors& tensors, float alpha, float beta, const VerifyOptions& options = {});
+VerifyReport verify_result(const Tensors& tensors, float alpha, float beta, const VerifyOptions& options = {});
 
 // A sentence or two: what was checked and how it went, with the failing element.
 std::string describe(const VerifyReport& report);

@@ -4,12 +4,6 @@
 namespace tilewise {
 namespace {
 
-std::int64_t product(const Extents& extents) {
-    std::int64_t result = 1;
-    for (int i = 0; i < extents.rank; ++i) result *= extents[i];
-    return result;
-}
-
 std::int64_t packed_leading(const Problem& p, int operand) {
     const GemmShape& s = p.gemm;
     const bool row = is_row(p.layout, operand);
@@ -27,6 +21,12 @@ std::int64_t stored_rows(const Problem& p, int operand) {
 }
 
 }  // namespace
+
+std::int64_t product(const Extents& extents) {
+    std::int64_t result = 1;
+    for (int i = 0; i < extents.rank; ++i) result *= extents[i];
+    return result;
+}
 
 Extents output_size(const ConvShape& conv) {
     Extents out;
@@ -83,12 +83,20 @@ std::int64_t batch_stride(const Problem& p, int operand) {
 
 bool is_weight(Op op, int operand) { return is_conv(op) && operand == (op == Op::conv_bwd_weight ? 2 : 1); }
 
+bool is_input(Op op, int operand) {
+    return is_conv(op) && operand == (op == Op::conv_fwd ? 0 : op == Op::conv_bwd_data ? 2 : 1);
+}
+
+std::int64_t bias_length(const Problem& p) {
+    const GemmView view = gemm_view(p);
+    return is_conv(p.op) ? view.n * view.batch : view.n;
+}
+
 std::int64_t contiguous_length(const Problem& p, int operand, std::int64_t groups) {
     if (p.op == Op::gemm) return packed_leading(p, operand);
     const ConvShape& s = p.conv;
     if (is_weight(p.op, operand)) return s.c / s.g;
-    // x is A of forward, C of backward data, B of backward weight; the other activation is y.
-    const bool is_x = operand == (p.op == Op::conv_fwd ? 0 : p.op == Op::conv_bwd_data ? 2 : 1);
+    const bool is_x = is_input(p.op, operand);
     if (is_channels_last(p.layout)) return (is_x ? s.c : s.k) / s.g * groups;
     return is_x ? s.in[s.in.rank - 1] : output_size(s)[s.in.rank - 1];
 }

@@ -10,6 +10,7 @@
 namespace tilewise {
 
 Extents output_size(const ConvShape& conv);
+std::int64_t product(const Extents& extents);  // pixels of an image, taps of a filter
 
 // The matrix product a problem amounts to: `batch` products (GEMM batch or convolution groups) of m x n x k.
 //   conv_fwd         m = n*outputs   n = k/g        k = c/g*taps
@@ -32,6 +33,10 @@ std::int64_t leading_stride(const Problem& problem, int operand);
 std::int64_t batch_stride(const Problem& problem, int operand);
 // Whether the operand of a convolution is its weights (GKYXC): B of forward and backward data, C of backward weight.
 bool is_weight(Op op, int operand);
+// Whether it is x: A of forward, C of backward data, B of backward weight. What is neither is y.
+bool is_input(Op op, int operand);
+// Elements of a bias: one per column of C; of a convolution, per channel of the output over all groups.
+std::int64_t bias_length(const Problem& problem);
 // The length of the dimension in which an operand's elements are neighbours in memory: what vector loads divide. Of a
 // channels-last activation it is the channels of `groups` groups, which lie side by side.
 std::int64_t contiguous_length(const Problem& problem, int operand, std::int64_t groups = 1);

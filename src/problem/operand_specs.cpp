@@ -10,7 +10,7 @@
 namespace tilewise {
 namespace {
 
-OperandSpec matrix(const Problem& p, std::string name, int operand, DType dtype) {
+OperandSpec gemm_matrix(const Problem& p, std::string name, int operand, DType dtype) {
     const std::int64_t row_length = contiguous_length(p, operand);
     const std::int64_t across[] = {p.gemm.m * p.gemm.k, p.gemm.k * p.gemm.n, p.gemm.m * p.gemm.n};
     OperandSpec spec{
@@ -23,6 +23,41 @@ OperandSpec matrix(const Problem& p, std::string name, int operand, DType dtype)
     return spec;
 }
 
+OperandSpec packed(std::string name, DType dtype, std::vector<std::int64_t> shape) {
+    std::vector<std::int64_t> strides(shape.size());
+    std::int64_t stride = 1;
+    for (std::size_t i = shape.size(); i-- > 0; stride *= shape[i]) strides[i] = stride;
+    return {std::move(name), dtype, std::move(shape), std::move(strides)};
+}
+
+void append(std::vector<std::int64_t>& shape, const Extents& extents) {
+    shape.insert(shape.end(), extents.size.begin(), extents.size.begin() + extents.rank);
+}
+
+OperandSpec conv_tensor(const Problem& p, std::string name, int operand, DType dtype) {
+    const ConvShape& s = p.conv;
+    std::vector<std::int64_t> shape;
+    if (is_weight(p.op, operand)) {
+        shape = {s.g, s.k / s.g};
+        append(shape, s.filter);
+        shape.push_back(s.c / s.g);
+        return packed(std::move(name), dtype, std::move(shape));
+    }
+    const bool is_x = is_input(p.op, operand);
+    const Extents pixels = is_x ? s.in : output_size(s);
+    const std::int64_t channels = (is_x ? s.c : s.k) / s.g;
+    shape = {s.n};
+    if (is_channels_last(p.layout)) append(shape, pixels);
+    shape.insert(shape.end(), {s.g, channels});
+    if (!is_channels_last(p.layout)) append(shape, pixels);
+    return packed(std::move(name), dtype, std::move(shape));
+}
+
+OperandSpec tensor(const Problem& p, std::string name, int operand, DType dtype) {
+    return is_conv(p.op) ? conv_tensor(p, std::move(name), operand, dtype)
+                         : gemm_matrix(p, std::move(name), operand, dtype);
+}
+
 OperandSpec vector(std::string name, DType dtype, std::int64_t length) {
     return {std::move(name), dtype, {length}, {1}};
 }
@@ -31,13 +66,13 @@ Json::Array numbers(const std::vector<std::int64_t>& values) { return {values.be
 
 }  // namespace
 
-std::vector<OperandSpec> gemm_operands(const Problem& p) {
-    std::vector<OperandSpec> specs = {matrix(p, "a", 0, p.dtype_a), matrix(p, "b", 1, p.dtype_b),
-                                      matrix(p, "c", 2, p.dtype_out)};
+std::vector<OperandSpec> operand_specs(const Problem& p) {
+    std::vector<OperandSpec> specs = {tensor(p, "a", 0, p.dtype_a), tensor(p, "b", 1, p.dtype_b),
+                                      tensor(p, "c", 2, p.dtype_out)};
     if (std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end()) {
-        specs.push_back(vector("bias", p.dtype_out, p.gemm.n));
+        specs.push_back(vector("bias", p.dtype_out, bias_length(p)));
     }
-    for (std::size_t i = 0; i < p.d_ops.size(); ++i) specs.push_back(matrix(p, fmt::format("d{}", i), 2, p.dtype_out));
+    for (std::size_t i = 0; i < p.d_ops.size(); ++i) specs.push_back(tensor(p, fmt::format("d{}", i), 2, p.dtype_out));
     if (p.scale != Scale::none) {
         const bool per_row = p.scale == Scale::row;
         specs.push_back(vector("scale_a", DType::fp32, per_row ? p.gemm.m : 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operands a GEMM problem asks for, as a caller stores them: their names, element types, shapes and strides. What the C
+// The operands a problem asks for, as a caller stores them: their names, element types, shapes and strides. What the C
 // interface tells its clients, so that none of them works it out a second time.
 #pragma once
 
@@ -15,12 +15,15 @@ namespace tilewise {
 struct OperandSpec {
     std::string name;  // "a", "b", "c", "bias", "d0" to "d3", "scale_a", "scale_b"
     DType dtype = DType::fp32;
-    // Outermost first; a batch comes before rows and columns, unless one matrix serves all of it. Strides in elements.
+    // Outermost first; strides in elements. GEMM: a batch comes before rows and columns, unless one matrix serves all of it.
+    // Convolution, of x, w and y, whichever of them a, b and c are (problem/facts.hpp):
+    //     channels last   x (n, *in, g, c/g)   w (g, k/g, *filter, c/g)   y (n, *out, g, k/g)
+    //     channels first  x (n, g, c/g, *in)   w as above                 y (n, g, k/g, *out)
     std::vector<std::int64_t> shape, strides;
 };
 
 // In the order of the names above; only those that the problem has.
-std::vector<OperandSpec> gemm_operands(const Problem& problem);
+std::vector<OperandSpec> operand_specs(const Problem& problem);
 
 Json operands_to_json(const std::vector<OperandSpec>& operands);  // [{name, dtype, shape, strides}]
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "config/fit.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -32,19 +34,28 @@ Grid choose_grid(std::int64_t m_units, std::int64_t n_units, const KernelConfig&
     return best;
 }
 
-// The i-th of `count` even shares of `size`, cut at multiples of `unit`.
+// The rows of the matrix that is gathered ahead: those of A, or of B in backward weight.
+std::vector<KernelPart> expand_parts(const GemmView& gemm, const KernelConfig& c, std::int64_t count) {
+    const std::int64_t rows = c.op == Op::conv_bwd_weight ? gemm.k : gemm.m;
+    std::vector<KernelPart> parts;
+    count = std::min(count, rows);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto [begin, end] = share(rows, 1, count, i);
+        parts.push_back({begin, end, 0, gemm.n, 0, gemm.batch, 0});
+    }
+    return parts;
+}
+
+}  // namespace
+
 std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit, std::int64_t count, std::int64_t i) {
     const std::int64_t units = blocks(size, unit);
     return {std::min(size, units * i / count * unit), std::min(size, units * (i + 1) / count * unit)};
 }
 
-}  // namespace
-
 LaunchGeometry partition(const GemmView& gemm, const KernelConfig& c, int threads) {
     LaunchGeometry geometry;
     geometry.threads = threads;
-    // A product too small for the cost of waking a thread stays on one.
-    constexpr double kSmallFlops = 4e6;
     const double work = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
                         static_cast<double>(gemm.batch);
     if (work < kSmallFlops) geometry.threads = 1;
@@ -61,11 +72,12 @@ LaunchGeometry partition(const GemmView& gemm, const KernelConfig& c, int thread
             for (std::int64_t row = 0; row < grid.rows; ++row) {
                 const auto [m_begin, m_end] = share(gemm.m, c.warp_tile.m, grid.rows, row);
                 KernelPart part{m_begin, m_end, n_begin, n_end, batch_begin, batch_end, 0};
-                if (c.split_k > 1) geometry.reduce_parts.push_back(part);
+                if (sums_in_workspace(c)) geometry.reduce_parts.push_back(part);
                 for (part.k_part = 0; part.k_part < c.split_k; ++part.k_part) geometry.parts.push_back(part);
             }
         }
     }
+    if (c.explicit_gemm) geometry.expand_parts = expand_parts(gemm, c, wanted);
     return geometry;
 }
 

@@ -118,7 +118,7 @@ void GpuGemm::check(const KernelList& list) const {
             SCOPED_TRACE(kernel->name + "\n" + print_problem(problem));
             auto ready = Executable::prepare(problem, *kernel, *device, *builder);
             ASSERT_TRUE(ready.ok()) << ready.error().message;
-            auto tensors = GemmTensors::make(problem, random.bits());
+            auto tensors = Tensors::make(problem, random.bits());
             ASSERT_TRUE(tensors.ok()) << tensors.error().message;
             const float alpha = random.chance(30) ? 0.75f : 1.0f, beta = problem.beta ? 0.5f : 0.0f;
             auto on_device = DeviceTensors::make(*device, *tensors);
@@ -132,7 +132,7 @@ void GpuGemm::check(const KernelList& list) const {
             ASSERT_TRUE(fetched.ok()) << fetched.error().message;
             VerifyOptions options;
             options.split_k = kernel->config.split_k;
-            const VerifyReport report = verify_gemm(*tensors, alpha, beta, options);
+            const VerifyReport report = verify_result(*tensors, alpha, beta, options);
             EXPECT_TRUE(report.ok) << describe(report);
             ++mine, ++runs;
             if (!report.ok) break;

@@ -31,7 +31,7 @@ inline void expect_same(Device& device, const void* have, const GuardedBuffer* w
     EXPECT_EQ(std::memcmp(whole.data(), want->whole(), whole.size()), 0) << text;
 }
 
-inline void put_result(Device& device, const GemmTensors& tensors, const DeviceCheck& check) {
+inline void put_result(Device& device, const Tensors& tensors, const DeviceCheck& check) {
     const GuardedBuffer* c = tensors.buffers()[2];
     const auto bytes = static_cast<std::size_t>(c->bytes());
     ASSERT_TRUE(device.copy(check.operands().c, c->data(), bytes, kDefaultStream).ok());
@@ -87,7 +87,7 @@ inline void operands_are_the_hosts(Device& device, Builder& builder, std::size_t
     Random random(5);
     for (std::size_t i = 0; i < problems; ++i) {
         const std::string text = random_text(random, i);
-        const GemmTensors host = tensors_for(text, i);
+        const Tensors host = tensors_for(text, i);
         const DeviceCheck check = made(device, builder, host.problem(), i);
         const Operands& o = check.operands();
         const auto want = host.buffers();
@@ -101,7 +101,7 @@ inline void verdicts_are_the_hosts(Device& device, Builder& builder, std::size_t
     Random random(6);
     for (std::size_t i = 0; i < problems; ++i) {
         const std::string text = random_text(random, i);
-        const GemmTensors host = tensors_for(text, i);
+        const Tensors host = tensors_for(text, i);
         const Problem& p = host.problem();
         FloatGemm how;
         how.alpha = random.chance(50) ? suggested_alpha(p) : -0.7f * suggested_alpha(p);
@@ -115,7 +115,7 @@ inline void verdicts_are_the_hosts(Device& device, Builder& builder, std::size_t
         const auto right = check.verify(how.alpha, how.beta, options);
         ASSERT_TRUE(right.ok()) << right.error().message;
         EXPECT_TRUE(right->ok) << text << ": " << describe(*right);
-        expect_same_verdict(*right, verify_gemm(host, how.alpha, how.beta, options), text);
+        expect_same_verdict(*right, verify_result(host, how.alpha, how.beta, options), text);
 
         // One element wrong, one a NaN, one never written, anywhere.
         const auto somewhere = [&](int kind) {
@@ -133,14 +133,14 @@ inline void verdicts_are_the_hosts(Device& device, Builder& builder, std::size_t
             const auto wrong = check.verify(how.alpha, how.beta, options);
             ASSERT_TRUE(wrong.ok()) << wrong.error().message;
             EXPECT_FALSE(wrong->ok) << text << ": " << describe(*wrong);
-            expect_same_verdict(*wrong, verify_gemm(host, how.alpha, how.beta, options), text);
+            expect_same_verdict(*wrong, verify_result(host, how.alpha, how.beta, options), text);
         }
     }
 }
 
 // Every step-th byte of the guards, gaps, inputs and the result.
 inline void damage_is_found(Device& device, Builder& builder, std::int64_t step) {
-    const GemmTensors host = tensors_for("gemm:m=9,n=7,k=5,batch=2,lda=8,ldb=6,ldc=11,batch_stride_c=110,dtype=bf16");
+    const Tensors host = tensors_for("gemm:m=9,n=7,k=5,batch=2,lda=8,ldb=6,ldc=11,batch_stride_c=110,dtype=bf16");
     run_float_gemm(host);
     const DeviceCheck check = made(device, builder, host.problem(), 1);
     put_result(device, host, check);

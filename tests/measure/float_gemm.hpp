@@ -31,8 +31,8 @@ inline Problem problem_of(const std::string& text) {
     return *problem;
 }
 
-inline GemmTensors tensors_for(const std::string& text, std::uint64_t seed = 1) {
-    auto tensors = GemmTensors::make(problem_of(text), seed);
+inline Tensors tensors_for(const std::string& text, std::uint64_t seed = 1) {
+    auto tensors = Tensors::make(problem_of(text), seed);
     if (!tensors) throw std::runtime_error(text + ": " + tensors.error().message);
     return std::move(*tensors);
 }
@@ -69,7 +69,7 @@ inline float cut(float x) {  // to the 10 bits after the point that tf32 has
     return x;
 }
 
-inline float finish(const GemmTensors& t, const FloatGemm& how, float x, std::int64_t batch, std::int64_t i,
+inline float finish(const Tensors& t, const FloatGemm& how, float x, std::int64_t batch, std::int64_t i,
                     std::int64_t j) {
     const Problem& p = t.problem();
     const bool per_row = p.scale == Scale::row;
@@ -105,7 +105,7 @@ inline std::vector<float> as_floats(const MatrixView& m, std::int64_t batch, std
 }
 
 // Writes C.
-inline void run_float_gemm(const GemmTensors& t, const FloatGemm& how = {}) {
+inline void run_float_gemm(const Tensors& t, const FloatGemm& how = {}) {
     const Problem& p = t.problem();
     const std::int64_t m = p.gemm.m, n = p.gemm.n, k = p.gemm.k - how.dropped;
     const std::int64_t part = (k + how.split_k - 1) / how.split_k;

@@ -12,7 +12,7 @@ namespace tilewise {
 namespace {
 
 // The definition, one element at a time, with another order of summation.
-double plainly(const GemmTensors& t, float alpha, float beta, std::int64_t batch, std::int64_t i, std::int64_t j) {
+double plainly(const Tensors& t, float alpha, float beta, std::int64_t batch, std::int64_t i, std::int64_t j) {
     const Problem& p = t.problem();
     double x = 0;
     for (std::int64_t q = p.gemm.k - 1; q >= 0; --q) x += element(t.a(), batch, i, q) * element(t.b(), batch, q, j);
@@ -46,9 +46,9 @@ double plainly(const GemmTensors& t, float alpha, float beta, std::int64_t batch
     return x;
 }
 
-void expect_plain(const GemmTensors& t, float alpha, float beta) {
+void expect_plain(const Tensors& t, float alpha, float beta) {
     const Problem& p = t.problem();
-    const std::vector<double> got = reference_gemm(t, {alpha, beta});
+    const std::vector<double> got = reference_result(t, {alpha, beta});
     ASSERT_EQ(got.size(), static_cast<std::size_t>(p.gemm.batch * p.gemm.m * p.gemm.n));
     for (std::size_t at = 0; at < got.size(); ++at) {
         const auto flat = static_cast<std::int64_t>(at);
@@ -98,8 +98,8 @@ TEST(Reference, BlocksOfEverySizeJoin) {
 }
 
 TEST(Reference, RowsAreThoseOfTheWhole) {
-    const GemmTensors t = tensors_for("gemm:m=37,n=300,k=50,batch=3,epilogue=bias+gelu");
-    const std::vector<double> whole = reference_gemm(t, {});
+    const Tensors t = tensors_for("gemm:m=37,n=300,k=50,batch=3,epilogue=bias+gelu");
+    const std::vector<double> whole = reference_result(t, {});
     const std::vector<RowRef> rows = {{2, 36}, {0, 5}, {0, 4}, {1, 0}, {2, 36}};
     const std::vector<Bounded> some = reference_rows(t, rows, {});
     ASSERT_EQ(some.size(), rows.size() * 300);
@@ -112,10 +112,10 @@ TEST(Reference, RowsAreThoseOfTheWhole) {
 }
 
 TEST(Reference, NaNAndInfinityStayWhereTheyBelong) {
-    GemmTensors t = tensors_for("gemm:m=6,n=6,k=6,epilogue=relu");
+    Tensors t = tensors_for("gemm:m=6,n=6,k=6,epilogue=relu");
     set_element(t.a(), 0, 2, 3, NAN);
     set_element(t.a(), 0, 4, 1, INFINITY);
-    const std::vector<double> got = reference_gemm(t, {});
+    const std::vector<double> got = reference_result(t, {});
     for (std::size_t i = 0; i < 36; ++i) {
         EXPECT_EQ(std::isnan(got[i]), i / 6 == 2) << i;
         if (i / 6 == 4) {
@@ -128,10 +128,10 @@ TEST(Reference, NaNAndInfinityStayWhereTheyBelong) {
 }
 
 TEST(Reference, BetaZeroDoesNotReadC) {
-    GemmTensors t = tensors_for("gemm:m=4,n=4,k=4,beta=1");
+    Tensors t = tensors_for("gemm:m=4,n=4,k=4,beta=1");
     set_element(t.original_c(), 0, 1, 1, NAN);
-    for (const double x : reference_gemm(t, {1, 0})) EXPECT_TRUE(std::isfinite(x));
-    EXPECT_TRUE(std::isnan(reference_gemm(t, {1, 1})[5]));
+    for (const double x : reference_result(t, {1, 0})) EXPECT_TRUE(std::isfinite(x));
+    EXPECT_TRUE(std::isnan(reference_result(t, {1, 1})[5]));
 }
 
 }  // namespace

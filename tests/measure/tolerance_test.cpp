@@ -13,14 +13,14 @@
 namespace tilewise {
 namespace {
 
-std::int64_t count_wrong(const GemmTensors& t, const FloatGemm& how = {}) {
+std::int64_t count_wrong(const Tensors& t, const FloatGemm& how = {}) {
     VerifyOptions options;
     options.split_k = how.split_k;
-    return verify_gemm(t, how.alpha, how.beta, options).failed;
+    return verify_result(t, how.alpha, how.beta, options).failed;
 }
 
 std::int64_t wrong_after(const std::string& text, const FloatGemm& how = {}, std::uint64_t seed = 1) {
-    const GemmTensors t = tensors_for(text, seed);
+    const Tensors t = tensors_for(text, seed);
     run_float_gemm(t, how);
     return count_wrong(t, how);
 }
@@ -42,7 +42,7 @@ TEST(Tolerance, ACarefulKernelPasses) {
 // All of one sign, added one by one: the data on which rounding errors of a sum grow fastest.
 TEST(Tolerance, ACarefulKernelPassesOnTheWorstData) {
     for (const int k : {10, 1000, 30000}) {
-        const GemmTensors t = tensors_for("gemm:m=16,n=24,k=" + std::to_string(k));
+        const Tensors t = tensors_for("gemm:m=16,n=24,k=" + std::to_string(k));
         for (std::int64_t i = 0; i < 24; ++i) {
             for (std::int64_t q = 0; q < k; ++q) {
                 if (i < 16) set_element(t.a(), 0, i, q, std::abs(element(t.a(), 0, i, q)));
@@ -50,7 +50,7 @@ TEST(Tolerance, ACarefulKernelPassesOnTheWorstData) {
             }
         }
         run_float_gemm(t);
-        const VerifyReport report = verify_gemm(t, 1, 0);
+        const VerifyReport report = verify_result(t, 1, 0);
         EXPECT_EQ(report.failed, 0) << k << ": " << describe(report);
         EXPECT_GT(report.max_ratio, k > 10 ? 0.02 : 0.0) << "and the bound is not idle";
     }
@@ -70,14 +70,14 @@ TEST(Tolerance, EveryFusedOperationPasses) {
 }
 
 TEST(Tolerance, IntegersToIntegersAreExact) {
-    const GemmTensors t = tensors_for("gemm:m=8,n=8,k=2000,dtype=int8");
+    const Tensors t = tensors_for("gemm:m=8,n=8,k=2000,dtype=int8");
     run_float_gemm(t);
     EXPECT_EQ(count_wrong(t), 0);
     set_element(t.c(), 0, 3, 4, element(t.c(), 0, 3, 4) + 1);
     EXPECT_EQ(count_wrong(t), 1);
     for (const Bounded& x : reference_rows(t, all_rows(t.problem()), {})) EXPECT_EQ(x.error, 0);
     // Also with whole-numbered additions that fit in fp32, in which they may be done.
-    const GemmTensors more = tensors_for("gemm:m=8,n=8,k=50,dtype=int8,epilogue=bias+relu,d=add,beta=1");
+    const Tensors more = tensors_for("gemm:m=8,n=8,k=50,dtype=int8,epilogue=bias+relu,d=add,beta=1");
     for (const Bounded& x : reference_rows(more, all_rows(more.problem()), {2, 3})) EXPECT_EQ(x.error, 0);
 }
 
@@ -96,7 +96,7 @@ TEST(Tolerance, AMissingProductIsFound) {
 
 TEST(Tolerance, SwappedRowsAreFound) {
     for (const char* dtype : kDtypes) {
-        const GemmTensors t = tensors_for(std::string("gemm:m=32,n=64,k=1024,dtype=") + dtype);
+        const Tensors t = tensors_for(std::string("gemm:m=32,n=64,k=1024,dtype=") + dtype);
         run_float_gemm(t);
         for (std::int64_t j = 0; j < 64; ++j) {
             const double upper = element(t.c(), 0, 7, j);

@@ -47,17 +47,17 @@ TEST(Verify, RightResultsPass) {
                                   ",k=" + std::to_string(random.between(1, 90));
         const std::string text =
             "gemm:" + shape + ",layout=" + random.pick(layouts) + ",dtype=" + random.pick(dtypes) + random.pick(extras);
-        const GemmTensors t = tensors_for(text, random.bits());
+        const Tensors t = tensors_for(text, random.bits());
         FloatGemm how;
         how.alpha = random.chance(50) ? suggested_alpha(t.problem()) : -0.7f * suggested_alpha(t.problem());
         how.beta = t.problem().beta ? 1.25f : 0;
         run_float_gemm(t, how);
-        const VerifyReport small = verify_gemm(t, how.alpha, how.beta);
+        const VerifyReport small = verify_result(t, how.alpha, how.beta);
         EXPECT_TRUE(small.ok) << text << ": " << describe(small);
         EXPECT_EQ(small.method, VerifyMethod::every_element);
         EXPECT_EQ(small.checked, t.problem().gemm.batch * t.problem().gemm.m * t.problem().gemm.n);
         EXPECT_LE(small.max_ratio, 1);
-        const VerifyReport large = verify_gemm(t, how.alpha, how.beta, as_large());
+        const VerifyReport large = verify_result(t, how.alpha, how.beta, as_large());
         EXPECT_TRUE(large.ok) << text << ": " << describe(large);
         EXPECT_NE(large.method, VerifyMethod::every_element);
     }
@@ -67,7 +67,7 @@ TEST(Verify, ARightResultAccusesNoRow) {
     for (const char* text : {"gemm:m=200,n=300,k=500", "gemm:m=200,n=300,k=500,dtype=bf16,epilogue=bias,d=add",
                              "gemm:m=200,n=300,k=500,dtype=fp8,scale=row", "gemm:m=200,n=300,k=500,dtype=int8",
                              "gemm:m=200,n=300,k=500,dtype=fp8,out=fp8"}) {
-        const GemmTensors t = tensors_for(text);
+        const Tensors t = tensors_for(text);
         run_float_gemm(t);
         for (const std::int64_t width : {4, 16, 64, 512}) {
             EXPECT_TRUE(suspicious_rows(t, {}, width, 5).empty()) << text << ' ' << width;
@@ -77,19 +77,19 @@ TEST(Verify, ARightResultAccusesNoRow) {
 
 struct Mutation {
     const char* name;
-    std::function<void(GemmTensors&)> apply;
+    std::function<void(Tensors&)> apply;
 };
 
 constexpr std::int64_t kM = 96, kN = 112, kK = 160, kBatch = 3;
 constexpr std::int64_t kAt[] = {1, 57, 83};  // an element in the middle
 
-void drop_tail(GemmTensors& t) {
+void drop_tail(Tensors& t) {
     FloatGemm how;
     how.dropped = 1;
     run_float_gemm(t, how);
 }
 
-void transpose_block(GemmTensors& t) {
+void transpose_block(Tensors& t) {
     for (std::int64_t i = 0; i < 16; ++i) {
         for (std::int64_t j = 0; j < i; ++j) {
             const double upper = element(t.c(), 2, 32 + j, 48 + i), lower = element(t.c(), 2, 32 + i, 48 + j);
@@ -99,13 +99,13 @@ void transpose_block(GemmTensors& t) {
     }
 }
 
-void unwrite_corner(GemmTensors& t) {
+void unwrite_corner(Tensors& t) {
     const std::uint32_t poison = poison_bits(t.c().type);
     const auto size = static_cast<std::size_t>(bytes_of(t.c().type));
     std::memcpy(t.c().at(kBatch - 1, kM - 1, kN - 1), &poison, size);
 }
 
-void swap_batches(GemmTensors& t) {
+void swap_batches(Tensors& t) {
     for (std::int64_t i = 0; i < kM * kN; ++i) {
         const double one = element(t.c(), 1, i / kN, i % kN), two = element(t.c(), 2, i / kN, i % kN);
         set_element(t.c(), 1, i / kN, i % kN, two);
@@ -115,7 +115,7 @@ void swap_batches(GemmTensors& t) {
 
 // Beyond what is allowed for the element by a share of that: a hair where all are computed, more where they are
 // projected.
-void shift_element(GemmTensors& t, double tolerances) {
+void shift_element(Tensors& t, double tolerances) {
     const RowRef row = {kAt[0], kAt[1]};
     const Bounded x = reference_rows(t, {&row, 1}, {})[static_cast<std::size_t>(kAt[2])];
     const DType type = t.c().type;
@@ -127,16 +127,16 @@ void shift_element(GemmTensors& t, double tolerances) {
 
 std::vector<Mutation> mutations(double shift) {
     return {
-        {"one element off", [shift](GemmTensors& t) { shift_element(t, shift); }},
+        {"one element off", [shift](Tensors& t) { shift_element(t, shift); }},
         {"last product of k missing", drop_tail},
         {"block transposed", transpose_block},
-        {"NaN", [](GemmTensors& t) { set_element(t.c(), kAt[0], kAt[1], kAt[2], NAN); }},
+        {"NaN", [](Tensors& t) { set_element(t.c(), kAt[0], kAt[1], kAt[2], NAN); }},
         {"corner not written", unwrite_corner},
         {"guard overwritten",
-         [](GemmTensors& t) { std::memset(static_cast<std::byte*>(t.c().at(kBatch - 1, kM - 1, kN - 1)) + 4, 0, 1); }},
+         [](Tensors& t) { std::memset(static_cast<std::byte*>(t.c().at(kBatch - 1, kM - 1, kN - 1)) + 4, 0, 1); }},
         {"batch entries swapped", swap_batches},
         {"bias off by one",
-         [](GemmTensors& t) {
+         [](Tensors& t) {
              FloatGemm how;
              how.bias_shift = 1;
              run_float_gemm(t, how);
@@ -151,14 +151,14 @@ std::string mutated_problem(const std::string& rest) {
 
 void expect_all_found(const std::string& text, const VerifyOptions& options, VerifyMethod method, double shift) {
     for (const Mutation& mutation : mutations(shift)) {
-        GemmTensors t = tensors_for(text);
+        Tensors t = tensors_for(text);
         if (t.problem().dtype_a == DType::int8 && std::string(mutation.name) == "NaN") continue;
         run_float_gemm(t);
-        const VerifyReport before = verify_gemm(t, 1, 0, options);
+        const VerifyReport before = verify_result(t, 1, 0, options);
         ASSERT_TRUE(before.ok) << text << ": " << describe(before);
         ASSERT_EQ(before.method, method);
         mutation.apply(t);
-        const VerifyReport after = verify_gemm(t, 1, 0, options);
+        const VerifyReport after = verify_result(t, 1, 0, options);
         EXPECT_FALSE(after.ok) << text << ", " << mutation.name << ": " << describe(after);
         const bool by_guard = std::string(mutation.name) == "guard overwritten";
         EXPECT_EQ(after.guards.empty(), !by_guard) << mutation.name;
@@ -202,24 +202,24 @@ TEST(Verify, WideMutationsUnderAnActivationAreFound) {
     for (const char* rest : {"+silu,dtype=fp32", "+tanh,dtype=bf16", ",d=mul,dtype=fp16"}) {
         for (const Mutation& mutation : mutations(2)) {
             if (std::string(mutation.name) == "one element off") continue;
-            GemmTensors t = tensors_for(mutated_problem(rest));
+            Tensors t = tensors_for(mutated_problem(rest));
             run_float_gemm(t);
-            const VerifyReport before = verify_gemm(t, 1, 0, options);
+            const VerifyReport before = verify_result(t, 1, 0, options);
             EXPECT_TRUE(before.ok) << describe(before);
             EXPECT_EQ(before.method, VerifyMethod::sampled_rows);
             mutation.apply(t);
-            EXPECT_FALSE(verify_gemm(t, 1, 0, options).ok) << rest << ", " << mutation.name;
+            EXPECT_FALSE(verify_result(t, 1, 0, options).ok) << rest << ", " << mutation.name;
         }
     }
 }
 
 TEST(Verify, NamesTheFirstWrongElement) {
-    const GemmTensors t = tensors_for("gemm:m=300,n=600,k=8,batch=2");
+    const Tensors t = tensors_for("gemm:m=300,n=600,k=8,batch=2");
     run_float_gemm(t);
     set_element(t.c(), 1, 200, 1, 50);
     set_element(t.c(), 1, 140, 599, -50);
     set_element(t.c(), 1, 141, 2, 50);
-    const VerifyReport report = verify_gemm(t, 1, 0);
+    const VerifyReport report = verify_result(t, 1, 0);
     ASSERT_TRUE(report.failure);
     EXPECT_EQ(report.failed, 3);
     EXPECT_EQ(report.failure->batch, 1);
@@ -235,9 +235,9 @@ TEST(Verify, NamesTheFirstWrongElement) {
 
 TEST(Verify, SaysWhatWasNeverWritten) {
     for (const char* dtype : {"fp32", "bf16", "fp8,out=fp8", "int8"}) {
-        const GemmTensors t = tensors_for(std::string("gemm:m=20,n=20,k=8,dtype=") + dtype);
+        const Tensors t = tensors_for(std::string("gemm:m=20,n=20,k=8,dtype=") + dtype);
         for (const VerifyOptions& options : {VerifyOptions{}, as_large()}) {
-            const VerifyReport report = verify_gemm(t, 1, 0, options);
+            const VerifyReport report = verify_result(t, 1, 0, options);
             ASSERT_TRUE(report.failure) << dtype;
             EXPECT_TRUE(report.failure->unwritten);
             EXPECT_NE(describe(report).find("never written"), std::string::npos);
@@ -247,37 +247,37 @@ TEST(Verify, SaysWhatWasNeverWritten) {
 
 TEST(Verify, NaNAndInfinityOfTheInputsMustArrive) {
     for (const VerifyOptions& options : {VerifyOptions{}, as_large()}) {
-        GemmTensors t = tensors_for("gemm:m=40,n=40,k=40");
+        Tensors t = tensors_for("gemm:m=40,n=40,k=40");
         set_element(t.a(), 0, 7, 3, NAN);
         set_element(t.a(), 0, 9, 3, INFINITY);
         t.seal_inputs();
         run_float_gemm(t);
-        const VerifyReport right = verify_gemm(t, 1, 0, options);
+        const VerifyReport right = verify_result(t, 1, 0, options);
         EXPECT_TRUE(right.ok) << describe(right);
         set_element(t.c(), 0, 7, 7, 1);
-        EXPECT_FALSE(verify_gemm(t, 1, 0, options).ok);
+        EXPECT_FALSE(verify_result(t, 1, 0, options).ok);
         set_element(t.c(), 0, 7, 7, NAN);
         set_element(t.c(), 0, 9, 9, -element(t.c(), 0, 9, 9));
-        EXPECT_FALSE(verify_gemm(t, 1, 0, options).ok);
+        EXPECT_FALSE(verify_result(t, 1, 0, options).ok);
     }
 }
 
 TEST(Verify, BetaIsJudgedByTheCThatWasThere) {
-    GemmTensors t = tensors_for("gemm:m=40,n=40,k=40,beta=1");
+    Tensors t = tensors_for("gemm:m=40,n=40,k=40,beta=1");
     FloatGemm how;
     how.beta = 0.5f;
     run_float_gemm(t, how);
-    EXPECT_TRUE(verify_gemm(t, 1, 0.5f).ok);
-    EXPECT_TRUE(verify_gemm(t, 1, 0.5f, as_large()).ok);
-    EXPECT_FALSE(verify_gemm(t, 1, 0.25f).ok);
+    EXPECT_TRUE(verify_result(t, 1, 0.5f).ok);
+    EXPECT_TRUE(verify_result(t, 1, 0.5f, as_large()).ok);
+    EXPECT_FALSE(verify_result(t, 1, 0.25f).ok);
     t.reset_output();
-    EXPECT_FALSE(verify_gemm(t, 1, 0.5f).ok) << "C as it was is not the result";
+    EXPECT_FALSE(verify_result(t, 1, 0.5f).ok) << "C as it was is not the result";
 }
 
 TEST(Verify, LargeProblemsAreProjected) {
-    const GemmTensors t = tensors_for("gemm:m=300,n=500,k=400,dtype=bf16");
+    const Tensors t = tensors_for("gemm:m=300,n=500,k=400,dtype=bf16");
     run_float_gemm(t);
-    const VerifyReport report = verify_gemm(t, 1, 0, as_large());
+    const VerifyReport report = verify_result(t, 1, 0, as_large());
     EXPECT_TRUE(report.ok);
     EXPECT_EQ(report.projected, 300 * 500);
     EXPECT_GE(report.checked, 16 * 500);

@@ -54,6 +54,13 @@ const std::vector<Broken>& broken_problems() {
          "at most 4"},
         {kGemm, [](Problem& p) { p.epilogue.assign(2, EpilogueOp::bias); }, "epilogue_bias", "2 times bias",
          "bias at most once"},
+        {kConv,
+         [](Problem& p) {
+             p.op = Op::conv_bwd_weight;
+             p.epilogue = {EpilogueOp::relu, EpilogueOp::bias};
+         },
+         "bias_output", "a bias in conv_bwd_weight, whose output are weights",
+         "conv_fwd or conv_bwd_data, whose outputs have channels to add it to"},
         {kGemm, [](Problem& p) { p.d_ops.assign(5, DOp::add); }, "d_tensors", "5 D tensors", "at most 4"},
         {kGemm, [](Problem& p) { p.align_bytes = 24; }, "align", "align=24", "a power of two from 1 to 4096"},
         {kGemm, [](Problem& p) { p.align_bytes = 0; }, "align", "align=0", "a power of two from 1 to 4096"},

@@ -12,7 +12,7 @@ std::string operands(std::string_view text) {
     const auto problem = parse_problem(text);
     EXPECT_TRUE(problem.ok()) << text;
     std::string out;
-    for (const OperandSpec& spec : gemm_operands(*problem)) {
+    for (const OperandSpec& spec : operand_specs(*problem)) {
         out += spec.name + ":" + std::string(name_of(spec.dtype));
         for (const auto size : spec.shape) out += " " + std::to_string(size);
         out += " /";
@@ -42,9 +42,26 @@ TEST(OperandSpecs, OnlyWhatTheProblemHas) {
               std::string::npos);
 }
 
+TEST(OperandSpecs, ConvolutionsAreXWAndYInTheOrderOfTheirDirection) {
+    const std::string x = "fp32 2 9 7 3 4 / 756 84 12 4 1\n", w = "fp32 3 2 5 1 4 / 40 20 4 4 1\n",
+                      y = "fp32 2 5 7 3 2 / 210 42 6 2 1\n";
+    const std::string rest = ":n=2,g=3,c=12,k=6,in=9x7,filter=5x1,dtype=fp32";
+    EXPECT_EQ(operands("conv_fwd" + rest), "a:" + x + "b:" + w + "c:" + y);
+    EXPECT_EQ(operands("conv_bwd_data" + rest), "a:" + y + "b:" + w + "c:" + x);
+    EXPECT_EQ(operands("conv_bwd_weight" + rest), "a:" + y + "b:" + x + "c:" + w);
+}
+
+TEST(OperandSpecs, ChannelsFirstAndWhatIsFused) {
+    const std::string rest = ":n=2,g=3,c=12,k=6,in=9,filter=3,dtype=bf16,layout=ngcw,epilogue=bias,d=add,scale=tensor";
+    EXPECT_EQ(operands("conv_fwd" + rest),
+              "a:bf16 2 3 4 9 / 108 36 9 1\nb:bf16 3 2 3 4 / 24 12 4 1\nc:bf16 2 3 2 7 / 42 14 7 1\n"
+              "bias:bf16 6 / 1\nd0:bf16 2 3 2 7 / 42 14 7 1\nscale_a:fp32 1 / 1\nscale_b:fp32 1 / 1\n");
+    EXPECT_NE(operands("conv_bwd_data" + rest).find("bias:bf16 12 / 1\nd0:bf16 2 3 4 9 /"), std::string::npos);
+}
+
 TEST(OperandSpecs, Json) {
     const auto problem = parse_problem("gemm:m=2,n=3,k=5,dtype=fp32");
-    const std::string text = operands_to_json(gemm_operands(*problem)).dump();
+    const std::string text = operands_to_json(operand_specs(*problem)).dump();
     EXPECT_EQ(text.find(R"([{"name":"a","dtype":"fp32","shape":[2,5],"strides":[5,1]})"), 0u) << text;
 }
 

@@ -33,7 +33,8 @@ inline void randomize_options(Random& random, Problem& p) {
         for (std::int64_t i = random.between(1, 4); i > 0; --i) {
             const auto op = static_cast<EpilogueOp>(random.between(0, 8));
             const bool second_bias = op == EpilogueOp::bias && std::find(ops.begin(), ops.end(), op) != ops.end();
-            if (!second_bias) ops.push_back(op);
+            const bool no_bias = op == EpilogueOp::bias && p.op == Op::conv_bwd_weight;
+            if (!second_bias && !no_bias) ops.push_back(op);
         }
         p.epilogue = ops;
     }

@@ -4,29 +4,19 @@
 // TILEWISE_TEST_PROBLEMS how many problems are tried on each (`make test-full` asks for more), TILEWISE_TEST_ARCH another
 // CPU arch that the host is.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
-#include "base/random.hpp"
-#include "config/archs.hpp"
 #include "config/fit.hpp"
 #include "config/rule_set.hpp"
-#include "device/cpu/cpu_device.hpp"
-#include "device/cpu/host_cpu.hpp"
-#include "device/cpu/thread_pool.hpp"
-#include "measure/bound_run.hpp"
-#include "measure/device_tensors.hpp"
-#include "measure/verify.hpp"
 #include "problem/random_problem.hpp"
-#include "registry/registry.hpp"
-#include "run/executable.hpp"
+#include "run/property_testing.hpp"
 
 namespace tilewise {
 namespace {
+
+using property_testing::number;
 
 // A kernel takes about half a second of compiling, a problem one or two milliseconds. A sanitizer sees the library, which
 // fewer kernels exercise as well, and makes the reference several times slower.
@@ -35,18 +25,6 @@ constexpr int kKernels = 30, kProblemsEach = 30;
 #else
 constexpr int kKernels = 150, kProblemsEach = 100;
 #endif
-
-int number(const char* variable, int otherwise) {
-    const char* text = std::getenv(variable);
-    return text ? std::atoi(text) : otherwise;
-}
-
-BuildSettings settings_in(const std::string& folder) {
-    auto settings = build_settings();
-    BuildSettings result = settings ? *settings : BuildSettings{};
-    result.cache_dir = folder;
-    return result;
-}
 
 // Small enough for the reference, also under a sanitizer; larger than any micro-kernel and, at times, than a tile.
 constexpr double kMostFlops = 8e5;
@@ -104,64 +82,28 @@ std::vector<Kernel> random_kernels(Random& random, const Device& device, int fir
     return kernels;
 }
 
-void build_ahead(const std::vector<Kernel>& kernels, const Device& device, Builder& builder) {
-    std::vector<BuildRequest> requests;
-    for (const Kernel& kernel : kernels) requests.push_back(*build_request(kernel.config, device));
-    for (const auto& built : builder.build_all(requests, usable_cpus())) {
-        ASSERT_TRUE(built.ok()) << built.error().message;
-    }
-}
-
-void run_and_check(Random& random, const Problem& problem, const Kernel& kernel, Device& device, Builder& builder) {
-    auto ready = Executable::prepare(problem, kernel, device, builder);
-    ASSERT_TRUE(ready.ok()) << ready.error().message;
-    auto tensors = GemmTensors::make(problem, random.bits());
-    ASSERT_TRUE(tensors.ok()) << tensors.error().message;
-    // With an alpha of 1 kernels take a short way.
-    const float alpha = suggested_alpha(problem) * (random.chance(50) ? 1.0f : 0.75f);
-    const float beta = problem.beta ? 0.5f : 0.0f;
-    auto on_device = DeviceTensors::make(device, *tensors);
-    ASSERT_TRUE(on_device.ok()) << on_device.error().message;
-    auto run = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), device,
-                              {&on_device->operands(), 1}, alpha, beta);
-    ASSERT_TRUE(run.ok() && run->run().ok() && on_device->fetch().ok());
-    VerifyOptions options;
-    options.split_k = kernel.config.split_k;
-    const VerifyReport report = verify_gemm(*tensors, alpha, beta, options);
-    ASSERT_TRUE(report.ok) << kernel.name << "\n" << print_problem(problem) << "\n" << describe(report);
-}
-
 // In parts, so that they can run side by side.
 constexpr int kParts = 5;
-class GemmProperty : public testing::TestWithParam<int> {};
+class GemmProperty : public property_testing::PropertyTest, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(Part, GemmProperty, testing::Range(0, kParts));
 
 TEST_P(GemmProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
-    const char* wanted = std::getenv("TILEWISE_TEST_ARCH");
-    const auto arch = wanted ? embedded_archs().find(wanted) : host_cpu_arch(embedded_archs());
-    ASSERT_TRUE(arch.ok());
-    const std::string folder =
-        std::filesystem::temp_directory_path() / ("tilewise-property-" + std::to_string(getpid()));
-    auto device = make_cpu_device(**arch);
-    ASSERT_TRUE(device.ok()) << device.error().message;
-    Builder builder(settings_in(folder));
     Random random(2026 + static_cast<std::uint64_t>(GetParam()));
     const int count = (number("TILEWISE_TEST_CONFIGS", kKernels) + kParts - 1) / kParts;
-    const std::vector<Kernel> kernels = random_kernels(random, **device, GetParam() * count, count);
-    build_ahead(kernels, **device, builder);
+    const std::vector<Kernel> kernels = random_kernels(random, *device_, GetParam() * count, count);
+    build_ahead(kernels);
     const int problems = number("TILEWISE_TEST_PROBLEMS", kProblemsEach);
     std::size_t runs = 0;
     for (const Kernel& kernel : kernels) {
         const std::size_t before = runs;
-        for (int i = 0; i < problems && !HasFailure(); ++i) {
+        for (int i = 0; i < problems; ++i) {
             const Problem problem = problem_for(random, kernel.config);
-            if (check_problem(problem) || first_misfit(ProblemView(problem), kernel.config, **arch)) continue;
-            run_and_check(random, problem, kernel, **device, builder);
+            if (check_problem(problem) || first_misfit(ProblemView(problem), kernel.config, *arch_)) continue;
             ++runs;
+            if (!run_and_check(random, problem, kernel)) break;
         }
         EXPECT_GT(runs, before) << kernel.name << " took none of the problems";
     }
-    std::filesystem::remove_all(folder);
     std::printf("%zu runs of %zu kernels\n", runs, kernels.size());
     EXPECT_GT(kernels.size(), 0u);
 }

@@ -36,7 +36,7 @@ protected:
 
     // What the checker says about one run of the executable on random tensors.
     Result<VerifyReport> checked_run(const Problem& problem, Executable executable) {
-        auto tensors = GemmTensors::make(problem, 1);
+        auto tensors = Tensors::make(problem, 1);
         if (!tensors) return tensors.error();
         // Neither is 1, so that a kernel that ignores its value is caught.
         const float alpha = 0.75f * suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
@@ -47,7 +47,7 @@ protected:
         if (!run) return run.error();
         if (auto status = run->run(); !status) return status.error();
         if (auto status = on_device->fetch(); !status) return status.error();
-        return verify_gemm(*tensors, alpha, beta, {});
+        return verify_result(*tensors, alpha, beta, {});
     }
 
     std::unique_ptr<Device> device_;

@@ -50,7 +50,7 @@ TEST_F(ForkTest, AChildMultipliesWhateverTheParentWasDoing) {
     std::thread busy([&] {
         const auto plan = dispatcher_->named_plan(known, small_kernel().config);
         const auto ready = dispatcher_->executable(known, *plan);
-        auto tensors = GemmTensors::make(known, 1);
+        auto tensors = Tensors::make(known, 1);
         auto on_device = DeviceTensors::make(*device_, *tensors);
         auto run = BoundRun::make(*ready, *device_, {&on_device->operands(), 1}, 1.0f, 0.0f);
         Problem fresh = known;

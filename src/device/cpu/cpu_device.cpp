@@ -15,6 +15,7 @@
 #include "codegen/kernel_source.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "device/host_rows.hpp"
 
 namespace tilewise {
 namespace {
@@ -82,6 +83,11 @@ void run_part(void* context, int index) {
     task.kernel->run(task.args, task.parts + index, scratch);
 }
 
+void expand_part(void* context, int index) {
+    auto& task = *static_cast<Task*>(context);
+    task.kernel->expand(task.args, task.parts + index);
+}
+
 void reduce_part(void* context, int index) {
     auto& task = *static_cast<Task*>(context);
     task.kernel->reduce(task.args, task.parts + index);
@@ -103,8 +109,12 @@ public:
         : code_(std::move(code)), geometry_(std::move(geometry)) {}
 
     Status run(const KernelArgs& args, Stream) const override {
-        Task task{&code_->kernel(), &args, geometry_.parts.data(), nullptr, {}};
+        Task task{&code_->kernel(), &args, geometry_.expand_parts.data(), nullptr, {}};
         ThreadPool& pool = ThreadPool::instance();
+        if (!geometry_.expand_parts.empty()) {
+            pool.run(static_cast<int>(geometry_.expand_parts.size()), geometry_.threads, expand_part, &task);
+        }
+        task.parts = geometry_.parts.data();
         pool.run(static_cast<int>(geometry_.parts.size()), geometry_.threads, run_part, &task);
         if (task.out_of_memory) return no_memory(args);
         if (!geometry_.reduce_parts.empty()) {
@@ -185,6 +195,10 @@ public:
     Status copy(void* to, const void* from, std::size_t bytes, Stream) override {
         std::memcpy(to, from, bytes);
         return {};
+    }
+    Status copy_rows(const RowCopy& copy, Stream) override { return copy_host_rows(copy, threads_), Status(); }
+    Status clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows, Stream) override {
+        return clear_host_rows(memory, pitch, row_bytes, rows, threads_), Status();
     }
     Status synchronize(Stream) override { return {}; }
     bool is_capturing(Stream) const override { return false; }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Random convolutions of odd geometry on random kernels of the host's arch, against the reference: all directions, types and
+// kinds of kernels that there are. TILEWISE_TEST_CONV_CONFIGS says how many kernels, TILEWISE_TEST_CONV_PROBLEMS how many
+// problems are tried on each (`make test-full` asks for more), TILEWISE_TEST_ARCH another CPU arch that the host is.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+
+#include "codegen/kernel_source.hpp"
+#include "config/rule_set.hpp"
+#include "run/conv_problems.hpp"
+#include "run/property_testing.hpp"
+
+namespace tilewise {
+namespace {
+
+using property_testing::number;
+
+// As for GEMM (gemm_property_test.cpp); a kernel takes about a second of compiling.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kKernels = 18, kProblemsEach = 20;
+#else
+constexpr int kKernels = 60, kProblemsEach = 60;
+#endif
+
+// One run in so many is large enough for several threads.
+constexpr int kThreadedPercent = 5;
+
+constexpr Op kDirections[] = {Op::conv_fwd, Op::conv_bwd_data, Op::conv_bwd_weight};
+
+// Any kernel of the full rule set; the rare kinds (depthwise, merged groups, two stages, ...) are as likely as the rest.
+std::optional<Kernel> random_kernel(Random& random, const Device& device, Op op, const DTypePair& pair) {
+    std::optional<DType> out;
+    if (random.chance(30)) out = random.pick(std::array{DType::fp32, DType::bf16, DType::fp16});
+    const auto configs = expand(device.arch(), op, pair, RuleSet::full, out);
+    if (!configs) return {};
+    std::map<std::string_view, std::vector<const KernelConfig*>> kinds;
+    for (const KernelConfig& config : *configs) {
+        if (has_template(config) && !device.refuses(config)) kinds[category(config)].push_back(&config);
+    }
+    if (kinds.empty()) return {};
+    const auto kind = std::next(kinds.begin(), random.between(0, static_cast<std::int64_t>(kinds.size()) - 1));
+    return make_kernel(*random.pick(kind->second));
+}
+
+// `count` kernels of all directions in turn; with each round of directions the next pair of types.
+std::vector<Kernel> random_kernels(Random& random, const Device& device, int first, int count) {
+    std::vector<Kernel> kernels;
+    const auto pairs = pairs_of(device.arch());
+    for (int i = first; i < first + count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const DTypePair pair = pairs[at / std::size(kDirections) % pairs.size()];
+        if (auto kernel = random_kernel(random, device, kDirections[at % std::size(kDirections)], pair)) {
+            kernels.push_back(std::move(*kernel));
+        }
+    }
+    return kernels;
+}
+
+// In parts, so that they can run side by side.
+constexpr int kParts = 4;
+class ConvProperty : public property_testing::PropertyTest, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Part, ConvProperty, testing::Range(0, kParts));
+
+TEST_P(ConvProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
+    Random random(4051 + static_cast<std::uint64_t>(GetParam()));
+    const int count = (number("TILEWISE_TEST_CONV_CONFIGS", kKernels) + kParts - 1) / kParts;
+    const std::vector<Kernel> kernels = random_kernels(random, *device_, GetParam() * count, count);
+    if (kernels.empty()) GTEST_SKIP() << "no convolution kernels for " << arch_->name;
+    build_ahead(kernels);
+    const int problems = number("TILEWISE_TEST_CONV_PROBLEMS", kProblemsEach);
+    std::size_t runs = 0;
+    for (const Kernel& kernel : kernels) {
+        const std::size_t before = runs;
+        for (int i = 0; i < problems; ++i) {
+            const WorkRange work = random.chance(kThreadedPercent) ? kThreadedConv : kSmallConv;
+            const auto problem = conv_problem_for(random, kernel.config, *arch_, work);
+            if (!problem) continue;
+            ++runs;
+            if (!run_and_check(random, *problem, kernel)) break;
+        }
+        EXPECT_GT(runs, before) << kernel.name << " took none of the problems";
+    }
+    std::printf("%zu runs of %zu kernels\n", runs, kernels.size());
+}
+
+}  // namespace
+}  // namespace tilewise
