@@ -181,27 +181,46 @@ struct DirectForward {
         }
     }
 
-    template <Check check, bool spread>
-    using Block = LineBlock<Units, Out, kPixels, kVectors, check, spread, kTaps, kStep>;
+    template <Check check, bool spread, int skip_left = 0, int skip_right = 0>
+    using Block = LineBlock<Units, Out, kPixels, kVectors, check, spread, kTaps, kStep, skip_left, skip_right>;
+    using RunBlock = void (*)(const Task& task, const Lanes* lanes, Index j, Index valid, char* out);
+
+    // The kind of block for `pixels` positions that read pixels `first` to `last`.
+    template <bool spread>
+    static TILEWISE_INLINE RunBlock choose_block(const Task& task, Index pixels, Index first, Index last) {
+        // A depthwise layer with several outputs for each input is rare: one kind of block serves it.
+        constexpr bool kRare = Config::depthwise && spread;
+        const WalkDim& x = task.x;
+        const bool whole = task.reads_whole && least(last, x.in_size - 1) <= task.last_whole;
+        if constexpr (!kRare) {
+            const bool is_known = kTaps == 0 || (x.tap_shift == 1 && x.taps == kTaps && x.in_step == kStep);
+            const Index left = first < 0 ? -first : 0, right = last < x.in_size ? 0 : last - x.in_size + 1;
+            if (whole && pixels == kPixels && is_known) {
+                if (left == 0 && right == 0) return Block<Check::none, spread>::run;
+                if constexpr (kTaps > 1) {
+                    constexpr int kSkip = kTaps / 2;  // what usual padding leaves outside
+                    if (left == kSkip && right == 0) return Block<Check::none, spread, kSkip, 0>::run;
+                    if (left == 0 && right == kSkip) return Block<Check::none, spread, 0, kSkip>::run;
+                    if (left == kSkip && right == kSkip) return Block<Check::none, spread, kSkip, kSkip>::run;
+                }
+            }
+            if (whole) return Block<Check::edges, spread>::run;
+        }
+        return Block<Check::lanes, spread>::run;
+    }
 
     // The positions of one class, for one block of channels.
     template <bool spread>
-    TILEWISE_NOINLINE static void run_class(const Task& task, const Lanes* lanes, char* to) {
+    TILEWISE_NOINLINE static void run_class(Task& task, const Lanes* lanes, char* to) {
         const WalkDim& x = task.x;
+        task.reads_whole = task.channels == kWidth;
+        for (int v = 0; v < kVectors; ++v) task.reads_whole = task.reads_whole && lanes[v].reach <= kLanes;
         Index j = task.begin, left = task.end - j;
         to += task.out_at;
         for (; left > 0; j += kPixels, left -= kPixels, to += kPixels * task.out_stride) {
-            const Index valid = least<Index>(left, kPixels), at = j * x.in_step + x.in_first;
-            const Index last = at + (valid - 1) * x.in_step + (x.taps - 1) * x.tap_shift;
-            // A depthwise layer with several outputs for each input is rare: one kind of block serves it.
-            const bool whole = task.channels == kWidth && least(last, x.in_size - 1) <= task.last_whole;
-            if ((Config::depthwise && spread) || !whole) {
-                Block<Check::lanes, spread>::run(task, lanes, j, valid, to);
-            } else if (valid == kPixels && at >= 0 && last < x.in_size) {
-                Block<Check::none, spread && !Config::depthwise>::run(task, lanes, j, valid, to);
-            } else {
-                Block<Check::edges, spread && !Config::depthwise>::run(task, lanes, j, valid, to);
-            }
+            const Index valid = least<Index>(left, kPixels), first = j * x.in_step + x.in_first;
+            const Index last = first + (valid - 1) * x.in_step + (x.taps - 1) * x.tap_shift;
+            choose_block<spread>(task, valid, first, last)(task, lanes, j, valid, to);
         }
     }
 

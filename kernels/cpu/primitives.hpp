@@ -116,6 +116,12 @@ TILEWISE_INLINE void walk(T*& p, Index elements) {
     asm("" : "+r"(p));
 }
 
+// The same for a number.
+TILEWISE_INLINE void count_up(Index& i, Index by) {
+    i += by;
+    asm("" : "+r"(i));
+}
+
 // Keeps a value in a register that several instructions use, where the compiler would have each read it from memory.
 template <class V>
 TILEWISE_INLINE void hold(V& v) {
