@@ -12,7 +12,19 @@
 namespace tilewise {
 namespace {
 
+// In steps, fitted to what benchmarks/cpu_choice measured.
 constexpr MicroKernelPrices kProductPrices = {1.0, 0.1, 20, 2, 20};
+constexpr struct ImplicitPrices {
+    double gathered_row = 5, gathered_run = 10, gathered_vector = 4;
+    double pointer = 4, pointed_read = 0.1, crowded_read = 0.6;
+    double packed_a = 10, turned_b = 10, copied_b = 5, copied_run = 10;
+    double sum = 2, task = 100;
+} kImplicit;
+struct DirectPrices {
+    double read, spread, edge_read, masked_read, weight_read, row, block, store, packed, line;
+};
+constexpr DirectPrices kDirect = {0.1, 0.6, 0.5, 2, 1, 4, 5, 2, 0.5, 200};
+constexpr DirectPrices kDirectWeight = {0.5, 1, 0.5, 2, 1, 5, 20, 1, 2, 50};
 
 double whole(double size, double unit) { return std::ceil(size / unit); }
 
@@ -213,13 +225,12 @@ ImplicitWork ConvCostModel::implicit_work(const KernelConfig& c) const {
 
 double ConvCostModel::implicit_steps(const KernelConfig& c) const {
     const ImplicitWork w = implicit_work(c);
-    constexpr double kGatheredRow = 5, kGatheredRun = 10, kGatheredVector = 4, kPacked = 12;
-    constexpr double kPointer = 4, kPointedRead = 0.1, kCrowdedRead = 1;
-    constexpr double kTurned = 10, kCopied = 5, kCopiedRun = 10, kSum = 2, kTask = 100;
-    return steps(w.product, kProductPrices) + w.gathered_rows * kGatheredRow + w.gathered_runs * kGatheredRun +
-           w.gathered_vectors * kGatheredVector + w.pointers * kPointer + w.pointed_reads * kPointedRead +
-           w.crowded_reads * kCrowdedRead + w.packed_a * kPacked + w.turned_b * kTurned + w.copied_b * kCopied +
-           w.copied_runs * kCopiedRun + w.sums * kSum + w.tasks * kTask;
+    return steps(w.product, kProductPrices) + w.gathered_rows * kImplicit.gathered_row +
+           w.gathered_runs * kImplicit.gathered_run + w.gathered_vectors * kImplicit.gathered_vector +
+           w.pointers * kImplicit.pointer + w.pointed_reads * kImplicit.pointed_read +
+           w.crowded_reads * kImplicit.crowded_read + w.packed_a * kImplicit.packed_a +
+           w.turned_b * kImplicit.turned_b + w.copied_b * kImplicit.copied_b + w.copied_runs * kImplicit.copied_run +
+           w.sums * kImplicit.sum + w.tasks * kImplicit.task;
 }
 
 DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
@@ -232,6 +243,7 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
     const double pixels = std::max(1.0, std::min<double>(c.warp_tile.m, std::floor(sums / vectors)));
     const double channels = static_cast<double>(out_channels_) * groups_;
     const double wide = whole(channels, vectors * static_cast<double>(lanes_));
+    const bool is_narrow = std::fmod(channels, vectors * static_cast<double>(lanes_)) != 0;
     const bool spreads = s.c != s.g || s.k != s.g;
     for (std::size_t i = 0; i < class_count_; ++i) {
         const TapClass& of = classes_[i];
@@ -252,6 +264,9 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
         w.products += positions * wide * vectors * taps * channels_;
         w.reads += reads + (is_weight ? blocks * rows * rounds * pixels * vectors : 0);
         w.spreads += spreads ? reads : 0;
+        const double along = std::ceil(of.line / pixels);
+        w.edge_reads += reads * std::min(along, 2.0) / along;
+        w.masked_reads += is_narrow ? reads / wide : 0;
         w.weight_reads +=
             is_weight ? lines * wide * rows * 2 * line_taps * vectors : blocks * rows * line_taps * vectors;
         w.rows += blocks * rows * rounds;
@@ -268,10 +283,10 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
 
 double ConvCostModel::direct_steps(const KernelConfig& c) const {
     const DirectWork w = direct_work(c);
-    constexpr double kRead = 0.5, kSpread = 1, kWeightRead = 0.5, kRow = 5, kBlock = 20, kStore = 1, kPacked = 2;
-    constexpr double kLine = 50;
-    return w.products + w.reads * kRead + w.spreads * kSpread + w.weight_reads * kWeightRead + w.rows * kRow +
-           w.blocks * kBlock + w.stores * kStore + w.packed * kPacked + w.lines * kLine;
+    const DirectPrices& p = problem_.op == Op::conv_bwd_weight ? kDirectWeight : kDirect;
+    return w.products + w.reads * p.read + w.spreads * p.spread + w.edge_reads * p.edge_read +
+           w.masked_reads * p.masked_read + w.weight_reads * p.weight_read + w.rows * p.row + w.blocks * p.block +
+           w.stores * p.store + w.packed * p.packed + w.lines * p.line;
 }
 
 double ConvCostModel::parts(const KernelConfig& c) const {
