@@ -117,11 +117,11 @@ test-gpu: $(GPU_BINARIES) ## run kernels and Python tests on an NVIDIA GPU (minu
 test-sanitize: $(GPU_BINARIES) ## run a few small kernels under compute-sanitizer, where it is installed
 	@tools/test_gpu sanitize
 
-bench-cpu: ## compare GEMM on one CPU thread with OpenBLAS and oneDNN (minutes; downloads them)
+bench-cpu: ## compare with OpenBLAS and oneDNN on one CPU thread (an hour; downloads them; ARGS='conv --quick')
 	@tools/setup --bench
 	@$(CONFIGURE) release -DTILEWISE_BUILD_BENCHMARKS=ON
-	@$(BUILD) release --target cpu_gemm
-	@tools/bench_cpu
+	@$(BUILD) release --target cpu_gemm cpu_conv cpu_choice
+	@tools/bench_cpu $(ARGS)
 
 bench-gpu: ## compare GEMM on an NVIDIA GPU with cuBLAS (minutes; python3 with torch, build/lib as it is; ARGS=--help)
 	@PYTHONPATH=python python3 benchmarks/gpu_gemm.py $(ARGS)

@@ -20,7 +20,7 @@ namespace tilewise::cpu {
 // mem         B is packed, A is read in place where its type needs no conversion.
 // compv3      A and B are packed.
 // compv4      as compv3, and the next panels of B are packed in slices between the micro-kernels of the current ones.
-// preshuffle  B was packed ahead by pack_b, once, and is reused by every run; A is packed.
+// preshuffle  B was packed ahead by pack_b, once, and is reused by every run; A is packed, unless it is gathered.
 enum class Pipeline { basic_v1, mem, compv3, compv4, preshuffle };
 
 inline constexpr Index kKeepBytes = 64 << 20;  // most memory for packed panels of B over all of k
@@ -57,7 +57,10 @@ struct Blocked {
     static constexpr Index kRing = 2 * Config::wave_n;
     static constexpr bool kPackedAhead = Config::pipeline == Pipeline::preshuffle;
     static constexpr bool kOverlap = Config::pipeline == Pipeline::compv4;
-    static constexpr bool kMayReadA = Config::pipeline == Pipeline::basic_v1 || Config::pipeline == Pipeline::mem;
+    // What has been gathered need not be packed as well.
+    template <class SourceA>
+    static constexpr bool kMayReadA = Config::pipeline == Pipeline::basic_v1 || Config::pipeline == Pipeline::mem ||
+                                      (kPackedAhead && SourceA::gathers);
     static constexpr bool kMayReadB = Config::pipeline == Pipeline::basic_v1;
     static_assert(kBlockM % kRows == 0, "tile_m must be a multiple of warp_m");
     static_assert(kBlockN % kCols == 0, "tile_n must be a multiple of warp_n");
@@ -132,9 +135,10 @@ struct Blocked {
             a_now = task.a.block(row, rows, k_begin(), k, reinterpret_cast<typename TA::Storage*>(gather_store));
             const bool is_gathered = reinterpret_cast<const u32*>(a_now.p) == gather_store;
             const bool whole_units = k % Engine::depth == 0 || is_gathered;
-            a_by_rows = kMayReadA && a_now.k_stride == 1 && whole_units && !Core::whole_tiles;
+            a_by_rows = kMayReadA<SourceA> && a_now.k_stride == 1 && whole_units && !Core::whole_tiles;
             const bool by_lanes = a_now.lane_stride == 1 && Engine::depth == 1;
-            a_in_place = kMayReadA && Engine::template in_place<TA> && !Core::whole_tiles && (a_by_rows || by_lanes);
+            a_in_place =
+                kMayReadA<SourceA> && Engine::template in_place<TA> && !Core::whole_tiles && (a_by_rows || by_lanes);
             a_by_rows = a_by_rows && a_in_place;
         }
         TILEWISE_INLINE Index k_begin() const { return task.k_begin + index * kBlockK; }
@@ -217,7 +221,7 @@ struct Blocked {
                 for (Index i = 0; i < count * kCols && !accumulate; ++i) c[i / kCols * c_stride + i % kCols] = 0;
                 return;
             }
-            if constexpr (kMayReadA && !Core::whole_tiles && Engine::template in_place<TA>) {
+            if constexpr (kMayReadA<SourceA> && !Core::whole_tiles && Engine::template in_place<TA>) {
                 if (a_by_rows) {
                     return Core::template tile<true>(count, width, a, b, b_stride, units, c, c_stride, accumulate);
                 }

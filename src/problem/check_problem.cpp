@@ -72,6 +72,10 @@ Verdict check_options(const Problem& p) {
         return reject("math_dtype", fmt::format("math={} with {}", name_of(p.math), name_of(p.dtype_a)),
                       "dtype=fp32, or math=strict or fast");
     }
+    if (p.packed_b && p.op == Op::conv_bwd_weight) {
+        return reject("packed_weights", "packed_b=1 in conv_bwd_weight, which reads no weights",
+                      "packed_b=0, or conv_fwd or conv_bwd_data");
+    }
     if (p.scale == Scale::row && is_conv(p.op)) {
         return reject("scale_row", "scale=row in a convolution", "scale=tensor");
     }

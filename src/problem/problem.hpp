@@ -68,7 +68,7 @@ struct Problem {
     std::vector<EpilogueOp> epilogue;
     std::vector<DOp> d_ops;
     bool beta = false;      // whether C is read and added
-    bool packed_b = false;  // B comes in the form its kernel packed ahead (GEMM only)
+    bool packed_b = false;  // B comes in the form its kernel packed ahead; weights do
     Scale scale = Scale::none;
     Math math = Math::strict;
     std::int64_t align_bytes = kDefaultAlignBytes;  // what every pointer is a multiple of

@@ -239,7 +239,7 @@ const ProblemField kFields[] = {
      [](const Problem& p) { return p.d_ops.empty(); }},
     {"beta", kGemm, kConv, kOptional, "1 when beta*C is added", parse_flag<&Problem::beta>, print_flag<&Problem::beta>,
      [](const Problem& p) { return !p.beta; }},
-    {"packed_b", kGemm, kNo, kOptional, "1 when B was packed ahead by the kernel that reads it",
+    {"packed_b", kGemm, kConv, kOptional, "1 when B (weights) was packed ahead by the kernel that reads it",
      parse_flag<&Problem::packed_b>, print_flag<&Problem::packed_b>, [](const Problem& p) { return !p.packed_b; }},
     {"scale", kGemm, kConv, kOptional, "scale factors of the inputs: tensor, or row (one per row of A, column of B)",
      parse_word<Scale, &Problem::scale>, print_word<Scale, &Problem::scale>,
