@@ -68,7 +68,7 @@ test-tsan:
 
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
-	@$(VENV)/python -m pytest -q tests/cli tests/python tests/docs tests/benchmarks tests/examples
+	@$(VENV)/python -m pytest -q tests/capi tests/cli tests/python tests/docs tests/benchmarks tests/examples
 
 test-fuzz:
 	$(PHASE) 'fuzzing'

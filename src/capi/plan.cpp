@@ -104,6 +104,7 @@ Result<Selection> select_for_arch(const Problem& problem, const ReadChoice& read
     Selection selection = select_kernel(problem, options.registry ? *options.registry : listed, **arch, usable_cpus());
     if (options.rank && selection.plan) {
         if (auto status = choose_by(options.rank, problem, selection); !status) return status.error();
+        note_padding(selection);
     }
     return selection;
 }
