@@ -65,7 +65,7 @@ test-tsan:
 
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
-	@$(VENV)/python -m pytest -q tests/cli tests/python tests/docs tests/benchmarks
+	@$(VENV)/python -m pytest -q tests/cli tests/python tests/examples tests/docs tests/benchmarks
 
 test-fuzz:
 	$(PHASE) 'fuzzing'
