@@ -10,13 +10,13 @@
 //   two_stage        sums go to an fp32 (int32) workspace and are converted in a second pass, as with split_k
 //   split_image      images are taken in chunks whose tensors have fewer than 2^31 elements each
 //   preshuffle       weights were packed ahead: [group][class][panel][block of k]
-//   basic_v1         rows of activations are not gathered but read in place through pointers (indirect.hpp), where their
-//                    type needs no conversion; with preshuffle, for few columns
+//   basic_v1         activations are not gathered but read in place through pointers (indirect.hpp, pointed_weight.hpp),
+//                    where their type needs no conversion; with preshuffle, for few columns
 // Floors: 2 * m * n * k flops per group; bytes: every operand once, and 2 bytes moved through the cache for each byte
 // gathered, taps * (input bytes) for every tile_n columns.
 #pragma once
 #pragma GCC visibility push(hidden)  // kernels for other machines have functions of the same names
-#include "indirect.hpp"
+#include "pointed_weight.hpp"
 
 namespace tilewise::cpu {
 
@@ -73,6 +73,13 @@ struct Conv {
     static TILEWISE_INLINE bool points(const KernelArgs& args) {
         return kMayPoint && InPlace::fits(gathered_shape(args.conv), gathered_channels(args.conv)) &&
                (!kPackedAhead || args.n <= kFewColumns) && packed_ahead_words(args) * args.batch * 4 <= kKeepBytes;
+    }
+    // Backward weight does so with basic_v1.
+    using Pointed = PointedWeight<Config>;
+    static constexpr bool kMayPointWeight =
+        kWeight && !kExplicit && Pointed::kPossible && Config::pipeline == Pipeline::basic_v1;
+    static TILEWISE_INLINE bool points_weight(const KernelArgs& args) {
+        return kMayPointWeight && Pointed::fits(args.conv) && args.batch * args.m * args.n * 4 <= kKeepBytes;
     }
     static TILEWISE_INLINE Index all_taps(const KernelConv& conv) {
         return conv.filter[0] * conv.filter[1] * conv.filter[2];
@@ -224,8 +231,31 @@ struct Conv {
             scratch);
     }
 
+    // Sums go straight to C (or the workspace) where that holds them as they are, else they are finished at the end.
+    TILEWISE_OUTER static void run_pointed(const KernelArgs& args, const KernelPart& part, bool partial,
+                                           void* scratch) {
+        const Class c = class_of(args, 0);
+        const Index k_begin = P::k_bound(c.k, part.k_part, args.split_k);
+        const Index k_end = P::k_bound(c.k, part.k_part + 1, args.split_k);
+        const bool in_c = (partial || kSame<typename Config::Out, typename P::Raw>)&&is_plain(args) &&
+                          (args.beta == 0.0f || args.beta == 1.0f);
+        Acc* own = static_cast<Acc*>(scratch) + Pointed::scratch_words(args) - args.batch * args.m * args.n;
+        typename Pointed::Sums sums = {own, args.m * args.n, args.n, false};
+        if (in_c) sums = {static_cast<Acc*>(args.c.data), args.c.batch_stride, args.c.row_stride, args.beta == 1.0f};
+        Pointed::run(args, part, c.walk, k_begin, k_end, sums, scratch);
+        for (Index group = part.batch_begin; !in_c && group < part.batch_end; ++group) {
+            const OutView view = group_view(args, group, partial);
+            const Acc* from = sums.data + group * sums.group_stride + part.m_begin * args.n + part.n_begin;
+            view.finish(view.at(part.m_begin, part.n_begin), from, args.n, part.m_end - part.m_begin,
+                        part.n_end - part.n_begin);
+        }
+    }
+
     TILEWISE_OUTER static void run_chunk(const KernelArgs& args, const KernelPart& part, Index row_base, bool partial,
                                          void* scratch) {
+        if constexpr (kMayPointWeight) {
+            if (points_weight(args)) return run_pointed(args, part, partial, scratch);
+        }
         Index first_row = 0, packed = 0;  // of the class, in the group
         const bool in_place = points(args) && args.split_k == 1;
         const Index all_packed = kPackedAhead || in_place ? packed_ahead_words(args) : 0;  // words of one group
@@ -301,11 +331,12 @@ struct Conv {
     TILEWISE_OUTER static Index scratch_bytes(const KernelArgs* args) {
         const Index words = kWeight ? Nest::template scratch_words<Patches<A, false>>(args->m, args->n, args->k)
                                     : Nest::template scratch_words<Activation>(args->m, args->n, args->k);
-        const Index weights_words = kPackedAhead ? 0 : round_up(args->batch * packed_ahead_words(*args), kCacheLine);
-        const Index in_place =
-            points(*args)
-                ? weights_words + InPlace::scratch_words(all_taps(args->conv), gathered_shape(args->conv).pixel_stride)
-                : 0;
+        Index in_place = 0;
+        if (points(*args)) {
+            in_place = InPlace::scratch_words(all_taps(args->conv), gathered_shape(args->conv).pixel_stride) +
+                       (kPackedAhead ? 0 : round_up(args->batch * packed_ahead_words(*args), kCacheLine));
+        }
+        if (points_weight(*args)) in_place = Pointed::scratch_words(*args);
         return (words > in_place ? words : in_place) * Index(sizeof(u32));
     }
 

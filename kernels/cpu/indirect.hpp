@@ -62,6 +62,34 @@ struct IndirectMicro {
     }
 };
 
+// table[tap * stride + i]: where the channels of the i-th position from `first` on begin that it meets with a tap; zeros
+// outside.
+template <class T, Index stride>
+TILEWISE_OUTER void fill_pointers(const char** table, const Walk& walk, const KernelActivation& shape, const void* data,
+                                  const char* zeros, Index first, Index count) {
+    const auto& [d0, d1, d2] = walk.dim;
+    const Index pixel = shape.pixel_stride * kBytes<T>, step = d2.tap_shift * pixel;
+    Position at = Position::at(walk, first);
+    for (Index i = 0; i < count; ++i, at.next(walk)) {
+        const char* image = static_cast<const char*>(data) + at.image * shape.image_stride * kBytes<T>;
+        const Index x = at.j[2] * d2.in_step + d2.in_first;
+        const TapRange inner = d2.inside(at.j[2]);
+        const char** to = table + i;
+        for (Index i0 = 0; i0 < d0.taps; ++i0) {
+            const Index z = at.j[0] * d0.in_step + d0.in_first + i0 * d0.tap_shift;
+            for (Index i1 = 0; i1 < d1.taps; ++i1) {
+                const Index y = at.j[1] * d1.in_step + d1.in_first + i1 * d1.tap_shift;
+                const bool inside = z >= 0 && z < d0.in_size && y >= 0 && y < d1.in_size;
+                const TapRange range = inside ? inner : TapRange{0, 0};
+                const char* line = image + ((z * d1.in_size + y) * d2.in_size + x) * pixel;
+                for (Index i2 = 0; i2 < d2.taps; ++i2, to += stride) {
+                    *to = i2 >= range.begin && i2 < range.end ? line + i2 * step : zeros;
+                }
+            }
+        }
+    }
+}
+
 // Rows of one walk for all groups of a part.
 template <class Config>
 struct Indirect {
@@ -88,32 +116,6 @@ struct Indirect {
     }
     static TILEWISE_INLINE Index scratch_words(Index taps, Index all_channels) {
         return table_words(taps) + tile_words() + zero_words(all_channels);
-    }
-
-    // table[tap][row] for rows positions from `first` on.
-    TILEWISE_OUTER static void fill_table(const char** table, const Walk& walk, const KernelActivation& shape,
-                                          const void* data, const char* zeros, Index first, Index rows) {
-        const auto& [d0, d1, d2] = walk.dim;
-        const Index step = d2.tap_shift * shape.pixel_stride * kBytes<A>;
-        Position at = Position::at(walk, first);
-        for (Index row = 0; row < rows; ++row, at.next(walk)) {
-            const char* image = static_cast<const char*>(data) + at.image * shape.image_stride * kBytes<A>;
-            const Index x = at.j[2] * d2.in_step + d2.in_first;
-            const TapRange inner = d2.inside(at.j[2]);
-            const char** to = table + row;
-            for (Index i0 = 0; i0 < d0.taps; ++i0) {
-                const Index z = at.j[0] * d0.in_step + d0.in_first + i0 * d0.tap_shift;
-                for (Index i1 = 0; i1 < d1.taps; ++i1) {
-                    const Index y = at.j[1] * d1.in_step + d1.in_first + i1 * d1.tap_shift;
-                    const bool inside = z >= 0 && z < d0.in_size && y >= 0 && y < d1.in_size;
-                    const TapRange range = inside ? inner : TapRange{0, 0};
-                    const char* line = image + ((z * d1.in_size + y) * d2.in_size + x) * shape.pixel_stride * kBytes<A>;
-                    for (Index i2 = 0; i2 < d2.taps; ++i2, to += kRows) {
-                        *to = i2 >= range.begin && i2 < range.end ? line + i2 * step : zeros;
-                    }
-                }
-            }
-        }
     }
 
     using Function = void (*)(const char* const*, Index, Index, Index, Index, const u32*, Index, Acc*, Index);
@@ -150,7 +152,8 @@ struct Indirect {
         __builtin_memset(zeros, 0, zero_words(all) * sizeof(u32));
         for (Index row = task.begin; row < task.end; row += kRows) {
             const Index rows = least(kRows, task.end - row);
-            fill_table(table, *task.walk, *task.shape, task.data, reinterpret_cast<const char*>(zeros), row, rows);
+            fill_pointers<A, kRows>(table, *task.walk, *task.shape, task.data, reinterpret_cast<const char*>(zeros),
+                                    row, rows);
             for (Index group = task.group_begin; group < task.group_end; ++group) {
                 run_rows(task, table, group, row - task.begin, rows, view_of(group), reinterpret_cast<Acc*>(tile));
             }

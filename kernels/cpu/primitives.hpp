@@ -116,6 +116,12 @@ TILEWISE_INLINE void walk(T*& p, Index elements) {
     asm("" : "+r"(p));
 }
 
+// Keeps a value in a register that several instructions use, where the compiler would have each read it from memory.
+template <class V>
+TILEWISE_INLINE void hold(V& v) {
+    asm("" : "+v"(v));
+}
+
 TILEWISE_INLINE void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 TILEWISE_INLINE void prefetch_for_write(const void* p) { __builtin_prefetch(p, 1, 3); }
 

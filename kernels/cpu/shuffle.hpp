@@ -39,6 +39,34 @@ namespace tilewise::cpu {
 TILEWISE_INLINE U even_lanes(U a, U b) { return __builtin_shufflevector(a, b, TILEWISE_EVEN); }
 TILEWISE_INLINE U odd_lanes(U a, U b) { return __builtin_shufflevector(a, b, TILEWISE_ODD); }
 
+// Lane l of the result is lane from[l] of v.
+TILEWISE_INLINE U permute(U v, U from) {
+    U out;
+#if defined(__AVX512F__)
+    asm("vpermd %1, %2, %0" : "=v"(out) : "vm"(v), "v"(from));
+#elif defined(__AVX2__)
+    asm("vpermd %1, %2, %0" : "=x"(out) : "xm"(v), "x"(from));
+#else
+    for (int l = 0; l < kLanes; ++l) out[l] = v[from[l] % kLanes];
+#endif
+    return out;
+}
+
+// Words as the upper halves of lanes, zeros below: a bf16 becomes an fp32. The upper word of from[l] says which word lane l
+// takes.
+#if defined(__AVX512BW__)
+inline constexpr bool kHasWordPermute = true;
+TILEWISE_INLINE U high_words(Vec<u16> words, U from) {
+    constexpr u32 kUpper = 0xaaaaaaaau;
+    U out;
+    asm("vpermw %g1, %2, %0%{%3%}%{z%}" : "=v"(out) : "v"(words), "v"(from), "Yk"(kUpper));
+    return out;
+}
+#else
+inline constexpr bool kHasWordPermute = false;
+TILEWISE_INLINE U high_words(Vec<u16>, U) { return U{}; }
+#endif
+
 TILEWISE_INLINE void transpose_quarters(U* v) {
     U t[kLanes];
     TILEWISE_UNROLL

@@ -33,6 +33,7 @@ class Candidate:
 
     name: str
     predicted_us: float | None = None
+    padded: bool = False  # only with the problem padded, since no kernel fits it as it is
 
 
 @dataclasses.dataclass(frozen=True)

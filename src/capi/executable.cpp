@@ -35,8 +35,7 @@ Status prepare(tilewise_context* context, const char* text, const tilewise_selec
 
 std::string describe(const tilewise_executable& e) {
     const Plan& plan = e.plan;
-    std::vector<Note> notes = plan.notes;
-    notes.insert(notes.end(), e.ready->notes().begin(), e.ready->notes().end());
+    const std::vector<Note> notes = joined(plan.notes, e.ready->notes());
     Json json = Json::object({{"problem", print_problem(e.problem)},
                               {"kernel", plan.kernel->name},
                               {"plan", Json::object({{"kernel", plan.kernel->name},

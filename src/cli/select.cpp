@@ -4,11 +4,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
 #include "codegen/kernel_source.hpp"
+#include "config/padded_problem.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
@@ -35,6 +38,13 @@ void print_rejections(const Selection& selection, bool explain) {
     Table table({"rule", "have", "need", "rejected kernel"});
     for (const auto& [kernel, why] : selection.rejected) table.add({why.rule, why.have, why.need, kernel->name});
     print(fmt::format("\n{}", table.text()));
+    const auto about_sizes = [](const RejectedKernel& entry) { return is_about_sizes(entry.why.rule); };
+    if (std::any_of(selection.rejected.begin(), selection.rejected.end(), about_sizes)) {
+        print(
+            "Sizes and alignment alone are no end: where nothing else is wrong, tilewise run --kernel NAME pads the "
+            "problem for the kernel and says so. Padding costs, so a kernel that needs it is chosen only where none "
+            "fits.");
+    }
 }
 
 Error no_kernel(const Problem& problem, const Selection& selection, const ArchSpec& arch) {
@@ -77,9 +87,10 @@ Result<int> run_select(Context& context) {
     }
     print(fmt::format("\n{} {}\nsource: {}: {}", paint("plan:", Colour::green), selection.plan->kernel->name,
                       selection.plan->source, selection.plan->why));
+    for (const Note& note : selection.plan->notes) print(fmt::format("note:   {}", note.message));
     Table table({"", "id", "available", "predicted us", "candidate"});
     std::int64_t shown = 0;
-    for (const auto& [kernel, us] : selection.candidates) {
+    for (const auto& [kernel, us, padding] : selection.candidates) {
         if (shown++ == *top) break;
         table.add({fmt::format("{}", shown), kernel->id, kernel->available ? "yes" : "no",
                    us ? fmt::format("{:.1f}", *us) : "-", kernel->name});

@@ -52,7 +52,9 @@ std::string cpu_source(const KernelConfig& c) {
         text += fmt::format("    using {} = tilewise::cpu::{};\n", name, element_type(dtype));
     }
     text += shape_lines("tile", c.tile) + shape_lines("wave", c.wave) + shape_lines("warp", c.warp_tile);
-    text += fmt::format("    static constexpr auto pipeline = tilewise::cpu::Pipeline::{};\n", name_of(c.pipeline));
+    if (!is_direct(c)) {  // what a direct kernel packs is always the same
+        text += fmt::format("    static constexpr auto pipeline = tilewise::cpu::Pipeline::{};\n", name_of(c.pipeline));
+    }
     text += c.op == Op::gemm ? fmt::format("    static constexpr bool swap_ab = {};\n", c.swap_ab) : conv_lines(c);
     return text + fmt::format("}};\n}}  // namespace\n\nTILEWISE_CPU_{}(Config)\n", macro);
 }
@@ -64,7 +66,7 @@ bool is_direct(const KernelConfig& c) {
 }
 
 bool has_template(const KernelConfig& c) {
-    if (c.arch.starts_with("cpu-")) return !is_direct(c);
+    if (c.arch.starts_with("cpu-")) return true;
     return c.arch.starts_with("sm_") && has_cuda_template(c);
 }
 

@@ -68,10 +68,10 @@ std::string kernel_json(const std::string& name) {
                                                 word("pipeline", "pipeline"),
                                                 word("scheduler", "scheduler"),
                                                 word("epilogue", "epilogue"),
-                                                pair("double_buffer", truth(field("double_smem_buffer") == "1")),
-                                                pair("persistent", truth(field("persistent") == "1")),
+                                                pair("double_buffer", truth(field("double_smem_buffer") == "true")),
+                                                pair("persistent", truth(field("persistent") == "true")),
                                                 pair("preshuffle", truth(field("pipeline") == "preshuffle")),
-                                                pair("transpose_c", truth(field("swap_ab") == "1"))};
+                                                pair("transpose_c", truth(field("swap_ab") == "true"))};
     return object({pair("name", quoted(name)), pair("identifier", quoted(name)), pair("signature", object(signature)),
                    pair("algorithm", object(algorithm)), word("gfx_arch", "arch")});
 }

@@ -100,6 +100,10 @@ DType operand_dtype(const KernelConfig& c, int operand) {
     return operand == 0 ? c.dtype : operand == 1 ? c.dtype_b : c.dtype_out;
 }
 
+std::int64_t access_bytes(const KernelConfig& c, int operand) {
+    return vector_width(c, operand) * bytes_of(operand_dtype(c, operand));
+}
+
 const std::vector<Shape3>* warp_tiles_of(const KernelConfig& c, const ArchSpec& arch) {
     if (c.specialization == Specialization::depthwise) return &arch.depthwise_tiles;
     const WarpTiles* entry = arch.find_warp_tiles({c.dtype, c.dtype_b});

@@ -116,8 +116,14 @@ bool filter_contradicts(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 void correct_filter(KernelConfig& c, const ArchSpec&) { c.ct_filter = c.ct_stride = Extents{}; }
 
-bool conflicting(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    const bool depthwise = c.specialization == Specialization::depthwise;
+// On a CPU both sum up each output channel's own few inputs, without a matrix product.
+bool is_direct_on_cpu(const KernelConfig& c, const ArchSpec& arch) {
+    return arch.backend == "cpu" && is_conv(c.op) &&
+           (c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1);
+}
+
+bool conflicting(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const bool depthwise = c.specialization == Specialization::depthwise, direct = is_direct_on_cpu(c, arch);
     std::string_view first, second;
     if (c.explicit_gemm && c.num_groups_to_merge > 1) first = "explicit_gemm", second = "num_groups_to_merge";
     if (c.explicit_gemm && c.split_image) first = "explicit_gemm", second = "split_image";
@@ -125,6 +131,8 @@ bool conflicting(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     if (depthwise && c.explicit_gemm) first = "specialization=depthwise", second = "explicit_gemm";
     if (depthwise && c.stream_k != StreamK::off) first = "specialization=depthwise", second = "stream_k";
     if (c.pipeline == Pipeline::preshuffle && c.swap_ab) first = "pipeline=preshuffle", second = "swap_ab";
+    if (direct && c.pipeline == Pipeline::preshuffle) first = "a direct kernel", second = "pipeline=preshuffle";
+    if (direct && c.split_k > 1 && c.op != Op::conv_bwd_weight) first = "a direct kernel", second = "split_k";
     return !first.empty() && refuse(out, TILEWISE_TEXT("{} and {}", first, second), TILEWISE_TEXT("one of the two"));
 }
 
@@ -140,13 +148,17 @@ bool long_name(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 }
 
 // What replaces keeps; what refines goes.
-void correct_conflict(KernelConfig& c, const ArchSpec&) {
+void correct_conflict(KernelConfig& c, const ArchSpec& arch) {
     if (c.explicit_gemm || c.specialization == Specialization::depthwise) c.num_groups_to_merge = 1;
     if (c.specialization == Specialization::depthwise) {
         c.explicit_gemm = false;
         c.stream_k = StreamK::off;
     }
     if (c.explicit_gemm) c.split_image = false;
+    if (is_direct_on_cpu(c, arch)) {
+        if (c.pipeline == Pipeline::preshuffle) c.pipeline = Pipeline::basic_v1;
+        if (c.op != Op::conv_bwd_weight) c.split_k = 1;
+    }
     if (c.pipeline == Pipeline::preshuffle) c.swap_ab = false;
 }
 

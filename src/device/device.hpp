@@ -35,6 +35,15 @@ struct TensorMapSpec {
     TensorBox box;
 };
 
+// Rows of bytes that are copied within a device, in blocks: row j of block i begins at i * block_pitch + j * row_pitch.
+struct RowCopy {
+    void* to = nullptr;
+    const void* from = nullptr;
+    std::int64_t row_bytes = 0, rows = 1, blocks = 1;
+    std::int64_t to_row_pitch = 0, to_block_pitch = 0;
+    std::int64_t from_row_pitch = 0, from_block_pitch = 0;
+};
+
 // How a launch is spread over the device, fixed when an executable is prepared.
 struct LaunchGeometry {
     std::vector<KernelPart> expand_parts;  // CPU: what each task writes to the workspace beforehand, if anything
@@ -99,6 +108,11 @@ public:
     virtual bool shares_host_memory() const = 0;
     // From or to the host or within the device, in the order of the stream; done when it returns for host memory.
     virtual Status copy(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
+    // Within the device, in the order of the stream; allocates nothing, and on a GPU does not wait and can be captured.
+    virtual Status copy_rows(const RowCopy& copy, Stream stream) = 0;
+    // Sets so many bytes at the start of each row to zero, likewise.
+    virtual Status clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows,
+                              Stream stream) = 0;
     virtual Status synchronize(Stream stream) = 0;
     // Whether work put into the stream is recorded by the program instead of run; then nothing may be measured.
     virtual bool is_capturing(Stream stream) const = 0;

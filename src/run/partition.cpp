@@ -34,12 +34,6 @@ Grid choose_grid(std::int64_t m_units, std::int64_t n_units, const KernelConfig&
     return best;
 }
 
-// The i-th of `count` even shares of `size`, cut at multiples of `unit`.
-std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit, std::int64_t count, std::int64_t i) {
-    const std::int64_t units = blocks(size, unit);
-    return {std::min(size, units * i / count * unit), std::min(size, units * (i + 1) / count * unit)};
-}
-
 // The rows of the matrix that is gathered ahead: those of A, or of B in backward weight.
 std::vector<KernelPart> expand_parts(const GemmView& gemm, const KernelConfig& c, std::int64_t count) {
     const std::int64_t rows = c.op == Op::conv_bwd_weight ? gemm.k : gemm.m;
@@ -54,11 +48,14 @@ std::vector<KernelPart> expand_parts(const GemmView& gemm, const KernelConfig& c
 
 }  // namespace
 
+std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit, std::int64_t count, std::int64_t i) {
+    const std::int64_t units = blocks(size, unit);
+    return {std::min(size, units * i / count * unit), std::min(size, units * (i + 1) / count * unit)};
+}
+
 LaunchGeometry partition(const GemmView& gemm, const KernelConfig& c, int threads) {
     LaunchGeometry geometry;
     geometry.threads = threads;
-    // A product too small for the cost of waking a thread stays on one.
-    constexpr double kSmallFlops = 4e6;
     const double work = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
                         static_cast<double>(gemm.batch);
     if (work < kSmallFlops) geometry.threads = 1;

@@ -23,7 +23,7 @@ Status get_ready(Runtime& runtime, const Problem& problem, const Choice& choice,
     auto executable = runtime.dispatcher->executable(problem, out.plan);
     if (!executable) return executable.error();
     out.executable = std::move(*executable);
-    out.notes.insert(out.notes.end(), out.executable->notes().begin(), out.executable->notes().end());
+    out.notes = joined(out.plan.notes, out.executable->notes());
     return strict ? forbid(out.notes) : Status();
 }
 

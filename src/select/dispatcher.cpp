@@ -9,6 +9,7 @@
 #include "base/fork_safe_mutex.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
+#include "config/padded_problem.hpp"
 #include "config/rules.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -156,6 +157,10 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
     Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads());
     drop_refused(selection);
     if (selection.candidates.empty()) {
+        offer_padded(problem, device_.arch(), device_.max_threads(), selection);
+        drop_refused(selection);
+    }
+    if (selection.candidates.empty()) {
         selection.plan.reset();
     } else if (auto status = choose_obtainable(problem, options, selection); !status) {
         return status.error();
@@ -178,6 +183,7 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
         dropped = true;
         status = choose(problem, options, selection);
     }
+    if (status) note_padding(selection);
     if (status && dropped) {
         selection.plan->notes.push_back({"compiler", ErrorCode::toolchain,
                                          "without a compiler, only kernels that are cached, packed or built in were "
@@ -244,15 +250,17 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
                         first.need, violations.size() > 1 ? fmt::format(" (and {} more)", violations.size() - 1) : ""));
     }
     Rejected why;
-    const ProblemView view(problem);
-    const bool misfit = first_misfit(view, config, arch, &why) != nullptr;
-    const auto refused = misfit ? std::optional(why) : device_.refuses(config);
+    const bool misfit = first_misfit(ProblemView(problem), config, arch) != nullptr;
+    auto padded = misfit ? padded_problem(problem, config, arch, &why) : std::nullopt;
+    const auto refused = misfit && !padded ? std::optional(why) : device_.refuses(config);
     auto kernel = std::make_shared<const Kernel>(make_kernel(config, Priority::high, has_template(config)));
     if (refused) {
         return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel->name,
                                              print_problem(problem), refused->rule, refused->have, refused->need));
     }
-    return Plan{std::move(kernel), "named", "asked for by name"};
+    Plan plan{std::move(kernel), "named", "asked for by name"};
+    if (padded) plan.notes.push_back(std::move(padded->note));
+    return plan;
 }
 
 Result<std::shared_ptr<const Executable>> Dispatcher::executable(const Problem& problem, const Plan& plan) {

@@ -57,7 +57,8 @@ public:
     Result<Selection> select(const Problem& problem, const SelectOptions& options = {});
     // The plan alone, kept: a problem asked for again costs one look-up.
     Result<std::shared_ptr<const Plan>> plan(const Problem& problem, const SelectOptions& options = {});
-    // A kernel asked for by config, whether or not a rule set lists it. It runs as it is or fails.
+    // A kernel asked for by config, whether or not a rule set lists it. It runs, with the problem padded
+    // if it must be, or fails.
     Result<Plan> named_plan(const Problem& problem, const KernelConfig& config);
     Result<std::shared_ptr<const Executable>> executable(const Problem& problem, const Plan& plan);
 

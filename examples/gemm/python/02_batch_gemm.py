@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "shared"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 
 import numpy as np
 from example import Checks, parse, parser, random, run, wide

@@ -5,7 +5,7 @@ ranking is that of a learned model where one is there for the device, else the a
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "shared"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 
 import numpy as np
 from conv_reference import forward

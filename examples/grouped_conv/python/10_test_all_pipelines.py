@@ -5,7 +5,7 @@ supported if it runs with one scheduler.
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "shared"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 
 import conv_sweep
 from example import run

@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "shared"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 
 import conv_sweep
 from example import run

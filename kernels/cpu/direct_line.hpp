@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// The heart of the direct convolution kernels (forward and backward data): `pixels` neighbouring positions of a line times
+// `vectors` vectors of channels, whose sums stay in registers over all taps and all channels of a group. Taps are taken
+// a few at a time: a vector of inputs that is read once serves up to `taps` outputs. With t taps at once, p pixels and a
+// step of 1 between them, (p + t - 1) vectors of inputs and t of weights are read for p * t multiply-adds: arithmetic is
+// the limit from t = 2 on, and with t = 1 the loads are (one for each multiply-add).
+// At the ends of a line, taps that lead outside are skipped, by branches that are the same for all channels.
+#pragma once
+#include "conv_walk.hpp"
+#include "epilogue.hpp"
+#include "spread.hpp"
+
+namespace tilewise::cpu {
+
+// A line of inputs that meets a line of outputs, from its first pixel on, and the number of the row of taps.
+template <class Storage>
+struct TapRow {
+    const Storage* in;
+    Index number;
+};
+
+// What the blocks of one line have in common, for one residue class and one set of channels.
+template <class Storage>
+struct LineTask {
+    const TapRow<Storage>* rows;
+    Index row_count;
+    const u32* weights;  // [row of taps][step][tap][lane]
+    Index steps;         // units of input channels in a group
+    WalkDim x;           // along the line, tap_shift >= 0
+    Index pixel_stride;  // of the inputs
+    Index begin, end;    // positions
+    // Either the outputs themselves, where nothing is to be done but to convert, or sums for the epilogue.
+    bool writes_outputs;
+    Index out_at, out_stride;  // bytes from the piece's first pixel to position `begin`, and between positions
+    Index channels;            // outputs that exist, of vectors * kLanes
+    Index last_whole;          // the last pixel at which whole vectors can be read in every row
+};
+
+// What a block must look at: nothing, whether a tap leads outside the line, or also how many lanes may be read and written.
+enum class Check { none, edges, lanes };
+
+template <class Units, class Out, int pixels, int vectors, Check check, bool spread, int ct_taps, int ct_step>
+struct LineBlock {
+    using Acc = typename Units::Acc;
+    using Storage = typename Units::Storage;
+    using Task = LineTask<Storage>;
+    using V = Vec<Acc>;
+    static constexpr int kWidth = vectors * kLanes;
+    static constexpr bool whole = check != Check::lanes;
+
+    struct Sums {
+        V v[pixels][vectors];
+    };
+
+    // `taps` neighbouring taps; positions `step` apart. `at` is where the first position's first tap reads.
+    template <int taps, int step>
+    static TILEWISE_INLINE void add(Sums& sums, const Storage* in, const u32* weights, Index at, const Task& task,
+                                    const Lanes* lanes, Index valid, Index run_time_step) {
+        const Index stride = task.pixel_stride * (step == 0 ? run_time_step : 1), move = step == 0 ? run_time_step : 1;
+        constexpr int kStep = step == 0 ? 1 : step, kReads = (pixels - 1) * kStep + taps;
+        // Pixels that are not wanted read nothing either.
+        const Index end = least(task.x.in_size, at + ((valid - 1) * kStep + taps - 1) * move + 1);
+        const auto size = static_cast<unsigned long long>(end < 0 ? 0 : end);
+        U w[taps][vectors];
+        TILEWISE_UNROLL
+        for (int t = 0; t < taps; ++t) {
+            TILEWISE_UNROLL
+            for (int v = 0; v < vectors; ++v) w[t][v] = load<U>(weights + t * kWidth + v * kLanes);
+        }
+        const Storage* p = in + at * task.pixel_stride;
+        TILEWISE_UNROLL
+        for (int r = 0; r < kReads; ++r, walk(p, stride)) {
+            if (taps < kStep && r % kStep >= taps) continue;
+            if (check != Check::none && static_cast<unsigned long long>(at + r * move) >= size) continue;
+            TILEWISE_UNROLL
+            for (int v = 0; v < vectors; ++v) {
+                const Storage* from = p + (spread || !whole ? lanes[v].first - lanes[0].first : Index(v * kLanes));
+                U in_units = read_lanes<Units, whole, spread>(from, lanes[v]);
+                if (taps > 1) hold(in_units);
+                TILEWISE_UNROLL
+                for (int t = 0; t < taps; ++t) {
+                    const int pixel = (r - t) / kStep;
+                    if (r < t || (r - t) % kStep != 0 || pixel >= pixels) continue;
+                    sums.v[pixel][v] = Units::step(sums.v[pixel][v], in_units, w[t][v]);
+                }
+            }
+        }
+    }
+
+    // One row of taps and one step of the reduction.
+    static TILEWISE_INLINE void add_row(Sums& sums, const Storage* in, const u32* weights, Index at, const Task& task,
+                                        const Lanes* lanes, Index valid) {
+        const WalkDim& x = task.x;
+        if constexpr (ct_taps > 0) {
+            if (__builtin_expect(x.tap_shift == 1 && x.taps == ct_taps && x.in_step == ct_step, 1)) {
+                return add<ct_taps, ct_step>(sums, in, weights, at, task, lanes, valid, 1);
+            }
+        }
+        Index tap = 0;
+        if (x.tap_shift == 1 && x.in_step == 1) {
+            for (; x.taps - tap >= 3; tap += 3) {
+                add<3, 1>(sums, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
+            }
+            if (x.taps - tap == 2) {
+                add<2, 1>(sums, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
+                tap += 2;
+            }
+        }
+        for (; tap < x.taps; ++tap) {
+            add<1, 0>(sums, in, weights + tap * kWidth, at + tap * x.tap_shift, task, lanes, valid, x.in_step);
+        }
+    }
+
+    // Positions j to j + pixels, of which the first `valid` are wanted.
+    static TILEWISE_NOINLINE void run(const Task& task, const Lanes* lanes_in, Index j, Index valid, char* out) {
+        Lanes lanes[vectors];  // a copy: what is written to the output cannot change it
+        TILEWISE_UNROLL
+        for (int v = 0; v < vectors; ++v) lanes[v] = lanes_in[v];
+        Sums sums = {};
+        const Index at = j * task.x.in_step + task.x.in_first;
+        const Index row_words = task.x.taps * kWidth;
+        for (Index r = 0; r < task.row_count; ++r) {
+            const TapRow<Storage> row = task.rows[r];
+            const u32* weights = task.weights + row.number * task.steps * row_words;
+            for (Index s = 0; s < task.steps; ++s, weights += row_words) {
+                add_row(sums, row.in + lanes[0].first + s * Units::depth, weights, at, task, lanes, valid);
+            }
+        }
+        if (task.writes_outputs) {
+            write<true>(sums, task, valid, out);
+        } else {
+            write<false>(sums, task, valid, out);
+        }
+    }
+
+    template <bool converted>
+    static TILEWISE_INLINE void write(const Sums& sums, const Task& task, Index valid, char* out) {
+        constexpr bool is_raw = !converted || kSame<Out, typename RawOf<Acc>::type>;
+        constexpr Index kBytesEach = is_raw ? Index(sizeof(Acc)) : kBytes<Out>;
+        TILEWISE_UNROLL
+        for (int p = 0; p < pixels; ++p, walk(out, task.out_stride)) {
+            if (check != Check::none && p >= valid) break;
+            TILEWISE_UNROLL
+            for (int v = 0; v < vectors; ++v) {
+                char* to = out + v * kLanes * kBytesEach;
+                const Index left = task.channels - v * kLanes;
+                if (!whole && converted && left <= 0) break;
+                const bool all = whole || !converted || left >= kLanes;
+                if constexpr (is_raw) {
+                    all ? store(to, sums.v[p][v]) : store_first(to, sums.v[p][v], left * kBytesEach);
+                } else if constexpr (!Units::is_integer) {
+                    write_values<Out>(to, sums.v[p][v], all ? Index(kLanes) : left);
+                }
+            }
+        }
+    }
+};
+
+}  // namespace tilewise::cpu
