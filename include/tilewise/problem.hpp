@@ -65,7 +65,6 @@ private:
     double flops_ = 0, bytes_ = 0;
 };
 
-namespace detail {
 // What both builders have: the words of docs/problems.md.
 template <class Builder>
 class ProblemBuilder {
@@ -97,10 +96,9 @@ protected:
 private:
     Builder& self() { return static_cast<Builder&>(*this); }
 };
-}  // namespace detail
 
 // Gemm(64, 96, 128).dtype("bf16").layout("rcr").epilogue("bias+gelu").build()
-class Gemm : public detail::ProblemBuilder<Gemm> {
+class Gemm : public ProblemBuilder<Gemm> {
 public:
     Gemm(std::int64_t m, std::int64_t n, std::int64_t k) : m_(m), n_(n), k_(k) {}
     Gemm& batch(std::int64_t count) { return batch_ = count, *this; }
@@ -122,7 +120,7 @@ private:
 enum class Direction { forward, backward_data, backward_weight };
 
 // Conv(Direction::forward).images(8).groups(2).channels(96, 96).input({56, 56}).filter({3, 3}).padding({1, 1}).build()
-class Conv : public detail::ProblemBuilder<Conv> {
+class Conv : public ProblemBuilder<Conv> {
 public:
     using Extents = std::initializer_list<std::int64_t>;
 
