@@ -110,6 +110,18 @@ class Dispatcher:
         """Prepares the problem, or finds it prepared, and runs it once; the operands are those of a Prepared."""
         return self.prepare(problem)(a, b, **operands)
 
+    def run_host(self, problem: str | Problem, a: Any, b: Any, *, kernel: AnyKernel = None) -> Any:
+        """The same on NumPy arrays wherever the device is: they are copied to it, rounded to the problem's types where they
+        have others, and the result is copied back."""
+        return self.time_host(problem, a, b, kernel=kernel, warmup=0, repeat=1)[0]
+
+    def time_host(self, problem: str | Problem, a: Any, b: Any, *, kernel: AnyKernel = None, warmup: int = 1,
+                  repeat: int = 3) -> tuple[Any, float]:
+        """run_host's result, and the milliseconds of one launch: the mean of `repeat` after `warmup`, without the copies.
+        bench() measures with more care, on tensors of its own."""
+        from ._host_run import run_host  # needs NumPy, which nothing else here does
+        return run_host(self.prepare(problem, kernel=kernel), self._open(), a, b, warmup, max(repeat, 1))
+
     def bench(self, problem: str | Problem, *, all: bool = False, kernel: Any = None) -> Bench:
         """Times the kernel that is chosen, or with all=True every one that may run the problem."""
         text, context = problem_text(problem), self._open()

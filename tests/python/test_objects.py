@@ -133,6 +133,20 @@ def test_a_dispatcher_chooses_from_its_registry_and_runs(tiny):
     assert facts["device"] == "cpu" and facts["arch"] in plan.kernel
 
 
+def test_arrays_of_the_host_are_copied_where_that_is_asked_for(tiny):
+    rng = np.random.default_rng(4)
+    a, b = rng.uniform(-1, 1, (24, 56)), rng.uniform(-1, 1, (40, 56))  # float64: rounded to the problem's type
+    dispatcher = Dispatcher("cpu", registry=tiny)
+    c, took_ms = dispatcher.time_host(GEMM, a, b, repeat=2)
+    assert c.dtype == np.float32 and took_ms > 0
+    np.testing.assert_allclose(c, a @ b.T, atol=1e-5)
+    np.testing.assert_array_equal(dispatcher.run_host(GEMM, a, b), c)
+    with pytest.raises(ValueError, match=r"a: its shape is \(56, 24\)"):
+        dispatcher.run_host(GEMM, a.T, b)
+    with pytest.raises(TypeError, match="a: expected numbers"):
+        dispatcher.run_host(GEMM, a.astype("U8"), b)
+
+
 def test_a_ranking_of_the_callers_own(tiny):
     seen = []
 

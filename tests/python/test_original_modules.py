@@ -107,7 +107,7 @@ def test_wrong_operands_are_failures(bf16_setup):
     for arguments, message in (((np.ones((3, 4)), np.ones((5, 6))), "need (M, K) and (K, N)"),
                                ((np.ones((3, 4)), np.ones((4, 5)), 3, 5, 9), "K is 9"),
                                ((np.ones(3), np.ones((4, 5))), "need (M, K)"),
-                               ((np.array([["a"]]), np.ones((1, 1))), "expected numbers")):
+                               ((np.array([["a"]]), np.ones((1, 1))), "a: expected numbers")):
         result = GemmRunner(bf16_setup.lib).run(*arguments)
         assert not result.success and message in result.error and result.output is None
 

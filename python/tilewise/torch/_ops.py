@@ -68,7 +68,7 @@ def _gemm_setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _refuse_fused(ctx: Any) -> None:
     if ctx.activation:
-        raise RuntimeError("a fused activation has no gradient; call tilewise.torch, which does not fuse where one is needed")
+        raise RuntimeError("a fused activation has no gradient; call tilewise.torch, which fuses none where one is needed")
 
 
 def _gemm_backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
