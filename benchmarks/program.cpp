@@ -17,12 +17,6 @@
 namespace tilewise::bench {
 namespace {
 
-bool is_wanted(const Case& of, const Options& options) {
-    const std::string title = title_of(of);
-    return std::all_of(options.only.begin(), options.only.end(),
-                       [&](const std::string& text) { return title.find(text) != std::string::npos; });
-}
-
 void print_line(const Comparison& one, const std::string& shape) {
     std::string line = fmt::format("{:42} {:>44}", title_of(one.of), shape);
     if (one.ours) {
@@ -38,6 +32,12 @@ void print_line(const Comparison& one, const std::string& shape) {
 }
 
 }  // namespace
+
+bool is_wanted(const Case& of, const Options& options) {
+    const std::string title = title_of(of);
+    return std::all_of(options.only.begin(), options.only.end(),
+                       [&](const std::string& text) { return title.find(text) != std::string::npos; });
+}
 
 void show(const std::string& text) {
     std::fputs(text.c_str(), stdout);
@@ -62,8 +62,8 @@ Result<Options> parse_options(int count, char** arguments, const char* usage) {
             if (*end != 0 || !(options.compare.seconds > 0)) return usage_error("--seconds takes a number above 0");
         } else if (option == "--only") {
             options.only.push_back(value);
-        } else if (option == "--problems") {
-            options.problems = value;
+        } else if (option == "--problems" || option == "--table") {
+            (option == "--problems" ? options.problems : options.table) = value;
         } else {
             return usage_error(fmt::format("unknown option '{}'\n{}", option, usage));
         }
@@ -84,7 +84,7 @@ void stay_on_one_cpu() {
     (void)sched_setaffinity(0, sizeof one, &one);
 }
 
-Status run_cases(const std::vector<Case>& cases, const Options& options, const Program& program) {
+Status with_dispatcher(const std::function<Status(Dispatcher&)>& run) {
     auto catalog = ArchCatalog::embedded();
     if (!catalog) return catalog.error();
     auto arch = host_cpu_arch(*catalog);
@@ -95,20 +95,25 @@ Status run_cases(const std::vector<Case>& cases, const Options& options, const P
     if (!settings) return settings.error();
     Builder builder(std::move(*settings));
     Dispatcher dispatcher(**device, builder, nullptr);
-
     show(fmt::format("{}\n", (*device)->identity()));
-    for (const std::string& line : program.details) show(fmt::format("{}\n", line));
-    show("ratios: time of the peer / time of tilewise, in the order above; above 1, tilewise is faster\n\n");
-    std::vector<Comparison> comparisons;
-    for (const Case& one : cases) {
-        if (!is_wanted(one, options)) continue;
-        auto result = program.compare(one, dispatcher);
-        if (!result) return result.error();
-        print_line(*result, program.shape(one.problem));
-        comparisons.push_back(std::move(*result));
-    }
-    show(fmt::format("\n{}", summary(comparisons, program.kinds, program.peers)));
-    return {};
+    return run(dispatcher);
+}
+
+Status run_cases(const std::vector<Case>& cases, const Options& options, const Program& program) {
+    return with_dispatcher([&](Dispatcher& dispatcher) -> Status {
+        for (const std::string& line : program.details) show(fmt::format("{}\n", line));
+        show("ratios: time of the peer / time of tilewise, in the order above; above 1, tilewise is faster\n\n");
+        std::vector<Comparison> comparisons;
+        for (const Case& one : cases) {
+            if (!is_wanted(one, options)) continue;
+            auto result = program.compare(one, dispatcher);
+            if (!result) return result.error();
+            print_line(*result, program.shape(one.problem));
+            comparisons.push_back(std::move(*result));
+        }
+        show(fmt::format("\n{}", summary(comparisons, program.kinds, program.peers)));
+        return {};
+    });
 }
 
 }  // namespace tilewise::bench

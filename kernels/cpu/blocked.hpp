@@ -137,7 +137,8 @@ struct Blocked {
             const bool whole_units = k % Engine::depth == 0 || is_gathered;
             a_by_rows = kMayReadA<SourceA> && a_now.k_stride == 1 && whole_units && !Core::whole_tiles;
             const bool by_lanes = a_now.lane_stride == 1 && Engine::depth == 1;
-            a_in_place = kMayReadA<SourceA> && Engine::template in_place<TA> && !Core::whole_tiles && (a_by_rows || by_lanes);
+            a_in_place =
+                kMayReadA<SourceA> && Engine::template in_place<TA> && !Core::whole_tiles && (a_by_rows || by_lanes);
             a_by_rows = a_by_rows && a_in_place;
         }
         TILEWISE_INLINE Index k_begin() const { return task.k_begin + index * kBlockK; }

@@ -10,12 +10,13 @@
 //   two_stage        sums go to an fp32 (int32) workspace and are converted in a second pass, as with split_k
 //   split_image      images are taken in chunks whose tensors have fewer than 2^31 elements each
 //   preshuffle       weights were packed ahead: [group][class][panel][block of k]
+//   basic_v1         activations are not gathered but read in place through pointers (indirect.hpp, pointed_weight.hpp),
+//                    where their type needs no conversion; with preshuffle, for few columns
 // Floors: 2 * m * n * k flops per group; bytes: every operand once, and 2 bytes moved through the cache for each byte
 // gathered, taps * (input bytes) for every tile_n columns.
 #pragma once
 #pragma GCC visibility push(hidden)  // kernels for other machines have functions of the same names
-#include "conv_sources.hpp"
-#include "product.hpp"
+#include "pointed_weight.hpp"
 
 namespace tilewise::cpu {
 
@@ -62,6 +63,32 @@ struct Conv {
         c.k = kWeight ? positions : c.walk.taps() * (kForward ? conv.c : conv.k);
         c.packed_words = ceil_div(args.n, Nest::kCols) * Nest::panel_words(c.k);
         return c;
+    }
+
+    // Reading in place replaces gathering for these; with many columns a gathered block is used often enough.
+    using InPlace = Indirect<Config>;
+    static constexpr Index kFewColumns = 64;
+    static constexpr bool kMayPoint =
+        !kWeight && !kExplicit && InPlace::kPossible && (Config::pipeline == Pipeline::basic_v1 || kPackedAhead);
+    static TILEWISE_INLINE bool points(const KernelArgs& args) {
+        return kMayPoint && InPlace::fits(gathered_shape(args.conv), gathered_channels(args.conv)) &&
+               (!kPackedAhead || args.n <= kFewColumns) && packed_ahead_words(args) * args.batch * 4 <= kKeepBytes;
+    }
+    // Backward weight does so with basic_v1.
+    using Pointed = PointedWeight<Config>;
+    static constexpr bool kMayPointWeight =
+        kWeight && !kExplicit && Pointed::kPossible && Config::pipeline == Pipeline::basic_v1;
+    static TILEWISE_INLINE bool points_weight(const KernelArgs& args) {
+        return kMayPointWeight && Pointed::fits(args.conv) && args.batch * args.m * args.n * 4 <= kKeepBytes;
+    }
+    static TILEWISE_INLINE Index all_taps(const KernelConv& conv) {
+        return conv.filter[0] * conv.filter[1] * conv.filter[2];
+    }
+    // Of one group; the words of weights in panels.
+    static TILEWISE_INLINE Index packed_ahead_words(const KernelArgs& args) {
+        Index words = 0;
+        for (Index i = 0; i < classes(args); ++i) words += class_of(args, i).packed_words;
+        return words;
     }
 
     // The tensors that are gathered from: x, except in backward data.
@@ -176,16 +203,81 @@ struct Conv {
         return walk;
     }
 
+    // Rows [begin, end) of a class, all groups of the part.
+    TILEWISE_OUTER static void run_in_place(const KernelArgs& args, const KernelPart& part, const Class& c,
+                                            Index row_base, Index first_row, Index begin, Index end, const u32* packed,
+                                            Index group_words, bool partial, void* scratch) {
+        const KernelConv& conv = args.conv;
+        typename InPlace::Task task = {};
+        task.walk = &c.walk, task.shape = &gathered_shape(conv), task.data = args.a.data;
+        task.channels = gathered_channels(conv), task.begin = begin, task.end = end;
+        task.col_begin = part.n_begin, task.col_end = part.n_end;
+        task.group_begin = part.batch_begin, task.group_end = part.batch_end;
+        task.panel_words = Nest::panel_words(c.k), task.group_words = group_words;
+        task.packed = packed + part.n_begin / Nest::kCols * task.panel_words;
+        task.sums_in_c = (partial || kSame<typename Config::Out, typename P::Raw>)&&is_plain(args) &&
+                         args.beta == 0.0f && args.c.col_stride == 1;
+        OutView view = {};
+        task.rows = partial ? PixelRows::in_order(c.walk, args.c.row_stride, begin)
+                            : PixelRows::make(c.walk, output_shape(conv), conv.images, begin);
+        InPlace::run(
+            task,
+            [&](Index group) {
+                view = group_view(args, group, partial);
+                if (partial) view = view.at(row_base + first_row, 0);
+                if (!partial) view.row_stride *= c.walk.dim[2].out_step;
+                return view;
+            },
+            scratch);
+    }
+
+    // Sums go straight to C (or the workspace) where that holds them as they are, else they are finished at the end.
+    TILEWISE_OUTER static void run_pointed(const KernelArgs& args, const KernelPart& part, bool partial,
+                                           void* scratch) {
+        const Class c = class_of(args, 0);
+        const Index k_begin = P::k_bound(c.k, part.k_part, args.split_k);
+        const Index k_end = P::k_bound(c.k, part.k_part + 1, args.split_k);
+        const bool in_c = (partial || kSame<typename Config::Out, typename P::Raw>)&&is_plain(args) &&
+                          (args.beta == 0.0f || args.beta == 1.0f);
+        Acc* own = static_cast<Acc*>(scratch) + Pointed::scratch_words(args) - args.batch * args.m * args.n;
+        typename Pointed::Sums sums = {own, args.m * args.n, args.n, false};
+        if (in_c) sums = {static_cast<Acc*>(args.c.data), args.c.batch_stride, args.c.row_stride, args.beta == 1.0f};
+        Pointed::run(args, part, c.walk, k_begin, k_end, sums, scratch);
+        for (Index group = part.batch_begin; !in_c && group < part.batch_end; ++group) {
+            const OutView view = group_view(args, group, partial);
+            const Acc* from = sums.data + group * sums.group_stride + part.m_begin * args.n + part.n_begin;
+            view.finish(view.at(part.m_begin, part.n_begin), from, args.n, part.m_end - part.m_begin,
+                        part.n_end - part.n_begin);
+        }
+    }
+
     TILEWISE_OUTER static void run_chunk(const KernelArgs& args, const KernelPart& part, Index row_base, bool partial,
                                          void* scratch) {
+        if constexpr (kMayPointWeight) {
+            if (points_weight(args)) return run_pointed(args, part, partial, scratch);
+        }
         Index first_row = 0, packed = 0;  // of the class, in the group
-        Index all_packed = 0;             // words of one group
-        for (Index i = 0; kPackedAhead && i < classes(args); ++i) all_packed += class_of(args, i).packed_words;
+        const bool in_place = points(args) && args.split_k == 1;
+        const Index all_packed = kPackedAhead || in_place ? packed_ahead_words(args) : 0;  // words of one group
+        const u32* weights_at = static_cast<const u32*>(args.b.data);
+        if constexpr (kMayPoint) {
+            if (in_place && !kPackedAhead) {
+                weights_at = static_cast<const u32*>(scratch);
+                pack_part(args, part, static_cast<u32*>(scratch));
+                scratch = static_cast<u32*>(scratch) + round_up(args.batch * all_packed, kCacheLine);
+            }
+        }
         for (Index i = 0; i < classes(args); ++i) {
             const Class c = class_of(args, i);
             const Index begin = part.m_begin - row_base - first_row, end = part.m_end - row_base - first_row;
             const Index from = begin < 0 ? 0 : begin, to = least(end, c.rows);
-            for (Index group = part.batch_begin; from < to && group < part.batch_end; ++group) {
+            if constexpr (kMayPoint) {
+                if (in_place && from < to) {
+                    run_in_place(args, part, c, row_base, first_row, from, to, weights_at + packed, all_packed, partial,
+                                 scratch);
+                }
+            }
+            for (Index group = part.batch_begin; !in_place && from < to && group < part.batch_end; ++group) {
                 run_rows(args, part, c, group, row_base, first_row, from, to, group * all_packed + packed, partial,
                          scratch);
             }
@@ -239,7 +331,13 @@ struct Conv {
     TILEWISE_OUTER static Index scratch_bytes(const KernelArgs* args) {
         const Index words = kWeight ? Nest::template scratch_words<Patches<A, false>>(args->m, args->n, args->k)
                                     : Nest::template scratch_words<Activation>(args->m, args->n, args->k);
-        return words * Index(sizeof(u32));
+        Index in_place = 0;
+        if (points(*args)) {
+            in_place = InPlace::scratch_words(all_taps(args->conv), gathered_shape(args->conv).pixel_stride) +
+                       (kPackedAhead ? 0 : round_up(args->batch * packed_ahead_words(*args), kCacheLine));
+        }
+        if (points_weight(*args)) in_place = Pointed::scratch_words(*args);
+        return (words > in_place ? words : in_place) * Index(sizeof(u32));
     }
 
     TILEWISE_OUTER static void reduce(const KernelArgs* args, const KernelPart* part) {
@@ -282,19 +380,21 @@ struct Conv {
     }
 
     static Index packed_b_bytes(const KernelArgs* args) {
-        Index words = 0;
-        for (Index i = 0; i < classes(*args); ++i) words += class_of(*args, i).packed_words;
-        return words * args->batch * Index(sizeof(u32));
+        return packed_ahead_words(*args) * args->batch * Index(sizeof(u32));
     }
     TILEWISE_OUTER static void pack_b(const KernelArgs* args, const KernelPart* part, void* packed) {
-        const Index group_words = packed_b_bytes(args) / args->batch / Index(sizeof(u32));
-        for (Index group = part->batch_begin; group < part->batch_end; ++group) {
-            u32* to = static_cast<u32*>(packed) + group * group_words;
-            for (Index i = 0; i < classes(*args); ++i) {
-                const Class c = class_of(*args, i);
-                for (Index j = round_up(part->n_begin, Nest::kCols); j < part->n_end; j += Nest::kCols) {
-                    P::pack_panel_ahead(to + j / Nest::kCols * Nest::panel_words(c.k), weights(*args, c, group, 0), j,
-                                        args->n - j, c.k);
+        pack_part(*args, *part, static_cast<u32*>(packed));
+    }
+    // All panels that the part's columns touch.
+    TILEWISE_OUTER static void pack_part(const KernelArgs& args, const KernelPart& part, u32* packed) {
+        const Index group_words = packed_ahead_words(args), first = part.n_begin / Nest::kCols * Nest::kCols;
+        for (Index group = part.batch_begin; group < part.batch_end; ++group) {
+            u32* to = packed + group * group_words;
+            for (Index i = 0; i < classes(args); ++i) {
+                const Class c = class_of(args, i);
+                for (Index j = first; j < part.n_end; j += Nest::kCols) {
+                    P::pack_panel_ahead(to + j / Nest::kCols * Nest::panel_words(c.k), weights(args, c, group, 0), j,
+                                        args.n - j, c.k);
                 }
                 to += c.packed_words;
             }

@@ -90,6 +90,8 @@ struct Patches {
                      0,
                      0,
                      walk.taps() == 1 && shape.channel_stride == 1};
+        // A channels-first image of one pixel has neighbouring channels, too, but its pixel is not all of it.
+        s.direct = s.direct && (images == 1 || shape.image_stride == walk.positions() * shape.pixel_stride);
         for (const WalkDim& d : walk.dim) {
             s.direct = s.direct && d.in_step == 1 && d.in_first == 0 && d.count == d.in_size;
         }

@@ -11,7 +11,7 @@
 namespace tilewise::cpu {
 
 // C and all that is indexed like it, seen from the tile at hand: element (i, j) is at i * row_stride + j * col_stride.
-// One of the strides is 1. Pointers are null where there is nothing to read.
+// One of the strides is 1, except where strided pixels of a channels-first tensor are the rows. Pointers are null where there is nothing to read.
 struct OutView {
     using Finish = void (*)(const OutView& view, const void* sums, Index stride, Index rows, Index cols);
     Finish finish;  // makes elements of C, of element_bytes each, from sums
@@ -148,7 +148,8 @@ TILEWISE_NOINLINE void finish_rows(const OutView& given, const Acc* sums, Index 
 
 inline constexpr int kTransposeRows = 64;  // columns of a tile turned around at a time
 
-// A tile of sums into C. A view with row_stride 1 gets the tile turned around first, a few rows at a time.
+// A tile of sums into C. A view without neighbouring columns gets the tile turned around first, a few rows at a time, and
+// one row at a time where rows are no neighbours either.
 template <class Out, class Acc>
 TILEWISE_OUTER void finish(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
     const Acc* sums = static_cast<const Acc*>(from);
@@ -160,7 +161,10 @@ TILEWISE_OUTER void finish(const OutView& view, const void* from, Index stride, 
             for (Index r = 0; r < height; ++r) {
                 for (Index c = 0; c < width; ++c) turned[c * kTransposeRows + r] = sums[(i + r) * stride + j + c];
             }
-            finish_rows<Out>(view.at(i, j).transposed(), turned, kTransposeRows, width, height);
+            const Index run = view.row_stride == 1 ? height : 1;
+            for (Index r = 0; r < height; r += run) {
+                finish_rows<Out>(view.at(i + r, j).transposed(), turned + r, kTransposeRows, width, run);
+            }
         }
     }
 }

@@ -3,7 +3,17 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace tilewise {
+
+std::vector<Note> joined(std::span<const Note> first, std::span<const Note> second) {
+    std::vector<Note> notes(first.begin(), first.end());
+    for (const Note& note : second) {
+        if (std::find(first.begin(), first.end(), note) == first.end()) notes.push_back(note);
+    }
+    return notes;
+}
 
 Json notes_to_json(std::span<const Note> notes) {
     Json::Array items;

@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
@@ -13,12 +14,15 @@
 namespace tilewise {
 
 struct Note {
-    std::string kind;                          // one word, for programs: "cache", "tuning", "measure", "capture"
+    std::string kind;  // one word, for programs: "cache", "tuning", "measure", "capture", "padding"
     ErrorCode code = ErrorCode::check_failed;  // of the error that it is where notes are forbidden
     std::string message;                       // what, why, and the way out
 
     bool operator==(const Note&) const = default;
 };
+
+// Both lists, a note that is in both only once: a plan foresees what its executable does.
+std::vector<Note> joined(std::span<const Note> first, std::span<const Note> second);
 
 Json notes_to_json(std::span<const Note> notes);  // [{kind, message}]
 

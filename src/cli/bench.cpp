@@ -34,6 +34,7 @@ Result<int> run_bench(Context& context) {
             table.add({fmt::format("{:.2f}", row.us), fmt::format("{:.1f}", row.spread * 100),
                        fmt::format("{:.1f}", row.tflops * 1e3), fmt::format("{:.1f}", row.gbps),
                        fmt::format("{:.1f}", 100 * row.roof), row.kernel->name, print_problem(problem)});
+            for (const Note& note : row.notes) print_error(fmt::format("tilewise: note: {}", note.message));
         }
         for (const Failed& failed : outcome->failed) {
             failures.push_back(bench_failure_to_json(problem, failed));

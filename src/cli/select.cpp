@@ -4,14 +4,14 @@
 
 #include <fmt/core.h>
 
-#include <map>
+#include <algorithm>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
 #include "codegen/kernel_source.hpp"
-#include "config/fit.hpp"
+#include "config/padded_problem.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
@@ -29,14 +29,6 @@ void print_problem_facts(const Problem& problem) {
                       arithmetic_intensity(problem)));
 }
 
-std::string counts_by_rule(const Selection& selection) {
-    std::map<std::string, int> counts;
-    for (const auto& entry : selection.rejected) ++counts[entry.why.rule];
-    std::string text;
-    for (const auto& [rule, count] : counts) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", count, rule);
-    return text;
-}
-
 void print_rejections(const Selection& selection, bool explain) {
     if (selection.rejected.empty()) return;
     if (!explain) {
@@ -46,31 +38,18 @@ void print_rejections(const Selection& selection, bool explain) {
     Table table({"rule", "have", "need", "rejected kernel"});
     for (const auto& [kernel, why] : selection.rejected) table.add({why.rule, why.have, why.need, kernel->name});
     print(fmt::format("\n{}", table.text()));
-}
-
-// The kernel that came furthest through the rules says most about the problem.
-const RejectedKernel& furthest(const Selection& selection) {
-    const auto stage = [](const RejectedKernel& entry) {
-        const auto rules = fit_rules();
-        std::size_t i = 0;
-        while (i < rules.size() && rules[i].name != entry.why.rule) ++i;
-        return i;
-    };
-    const RejectedKernel* best = &selection.rejected.front();
-    for (const RejectedKernel& entry : selection.rejected) {
-        if (stage(entry) > stage(*best)) best = &entry;
+    const auto about_sizes = [](const RejectedKernel& entry) { return is_about_sizes(entry.why.rule); };
+    if (std::any_of(selection.rejected.begin(), selection.rejected.end(), about_sizes)) {
+        print(
+            "Sizes and alignment alone are no end: where nothing else is wrong, tilewise run --kernel NAME pads the "
+            "problem for the kernel and says so. Padding costs, so a kernel that needs it is chosen only where none "
+            "fits.");
     }
-    return *best;
 }
 
 Error no_kernel(const Problem& problem, const Selection& selection, const ArchSpec& arch) {
-    std::string why = "the rule set has no kernel for this operation and these types";
-    if (!selection.rejected.empty()) {
-        const auto& [kernel, rejected] = furthest(selection);
-        why = fmt::format("rejected {}; {} came furthest: have {}; need {}", counts_by_rule(selection), kernel->name,
-                          rejected.have, rejected.need);
-    }
-    return unsupported_error(fmt::format("no kernel for {} may run {}: {}", arch.name, print_problem(problem), why));
+    return unsupported_error(
+        fmt::format("no kernel for {} may run {}: {}", arch.name, print_problem(problem), why_none(selection)));
 }
 
 }  // namespace
@@ -108,9 +87,10 @@ Result<int> run_select(Context& context) {
     }
     print(fmt::format("\n{} {}\nsource: {}: {}", paint("plan:", Colour::green), selection.plan->kernel->name,
                       selection.plan->source, selection.plan->why));
+    for (const Note& note : selection.plan->notes) print(fmt::format("note:   {}", note.message));
     Table table({"", "id", "available", "predicted us", "candidate"});
     std::int64_t shown = 0;
-    for (const auto& [kernel, us] : selection.candidates) {
+    for (const auto& [kernel, us, padding] : selection.candidates) {
         if (shown++ == *top) break;
         table.add({fmt::format("{}", shown), kernel->id, kernel->available ? "yes" : "no",
                    us ? fmt::format("{:.1f}", *us) : "-", kernel->name});

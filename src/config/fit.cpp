@@ -5,9 +5,38 @@
 #include <initializer_list>
 
 #include "config/geometry.hpp"
+#include "config/packing.hpp"
 #include "config/rule_groups.hpp"
 
 namespace tilewise {
+
+GemmView merged_view(const ProblemView& v, const KernelConfig& c) {
+    GemmView view = v.gemm;
+    if (c.specialization == Specialization::depthwise) {
+        view.n = v.problem.conv.k;  // its columns are the channels of all groups
+        return view;
+    }
+    const std::int64_t groups = is_conv(c.op) ? c.num_groups_to_merge : 1;
+    view.n *= groups;
+    (c.op == Op::conv_bwd_weight ? view.m : view.k) *= groups;
+    return view;
+}
+
+std::int64_t vector_length(const Problem& p, const KernelConfig& c, int operand) {
+    // A depthwise kernel moves the channels of many groups at once; others those of the groups they merge.
+    const bool depthwise = c.specialization == Specialization::depthwise;
+    return contiguous_length(p, operand, depthwise ? p.conv.g : c.num_groups_to_merge);
+}
+
+bool starts_aligned(const Problem& p, const KernelConfig& c, int operand) {
+    const int width = vector_width(c, operand);
+    if (width <= 1) return true;
+    if (p.align_bytes % access_bytes(c, operand) != 0) return false;
+    if (p.op != Op::gemm) return true;  // packed: rows follow each other, and their length is checked
+    const bool rows = leading_stride(p, operand) % width == 0;
+    return rows && (p.gemm.batch == 1 || batch_stride(p, operand) % width == 0);
+}
+
 namespace {
 
 constexpr char kOperandName[] = {'a', 'b', 'c'};
@@ -94,19 +123,6 @@ bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
                   TILEWISE_TEXT("a divisor of g={}", v.problem.conv.g));
 }
 
-// Merged groups form one product with more columns and a deeper reduction.
-GemmView merged_view(const ProblemView& v, const KernelConfig& c) {
-    GemmView view = v.gemm;
-    if (c.specialization == Specialization::depthwise) {
-        view.n = v.problem.conv.k;  // its columns are the channels of all groups
-        return view;
-    }
-    const std::int64_t groups = is_conv(c.op) ? c.num_groups_to_merge : 1;
-    view.n *= groups;
-    (c.op == Op::conv_bwd_weight ? view.m : view.k) *= groups;
-    return view;
-}
-
 bool partial_tile(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const GemmView view = merged_view(v, c);
     struct Dimension {
@@ -125,29 +141,18 @@ bool partial_tile(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
     return false;
 }
 
-// What every row start of an operand is a multiple of, in elements.
-bool starts_aligned(const ProblemView& v, int operand, int width) {
-    const Problem& p = v.problem;
-    if (p.op != Op::gemm) return true;  // packed: rows follow each other, and their length is checked
-    const bool rows = leading_stride(p, operand) % width == 0;
-    return rows && (p.gemm.batch == 1 || batch_stride(p, operand) % width == 0);
-}
-
 bool misaligned(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const Problem& p = v.problem;
     for (int i = 0; i < 3; ++i) {
         const int width = vector_width(c, i);
         if (width <= 1) continue;
-        // A depthwise kernel moves the channels of many groups at once; others those of the groups they merge.
-        const bool depthwise = c.specialization == Specialization::depthwise;
-        const std::int64_t length = contiguous_length(p, i, depthwise ? p.conv.g : c.num_groups_to_merge);
-        const std::int64_t access = width * bytes_of(operand_dtype(c, i));
+        const std::int64_t length = vector_length(p, c, i);
         if (length % width != 0) {
             return refuse(out, TILEWISE_TEXT("vector_{} {} along {} elements", kOperandName[i], width, length),
                           TILEWISE_TEXT("a divisor of {}", length));
         }
-        if (p.align_bytes % access != 0 || !starts_aligned(v, i, width)) {
-            return refuse(out, TILEWISE_TEXT("vector_{} of {} bytes", kOperandName[i], access),
+        if (!starts_aligned(p, c, i)) {
+            return refuse(out, TILEWISE_TEXT("vector_{} of {} bytes", kOperandName[i], access_bytes(c, i)),
                           TILEWISE_TEXT("pointers (align={}) and strides that are multiples of it", p.align_bytes));
         }
     }
@@ -287,6 +292,12 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
         bytes += bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
+    }
+    for (int i = 0; i < 2; ++i) {
+        if (!packs_operand(c, arch, i)) continue;
+        const PackedMatrices packed = packed_matrices(v.problem, i);
+        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+                bounded_product({packed.line_bytes(), packed.lines, packed.matrices});
     }
     return std::min(bytes, kMostBytes);
 }

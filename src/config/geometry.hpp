@@ -30,6 +30,7 @@ int contiguous_tile_extent(const KernelConfig& config, int operand);
 int vector_width(const KernelConfig& config, int operand);
 void set_vector_width(KernelConfig& config, int operand, int width);
 DType operand_dtype(const KernelConfig& config, int operand);
+std::int64_t access_bytes(const KernelConfig& config, int operand);  // of one vector
 
 // The warp tiles the arch lists for the config: those of its types, or the depthwise ones. Null for an unlisted pair.
 const std::vector<Shape3>* warp_tiles_of(const KernelConfig& config, const ArchSpec& arch);

@@ -33,6 +33,17 @@ struct TensorMapSpec {
     std::array<std::int64_t, 3> size{};          // elements along a line, lines, matrices
     std::array<std::int64_t, 2> stride_bytes{};  // between lines, between matrices
     TensorBox box;
+    // Where in the workspace the tensor is, for an operand that is packed there before the kernel starts.
+    std::optional<std::int64_t> workspace_offset;
+};
+
+// Rows of bytes that are copied within a device, in blocks: row j of block i begins at i * block_pitch + j * row_pitch.
+struct RowCopy {
+    void* to = nullptr;
+    const void* from = nullptr;
+    std::int64_t row_bytes = 0, rows = 1, blocks = 1;
+    std::int64_t to_row_pitch = 0, to_block_pitch = 0;
+    std::int64_t from_row_pitch = 0, from_block_pitch = 0;
 };
 
 // How a launch is spread over the device, fixed when an executable is prepared.
@@ -46,6 +57,8 @@ struct LaunchGeometry {
     int blocks = 0;         // GPU: how many
     int reduce_blocks = 0;  // GPU, split-K: blocks of the kernel that adds up afterwards
     int reduce_threads = 0;
+    int pack_blocks = 0;  // GPU: blocks of the kernel that packs operands first
+    int pack_threads = 0;
     int raster_group = 1;                    // GPU: tiles side by side in the order they are taken
     std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them
 };
@@ -99,6 +112,11 @@ public:
     virtual bool shares_host_memory() const = 0;
     // From or to the host or within the device, in the order of the stream; done when it returns for host memory.
     virtual Status copy(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
+    // Within the device, in the order of the stream; allocates nothing, and on a GPU does not wait and can be captured.
+    virtual Status copy_rows(const RowCopy& copy, Stream stream) = 0;
+    // Sets so many bytes at the start of each row to zero, likewise.
+    virtual Status clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows,
+                              Stream stream) = 0;
     virtual Status synchronize(Stream stream) = 0;
     // Whether work put into the stream is recorded by the program instead of run; then nothing may be measured.
     virtual bool is_capturing(Stream stream) const = 0;

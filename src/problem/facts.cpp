@@ -4,12 +4,6 @@
 namespace tilewise {
 namespace {
 
-std::int64_t product(const Extents& extents) {
-    std::int64_t result = 1;
-    for (int i = 0; i < extents.rank; ++i) result *= extents[i];
-    return result;
-}
-
 std::int64_t packed_leading(const Problem& p, int operand) {
     const GemmShape& s = p.gemm;
     const bool row = is_row(p.layout, operand);
@@ -27,6 +21,12 @@ std::int64_t stored_rows(const Problem& p, int operand) {
 }
 
 }  // namespace
+
+std::int64_t product(const Extents& extents) {
+    std::int64_t result = 1;
+    for (int i = 0; i < extents.rank; ++i) result *= extents[i];
+    return result;
+}
 
 Extents output_size(const ConvShape& conv) {
     Extents out;

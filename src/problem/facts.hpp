@@ -10,6 +10,7 @@
 namespace tilewise {
 
 Extents output_size(const ConvShape& conv);
+std::int64_t product(const Extents& extents);  // pixels of an image, taps of a filter
 
 // The matrix product a problem amounts to: `batch` products (GEMM batch or convolution groups) of m x n x k.
 //   conv_fwd         m = n*outputs   n = k/g        k = c/g*taps

@@ -133,8 +133,10 @@ Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& a
 
 Result<Executable> Executable::prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder) {
     const ProblemView view(problem);
-    Rejected why;
-    if (first_misfit(view, kernel.config, device.arch(), &why)) {
+    if (first_misfit(view, kernel.config, device.arch())) {
+        Rejected why;
+        const auto padded = padded_problem(problem, kernel.config, device.arch(), &why);
+        if (padded) return prepare_padded(problem, *padded, kernel, device, builder);
         return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel.name,
                                              print_problem(problem), why.rule, why.have, why.need));
     }
@@ -157,18 +159,36 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
     ready.packed_b_bytes_ = code->packed_b_bytes(ready.args_);
     for (int i = 0; i < 3 && device.arch().backend != "cpu"; ++i) {
-        const std::int64_t bytes = vector_width(kernel.config, i) * bytes_of(operand_dtype(kernel.config, i));
-        ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(bytes);
+        ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(access_bytes(kernel.config, i));
     }
-    ready.has_beta_ = problem.beta;
-    ready.has_bias_ =
-        std::find(problem.epilogue.begin(), problem.epilogue.end(), EpilogueOp::bias) != problem.epilogue.end();
-    ready.has_scales_ = problem.scale != Scale::none;
-    ready.d_count_ = problem.d_ops.size();
+    ready.note_operands(problem);
     auto launch = device.prepare(std::move(code), ready.args_, std::move(geometry));
     if (!launch) return launch.error();
     ready.launch_ = std::move(*launch);
     return ready;
+}
+
+Result<Executable> Executable::prepare_padded(const Problem& problem, const PaddedProblem& padded, const Kernel& kernel,
+                                              Device& device, Builder& builder) {
+    auto inner = prepare(padded.problem, kernel, device, builder);
+    if (!inner) return inner.error();
+    Executable ready;
+    ready.built_ = inner->built_;
+    ready.notes_ = inner->notes_;
+    ready.notes_.push_back(padded.note);
+    ready.threads_ = inner->threads_;
+    ready.note_operands(problem);
+    auto kernel_ready = std::make_shared<const Executable>(std::move(*inner));
+    ready.padded_ = std::make_shared<const PaddedLaunch>(padded.tensors, std::move(kernel_ready), device);
+    ready.workspace_bytes_ = ready.padded_->workspace_bytes();
+    return ready;
+}
+
+void Executable::note_operands(const Problem& problem) {
+    has_beta_ = problem.beta;
+    has_bias_ = std::find(problem.epilogue.begin(), problem.epilogue.end(), EpilogueOp::bias) != problem.epilogue.end();
+    has_scales_ = problem.scale != Scale::none;
+    d_count_ = problem.d_ops.size();
 }
 
 // A GPU that meets a wide access off its boundary is lost to the whole process.
@@ -184,22 +204,27 @@ Status Executable::check_alignment(const Operands& o) const {
     return {};
 }
 
-Status Executable::launch(const Operands& o, Stream stream) const {
+Status Executable::check_operands(const Operands& o) const {
     if (!o.a || !o.b || !o.c) return missing("operands a, b and c");
     if (has_bias_ && !o.bias) return missing("a bias");
     if (has_scales_ && (!o.scale_a || !o.scale_b)) return missing("scales");
     if (workspace_bytes_ > 0 && !o.workspace) return missing("a workspace");
     if (!has_beta_ && o.beta != 0) return usage_error("beta is not 0, but the problem does not say beta=1");
-    if (auto status = check_alignment(o); !status) return status;
+    for (std::size_t i = 0; i < d_count_; ++i) {
+        if (!o.d[i]) return missing("D tensors");
+    }
+    return check_alignment(o);
+}
+
+Status Executable::launch(const Operands& o, Stream stream) const {
+    if (auto status = check_operands(o); !status) return status;
+    if (padded_) return padded_->run(o, stream);
     KernelArgs args = args_;
     args.a.data = const_cast<void*>(o.a);
     args.b.data = const_cast<void*>(o.b);
     args.c.data = o.c;
     args.bias = o.bias;
-    for (std::size_t i = 0; i < d_count_; ++i) {
-        if (!o.d[i]) return missing("D tensors");
-        args.d[i] = o.d[i];
-    }
+    for (std::size_t i = 0; i < d_count_; ++i) args.d[i] = o.d[i];
     args.scale_a = o.scale_a;
     args.scale_b = o.scale_b;
     args.alpha = o.alpha;
@@ -209,6 +234,7 @@ Status Executable::launch(const Operands& o, Stream stream) const {
 }
 
 Status Executable::pack_b(const void* b, void* packed, Stream stream) const {
+    if (padded_) return unsupported_error("the problem is padded for this kernel, which reads B as it is");
     KernelArgs args = args_;
     args.b.data = const_cast<void*>(b);
     return launch_->pack_b(args, packed, stream);

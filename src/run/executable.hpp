@@ -11,9 +11,11 @@
 #include "base/note.hpp"
 #include "base/result.hpp"
 #include "build/builder.hpp"
+#include "config/padded_problem.hpp"
 #include "device/device.hpp"
 #include "problem/problem.hpp"
 #include "registry/registry.hpp"
+#include "run/padded_launch.hpp"
 
 namespace tilewise {
 
@@ -42,7 +44,8 @@ inline Result<BuildRequest> build_request(const KernelConfig& config, const Devi
 
 class Executable {
 public:
-    // Builds (or finds) and loads the kernel for the problem on the device.
+    // Builds (or finds) and loads the kernel for the problem on the device. A kernel that needs aligned sizes gets the
+    // problem padded, and a note says so.
     static Result<Executable> prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder);
 
     std::int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -57,12 +60,17 @@ public:
 
 private:
     Executable() = default;
+    static Result<Executable> prepare_padded(const Problem& problem, const PaddedProblem& padded, const Kernel& kernel,
+                                             Device& device, Builder& builder);
+    void note_operands(const Problem& problem);
+    Status check_operands(const Operands& operands) const;
     Status check_alignment(const Operands& operands) const;
 
     BuiltKernel built_;
     std::vector<Note> notes_;
     std::shared_ptr<const Launch> launch_;
-    KernelArgs args_{};  // everything but the pointers and scalars
+    std::shared_ptr<const PaddedLaunch> padded_;  // then launch_ is null
+    KernelArgs args_{};                           // everything but the pointers and scalars
     int threads_ = 1;
     std::int64_t workspace_bytes_ = 0;
     std::int64_t packed_b_bytes_ = 0;

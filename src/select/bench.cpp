@@ -56,7 +56,7 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
     const double roof = roof_us(problem, runtime.device->arch(), runtime.device->max_threads());
     for (const Measured& one : measured->measured) {
         outcome.rows.push_back({one.kernel, one.us, one.spread, flops(problem) / one.us / 1e6,
-                                bytes_moved(problem) / one.us / 1e3, roof / one.us});
+                                bytes_moved(problem) / one.us / 1e3, roof / one.us, one.notes});
     }
     return outcome;
 }
@@ -68,7 +68,8 @@ Json bench_row_to_json(const Problem& problem, const BenchRow& row) {
                          {"spread", row.spread},
                          {"tflops", row.tflops},
                          {"gbps", row.gbps},
-                         {"roof", row.roof}});
+                         {"roof", row.roof},
+                         {"notes", notes_to_json(row.notes)}});
 }
 
 Json bench_failure_to_json(const Problem& problem, const Failed& failed) {

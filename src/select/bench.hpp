@@ -15,7 +15,8 @@ struct BenchRow {
     double us = 0;
     double spread = 0;  // relative
     double tflops = 0, gbps = 0;
-    double roof = 0;  // the part of the roof that is reached
+    double roof = 0;            // the part of the roof that is reached
+    std::vector<Note> notes{};  // what is not as it should be about the kernel, such as padding
 };
 struct BenchOutcome {
     std::vector<BenchRow> rows;  // fastest first

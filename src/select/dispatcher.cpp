@@ -9,6 +9,7 @@
 #include "base/fork_safe_mutex.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
+#include "config/padded_problem.hpp"
 #include "config/rules.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -24,6 +25,12 @@ std::string registry_key(const Problem& p, RuleSet set) {
 std::vector<Candidate>::iterator find_candidate(std::vector<Candidate>& candidates, std::string_view name) {
     return std::find_if(candidates.begin(), candidates.end(),
                         [&](const Candidate& candidate) { return candidate.kernel->name == name; });
+}
+
+Note capture_note() {
+    return {"capture", ErrorCode::check_failed,
+            "nothing was measured, since the stream is being captured; measure before the capture, or with tilewise "
+            "tune"};
 }
 
 }  // namespace
@@ -136,21 +143,23 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
     return {};
 }
 
-Status Dispatcher::use_ranked(const Problem& problem, const SelectOptions& options, Selection& selection) const {
-    for (const std::string& name : options.rank(problem, selection.candidates)) {
-        const auto found = find_candidate(selection.candidates, name);
-        if (found == selection.candidates.end()) continue;
-        selection.plan = Plan{found->kernel, "callback", "the first of the caller's ranking that may run the problem"};
-        return {};
-    }
-    return unsupported_error("the caller's ranking names no kernel that may run the problem");
-}
-
 Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions& options) {
-    auto registry = registry_for(problem, options.rule_set);
+    if (must_not_measure(options)) {
+        SelectOptions unmeasured = options;
+        unmeasured.strategy = Strategy::automatic;
+        auto ranked = select(problem, unmeasured);
+        if (ranked && ranked->plan) ranked->plan->notes.push_back(capture_note());
+        return ranked;
+    }
+    auto registry =
+        options.registry ? Result<const Registry*>(options.registry) : registry_for(problem, options.rule_set);
     if (!registry) return registry.error();
     Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads());
     drop_refused(selection);
+    if (selection.candidates.empty()) {
+        offer_padded(problem, device_.arch(), device_.max_threads(), selection);
+        drop_refused(selection);
+    }
     if (selection.candidates.empty()) {
         selection.plan.reset();
     } else if (auto status = choose_obtainable(problem, options, selection); !status) {
@@ -174,6 +183,7 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
         dropped = true;
         status = choose(problem, options, selection);
     }
+    if (status) note_padding(selection);
     if (status && dropped) {
         selection.plan->notes.push_back({"compiler", ErrorCode::toolchain,
                                          "without a compiler, only kernels that are cached, packed or built in were "
@@ -184,7 +194,7 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
 
 Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, Selection& selection) {
     selection.plan = first_plan(selection, device_.max_threads());
-    if (options.rank) return use_ranked(problem, options, selection);
+    if (options.rank) return choose_by(options.rank, problem, selection);
     if (options.strategy == Strategy::measure) return use_measured(problem, options, selection);
     if (options.strategy == Strategy::first_fit) {
         const auto first = std::min_element(selection.candidates.begin(), selection.candidates.end(),
@@ -205,8 +215,9 @@ bool Dispatcher::must_not_measure(const SelectOptions& options) const {
 }
 
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {
-    const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set};
-    if (const auto* found = options.rank ? nullptr : plans_.find(key)) return *found;
+    const std::uint32_t generation = generation_;
+    const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set, generation};
+    if (const auto* found = options.is_plain() ? plans_.find(key) : nullptr) return *found;
     if (must_not_measure(options)) {
         SelectOptions unmeasured = options;
         unmeasured.strategy = Strategy::automatic;
@@ -214,21 +225,19 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
         if (!ranked) return ranked.error();
         // Not kept: who asks again after the capture has it measured.
         auto noted = std::make_shared<Plan>(**ranked);
-        noted->notes.push_back({"capture", ErrorCode::check_failed,
-                                "nothing was measured, since the stream is being captured; measure before the capture, "
-                                "or with tilewise tune"});
+        noted->notes.push_back(capture_note());
         return std::shared_ptr<const Plan>(std::move(noted));
     }
     auto selection = select(problem, options);
     if (!selection) return selection.error();
     if (!selection->plan) {
-        return unsupported_error(fmt::format("no kernel for {} may run {}; tilewise select --explain says why",
-                                             device_.arch().name, print_problem(problem)));
+        return unsupported_error(fmt::format("no kernel for {} may run {}: {}", device_.arch().name,
+                                             print_problem(problem), why_none(*selection)));
     }
     auto made = std::make_shared<const Plan>(std::move(*selection->plan));
-    if (options.rank) return made;
+    if (!options.is_plain()) return made;
     const std::scoped_lock lock(fork_safe_mutex());
-    return plans_.add({problem, options.strategy, options.rule_set}, std::move(made));
+    return plans_.add({problem, options.strategy, options.rule_set, generation}, std::move(made));
 }
 
 Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& config) {
@@ -241,15 +250,17 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
                         first.need, violations.size() > 1 ? fmt::format(" (and {} more)", violations.size() - 1) : ""));
     }
     Rejected why;
-    const ProblemView view(problem);
-    const bool misfit = first_misfit(view, config, arch, &why) != nullptr;
-    const auto refused = misfit ? std::optional(why) : device_.refuses(config);
+    const bool misfit = first_misfit(ProblemView(problem), config, arch) != nullptr;
+    auto padded = misfit ? padded_problem(problem, config, arch, &why) : std::nullopt;
+    const auto refused = misfit && !padded ? std::optional(why) : device_.refuses(config);
     auto kernel = std::make_shared<const Kernel>(make_kernel(config, Priority::high, has_template(config)));
     if (refused) {
         return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel->name,
                                              print_problem(problem), refused->rule, refused->have, refused->need));
     }
-    return Plan{std::move(kernel), "named", "asked for by name"};
+    Plan plan{std::move(kernel), "named", "asked for by name"};
+    if (padded) plan.notes.push_back(std::move(padded->note));
+    return plan;
 }
 
 Result<std::shared_ptr<const Executable>> Dispatcher::executable(const Problem& problem, const Plan& plan) {

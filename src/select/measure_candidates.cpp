@@ -65,7 +65,7 @@ std::vector<Contestant> prepare(const Problem& problem, const KernelList& kernel
             failed.push_back({kernel, executable.error().message});
             continue;
         }
-        const std::string digest = executable->built().digest;
+        Measured made{kernel, executable->built().digest, 0, 0, executable->notes()};
         auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*executable)), device, scratch.sets(),
                                     suggested_alpha(problem), problem.beta ? 1.0f : 0.0f);
         auto status = bound ? bound->run() : Status(bound.error());
@@ -74,7 +74,7 @@ std::vector<Contestant> prepare(const Problem& problem, const KernelList& kernel
             failed.push_back({kernel, status.error().message});
             continue;
         }
-        ready.push_back({{kernel, digest, 0, 0}, std::make_unique<BoundRun>(std::move(*bound))});
+        ready.push_back({std::move(made), std::make_unique<BoundRun>(std::move(*bound))});
     }
     return ready;
 }

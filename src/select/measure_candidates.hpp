@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/note.hpp"
 #include "base/result.hpp"
 #include "build/builder.hpp"
 #include "device/device.hpp"
@@ -21,7 +22,8 @@ struct Measured {
     KernelPtr kernel;
     std::string code_digest;
     double us = 0;
-    double spread = 0;  // relative
+    double spread = 0;          // relative
+    std::vector<Note> notes{};  // of its executable
 };
 struct Failed {
     KernelPtr kernel;

@@ -4,8 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "config/fit.hpp"
+#include "config/padded_problem.hpp"
+#include "select/conv_cost_model.hpp"
 #include "select/cost_model.hpp"
 #include "select/gpu_cost_model.hpp"
 
@@ -15,18 +18,58 @@ namespace {
 // The analytic models know CPUs and NVIDIA GPUs.
 bool has_model(const ArchSpec& arch) { return arch.backend == "cpu" || arch.backend == "cuda"; }
 
-void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
-    const ProblemView view(problem);
-    for (Candidate& candidate : candidates) {
-        const KernelConfig& config = candidate.kernel->config;
-        candidate.predicted_us =
-            arch.backend == "cpu" ? predicted_us(view, config, arch, threads) : predicted_gpu_us(view, config, arch);
+// The model for a problem on an arch: what holds for all kernels is worked out once.
+class Model {
+public:
+    Model(const Problem& problem, const ArchSpec& arch, int threads) : view_(problem), arch_(arch), threads_(threads) {
+        if (arch.backend == "cpu" && is_conv(problem.op)) conv_.emplace(view_, arch, threads);
     }
+    double us(const KernelConfig& config) const {
+        if (conv_) return conv_->predicted_us(config);
+        return arch_.backend == "cpu" ? predicted_us(view_, config, arch_, threads_)
+                                      : predicted_gpu_us(view_, config, arch_);
+    }
+
+private:
+    ProblemView view_;
+    const ArchSpec& arch_;
+    int threads_;
+    std::optional<ConvCostModel> conv_;
+};
+
+// Every copy is read and written once; what the caches spare is not counted.
+double copying_us(const PaddedTensors& padded, const ArchSpec& arch) {
+    constexpr double kTouches = 2;
+    return kTouches * static_cast<double>(padded.bytes) / (arch.memory_gbps * 1e3);
+}
+
+void sort_by_time(std::vector<Candidate>& candidates) {
     // Kernels of higher priority stay in front; equals keep the registry's order.
     std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
         if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
         return *a.predicted_us < *b.predicted_us;
     });
+}
+
+void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
+    const Model model(problem, arch, threads);
+    for (Candidate& candidate : candidates) candidate.predicted_us = model.us(candidate.kernel->config);
+    sort_by_time(candidates);
+}
+
+// The kernel that came furthest through the rules says most about the problem.
+const RejectedKernel& furthest(const Selection& selection) {
+    const auto stage = [](const RejectedKernel& entry) {
+        const auto rules = fit_rules();
+        std::size_t i = 0;
+        while (i < rules.size() && rules[i].name != entry.why.rule) ++i;
+        return i;
+    };
+    const RejectedKernel* best = &selection.rejected.front();
+    for (const RejectedKernel& entry : selection.rejected) {
+        if (stage(entry) > stage(*best)) best = &entry;
+    }
+    return *best;
 }
 
 }  // namespace
@@ -36,22 +79,81 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     Candidates candidates = registry.candidates(problem, arch);
     selection.rejected = std::move(candidates.rejected);
     for (KernelPtr& kernel : candidates.accepted) selection.candidates.push_back({std::move(kernel), std::nullopt});
+    if (selection.candidates.empty()) {
+        offer_padded(problem, arch, threads, selection);
+    } else if (has_model(arch)) {
+        rank(selection.candidates, problem, arch, threads);
+    }
     if (selection.candidates.empty()) return selection;
-    if (has_model(arch)) rank(selection.candidates, problem, arch, threads);
     selection.plan = first_plan(selection, threads);
+    note_padding(selection);
     return selection;
+}
+
+void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Selection& selection) {
+    std::vector<RejectedKernel> rejected;
+    for (RejectedKernel& entry : selection.rejected) {
+        const KernelConfig& config = entry.kernel->config;
+        const auto padded =
+            is_about_sizes(entry.why.rule) ? padded_problem(problem, config, arch, &entry.why) : std::nullopt;
+        if (!padded) {
+            rejected.push_back(std::move(entry));
+            continue;
+        }
+        std::optional<double> us;
+        if (has_model(arch)) {
+            us = Model(padded->problem, arch, threads).us(config) + copying_us(padded->tensors, arch);
+        }
+        selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
+    }
+    selection.rejected = std::move(rejected);
+    if (has_model(arch)) sort_by_time(selection.candidates);
+}
+
+void note_padding(Selection& selection) {
+    for (const Candidate& candidate : selection.candidates) {
+        const bool is_chosen = candidate.kernel == selection.plan->kernel;
+        if (is_chosen && candidate.padding) selection.plan->notes.push_back(*candidate.padding);
+    }
 }
 
 Plan first_plan(const Selection& selection, int threads) {
     const Candidate& first = selection.candidates.front();
-    const std::string of = fmt::format("of {} kernels that may run the problem; {} may not",
-                                       selection.candidates.size(), selection.rejected.size());
+    const std::string of =
+        fmt::format("of {} kernels that may run the problem{}; {} may not", selection.candidates.size(),
+                    first.padding ? " padded, since none may as it is" : "", selection.rejected.size());
     if (!first.predicted_us) {
         return {first.kernel, "first-fit", fmt::format("the first, by priority and name, {}", of)};
     }
     return {first.kernel, "rules",
             fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}", *first.predicted_us,
                         threads, threads == 1 ? "" : "s", of)};
+}
+
+Status choose_by(const Ranking& rank, const Problem& problem, Selection& selection) {
+    for (const std::string& name : rank(problem, selection.candidates)) {
+        const auto found = std::find_if(selection.candidates.begin(), selection.candidates.end(),
+                                        [&](const Candidate& candidate) { return candidate.kernel->name == name; });
+        if (found == selection.candidates.end()) continue;
+        selection.plan = Plan{found->kernel, "callback", "the first of the caller's ranking that may run the problem"};
+        return {};
+    }
+    return unsupported_error("the caller's ranking names no kernel that may run the problem");
+}
+
+std::string counts_by_rule(const Selection& selection) {
+    std::map<std::string, int> counts;
+    for (const auto& entry : selection.rejected) ++counts[entry.why.rule];
+    std::string text;
+    for (const auto& [rule, count] : counts) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", count, rule);
+    return text;
+}
+
+std::string why_none(const Selection& selection) {
+    if (selection.rejected.empty()) return "there is no kernel for this operation and these types";
+    const auto& [kernel, why] = furthest(selection);
+    return fmt::format("rejected {}; {} came furthest: have {}; need {}", counts_by_rule(selection), kernel->name,
+                       why.have, why.need);
 }
 
 Json selection_to_json(const Selection& selection) {
@@ -66,8 +168,9 @@ Json selection_to_json(const Selection& selection) {
                              {"available", kernel.available}});
     }
     Json::Array candidates, rejected;
-    for (const auto& [kernel, us] : selection.candidates) {
-        candidates.push_back(Json::object({{"name", kernel->name}, {"predicted_us", us ? Json(*us) : Json()}}));
+    for (const auto& [kernel, us, padding] : selection.candidates) {
+        candidates.push_back(Json::object(
+            {{"name", kernel->name}, {"predicted_us", us ? Json(*us) : Json()}, {"padded", padding.has_value()}}));
     }
     for (const auto& [kernel, why] : selection.rejected) {
         rejected.push_back(

@@ -28,5 +28,13 @@ TEST(Note, IsReadByPrograms) {
     EXPECT_EQ(notes_to_json({}).dump(), "[]");
 }
 
+TEST(Note, JoinedListsHaveEachNoteOnce) {
+    const Note padding{"padding", ErrorCode::unsupported, "padded"}, cache{"cache", ErrorCode::toolchain, "full"};
+    const std::vector<Note> first{padding}, second{cache, padding};
+    EXPECT_EQ(joined(first, second), (std::vector<Note>{padding, cache}));
+    EXPECT_EQ(joined(second, {}), second);
+    EXPECT_TRUE(joined({}, {}).empty());
+}
+
 }  // namespace
 }  // namespace tilewise

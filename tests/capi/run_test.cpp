@@ -231,6 +231,39 @@ TEST_F(CapiRun, ARunAllocatesNothing) {
               0u);
 }
 
+// A kernel by name that takes whole tiles only: the problem is padded, which the description says, and still a run
+// allocates nothing.
+TEST_F(CapiRun, AKernelThatNeedsAlignedSizesPadsTheProblem) {
+    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    std::string name = tilewise_executable_kernel(executable_);
+    std::size_t at = name.find("_intrawave_");
+    for (int shape = 0; shape < 4; ++shape) at = name.find_first_of("_@", at + 1);
+    name.insert(at, "_pad-none");
+    tilewise_select_options options = {};
+    options.size = sizeof options;
+    options.kernel = name.c_str();
+    ASSERT_EQ(prepare(kProblem, &options), TILEWISE_OK) << error();
+    char* json = nullptr;
+    ASSERT_EQ(tilewise_executable_describe(executable_, &json), TILEWISE_OK) << error();
+    const std::string described = json;
+    tilewise_free(json);
+    EXPECT_NE(described.find(R"("notes":[{"kind":"padding","message":"the kernel does not take the problem as it is)"),
+              std::string::npos)
+        << described;
+    EXPECT_EQ(described.find("padding\"", described.find("padding\"") + 1), std::string::npos) << "said once";
+    std::vector<char> workspace(static_cast<std::size_t>(tilewise_executable_workspace_bytes(executable_)));
+    EXPECT_GT(workspace.size(), 0u);
+    tilewise_operands given = operands();
+    given.workspace = workspace.data();
+    const auto run = [&] { return tilewise_run(executable_, &given, nullptr); };
+    ASSERT_EQ(run(), TILEWISE_OK) << error();
+    EXPECT_EQ(c_, product(a_, b_));
+    EXPECT_EQ(tilewise::allocations_in([&] {
+                  for (int i = 0; i < 100; ++i) ASSERT_EQ(run(), TILEWISE_OK) << error();
+              }),
+              0u);
+}
+
 TEST_F(CapiRun, ManyThreadsRunOneExecutable) {
     ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
     const auto want = product(a_, b_);

@@ -24,6 +24,11 @@ public:
     Status copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
         return device_.copy(to, from, bytes, stream);
     }
+    Status copy_rows(const RowCopy& copy, Stream stream) override { return device_.copy_rows(copy, stream); }
+    Status clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows,
+                      Stream stream) override {
+        return device_.clear_rows(memory, pitch, row_bytes, rows, stream);
+    }
     Status synchronize(Stream stream) override { return device_.synchronize(stream); }
     bool is_capturing(Stream stream) const override { return device_.is_capturing(stream); }
     Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {

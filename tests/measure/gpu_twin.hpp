@@ -87,6 +87,10 @@ public:
         std::memcpy(to, from, bytes);
         return {};
     }
+    Status copy_rows(const RowCopy&, Stream) override { return unsupported_error("the twin pads nothing"); }
+    Status clear_rows(void*, std::int64_t, std::int64_t, std::int64_t, Stream) override {
+        return unsupported_error("the twin pads nothing");
+    }
     Status synchronize(Stream) override { return {}; }
     bool is_capturing(Stream) const override { return false; }
     Result<std::unique_ptr<Recording>> record(const RecordedWork&, std::int64_t) override {

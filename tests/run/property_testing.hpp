@@ -57,7 +57,27 @@ protected:
         }
     }
 
-    void run_and_check(Random& random, const Problem& problem, const Kernel& kernel) {
+    // Whether the result was right; what was wrong is reported.
+    bool run_and_check(Random& random, const Problem& problem, const Kernel& kernel) {
+        const int before = failures();
+        check_run(random, problem, kernel);
+        return failures() == before;
+    }
+
+    const ArchSpec* arch_ = nullptr;
+    std::unique_ptr<Device> device_;
+    std::unique_ptr<Builder> builder_;
+    std::string folder_;
+
+private:
+    static int failures() {
+        const testing::TestResult& result = *testing::UnitTest::GetInstance()->current_test_info()->result();
+        int failed = 0;
+        for (int i = 0; i < result.total_part_count(); ++i) failed += result.GetTestPartResult(i).failed() ? 1 : 0;
+        return failed;
+    }
+
+    void check_run(Random& random, const Problem& problem, const Kernel& kernel) {
         auto ready = Executable::prepare(problem, kernel, *device_, *builder_);
         ASSERT_TRUE(ready.ok()) << ready.error().message;
         const std::uint64_t seed = random.bits();
@@ -81,11 +101,6 @@ protected:
                                << print_problem(problem) << "\nseed " << seed << ", alpha " << alpha << "\n"
                                << describe(report);
     }
-
-    const ArchSpec* arch_ = nullptr;
-    std::unique_ptr<Device> device_;
-    std::unique_ptr<Builder> builder_;
-    std::string folder_;
 };
 
 }  // namespace tilewise::property_testing

@@ -184,6 +184,25 @@ TEST_F(DispatcherTest, ANamedKernelRunsOrFails) {
     EXPECT_NE(invalid.error().message.find("positive"), std::string::npos) << invalid.error().message;
 }
 
+TEST_F(DispatcherTest, ANamedKernelThatNeedsAlignedSizesGetsThemPadded) {
+    const Problem p = problem(kSmall);
+    KernelConfig config = (*dispatcher_->plan(p))->kernel->config;
+    config.pad = {false, false, false};
+    const auto plan = dispatcher_->named_plan(p, config);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ(plan->source, "named");
+    ASSERT_EQ(plan->notes.size(), 1u);
+    EXPECT_EQ(plan->notes[0].kind, "padding");
+    EXPECT_EQ(forbid(plan->notes).error().code, ErrorCode::unsupported);
+    const auto executable = dispatcher_->executable(p, *plan);
+    ASSERT_TRUE(executable.ok()) << executable.error().message;
+    EXPECT_EQ(joined(plan->notes, (*executable)->notes()), plan->notes) << "the plan has foreseen it";
+
+    Problem packed = p;
+    packed.packed_b = true;
+    EXPECT_FALSE(dispatcher_->named_plan(packed, config).ok());
+}
+
 // What there is a compiler for is cached; then there is none.
 TEST_F(DispatcherTest, WithoutACompilerAKernelThatCanBeHadIsChosen) {
     const Problem p = problem(kSmall);

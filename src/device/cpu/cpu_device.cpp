@@ -15,6 +15,7 @@
 #include "codegen/kernel_source.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "device/host_rows.hpp"
 
 namespace tilewise {
 namespace {
@@ -194,6 +195,10 @@ public:
     Status copy(void* to, const void* from, std::size_t bytes, Stream) override {
         std::memcpy(to, from, bytes);
         return {};
+    }
+    Status copy_rows(const RowCopy& copy, Stream) override { return copy_host_rows(copy, threads_), Status(); }
+    Status clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows, Stream) override {
+        return clear_host_rows(memory, pitch, row_bytes, rows, threads_), Status();
     }
     Status synchronize(Stream) override { return {}; }
     bool is_capturing(Stream) const override { return false; }

@@ -14,6 +14,7 @@
 #include "device/cuda/context_scope.hpp"
 #include "device/cuda/cuda_launch.hpp"
 #include "device/cuda/cuda_recording.hpp"
+#include "device/cuda/cuda_rows.hpp"
 #include "device/cuda/driver.hpp"
 
 namespace tilewise {
@@ -101,6 +102,15 @@ public:
             driver_.memcpy_async(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from), bytes, on),
             "cuMemcpyAsync");
         return status ? driver_.check(driver_.stream_synchronize(on), "cuStreamSynchronize") : status;
+    }
+    Status copy_rows(const RowCopy& copy, Stream stream) override {
+        const ContextScope scope(driver_, context_);
+        return copy_cuda_rows(driver_, copy, static_cast<CUstream>(stream));
+    }
+    Status clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows,
+                      Stream stream) override {
+        const ContextScope scope(driver_, context_);
+        return clear_cuda_rows(driver_, memory, pitch, row_bytes, rows, static_cast<CUstream>(stream));
     }
     Status synchronize(Stream stream) override {
         const ContextScope scope(driver_, context_);

@@ -73,6 +73,23 @@ struct CUlaunchConfig {
     unsigned attribute_count;
 };
 
+// A box of bytes, from one pitched piece of memory into another: rows of a slice, slices.
+struct CUmemcpy3D {
+    struct Side {
+        std::size_t x_bytes, y, z, level;
+        int memory_type;  // kDeviceMemory
+        const void* host;
+        CUdeviceptr device;
+        void* array;
+        void* reserved;
+        std::size_t pitch, height;  // bytes between rows, rows between slices
+    };
+    Side from, to;
+    std::size_t width_bytes, height, depth;
+};
+inline constexpr int kDeviceMemory = 2;
+static_assert(sizeof(CUmemcpy3D) == 200);
+
 // name in this table, symbol of the library, parameters
 #define TILEWISE_CUDA_FUNCTIONS(X)                                                                                     \
     X(init, "cuInit", (unsigned flags))                                                                                \
@@ -89,6 +106,10 @@ struct CUlaunchConfig {
     X(mem_alloc, "cuMemAlloc_v2", (CUdeviceptr * memory, std::size_t bytes))                                           \
     X(mem_free, "cuMemFree_v2", (CUdeviceptr memory))                                                                  \
     X(memcpy_async, "cuMemcpyAsync", (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream))           \
+    X(memcpy_3d_async, "cuMemcpy3DAsync_v2", (const CUmemcpy3D* copy, CUstream stream))                                \
+    X(memset_2d_async, "cuMemsetD2D8Async",                                                                            \
+      (CUdeviceptr memory, std::size_t pitch, unsigned char value, std::size_t width, std::size_t height,              \
+       CUstream stream))                                                                                               \
     X(stream_create, "cuStreamCreate", (CUstream * stream, unsigned flags))                                            \
     X(stream_destroy, "cuStreamDestroy_v2", (CUstream stream))                                                         \
     X(stream_synchronize, "cuStreamSynchronize", (CUstream stream))                                                    \

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "device/host_rows.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -57,6 +59,12 @@ void NullDevice::release(void* memory) { std::free(memory); }
 Status NullDevice::copy(void* to, const void* from, std::size_t bytes, Stream) {
     std::memcpy(to, from, bytes);
     return {};
+}
+
+Status NullDevice::copy_rows(const RowCopy& copy, Stream) { return copy_host_rows(copy, 1), Status(); }
+
+Status NullDevice::clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows, Stream) {
+    return clear_host_rows(memory, pitch, row_bytes, rows, 1), Status();
 }
 
 Result<std::unique_ptr<Recording>> NullDevice::record(const RecordedWork& work, std::int64_t calls) {

@@ -32,6 +32,9 @@ public:
     void release(void* memory) override;
     bool shares_host_memory() const override { return true; }
     Status copy(void* to, const void* from, std::size_t bytes, Stream stream) override;
+    Status copy_rows(const RowCopy& copy, Stream stream) override;
+    Status clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows,
+                      Stream stream) override;
     Status synchronize(Stream) override { return {}; }
     bool is_capturing(Stream stream) const override { return capturing && stream == capturing; }
     Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// Kernels that need whole tiles and aligned rows, on problems that have neither: random ones of each against the reference,
+// with guards around every tensor and around the workspace.
+#include "run/padded_launch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "base/random.hpp"
+#include "codegen/kernel_source.hpp"
+#include "config/fit.hpp"
+#include "config/geometry.hpp"
+#include "config/rule_set.hpp"
+#include "config/rules.hpp"
+#include "device/forwarding_device.hpp"
+#include "problem/random_problem.hpp"
+#include "run/run_testing.hpp"
+
+namespace tilewise {
+namespace {
+
+using namespace run_testing;
+
+constexpr unsigned char kGuard = 0xC3;
+
+class PaddedLaunchTest : public RunTest {
+protected:
+    // One launch with a workspace that begins anywhere, full of garbage, and ends at once.
+    static Status launch_guarded(const Executable& executable, Operands operands, std::int64_t skew) {
+        const auto bytes = static_cast<std::size_t>(executable.workspace_bytes());
+        constexpr std::size_t kGuardBytes = 64;
+        std::vector<unsigned char> memory(bytes + static_cast<std::size_t>(skew) + kGuardBytes, kGuard);
+        operands.workspace = memory.data() + skew;
+        auto status = executable.launch(operands);
+        for (std::size_t i = 0; i < kGuardBytes; ++i) {
+            EXPECT_EQ(memory[memory.size() - 1 - i], kGuard) << "behind the workspace";
+        }
+        for (std::int64_t i = 0; i < skew; ++i) EXPECT_EQ(memory[static_cast<std::size_t>(i)], kGuard);
+        return status;
+    }
+
+    void run_and_check(Random& random, const Problem& problem, const Kernel& kernel, Builder& builder) {
+        auto ready = Executable::prepare(problem, kernel, *device_, builder);
+        ASSERT_TRUE(ready.ok()) << ready.error().message;
+        ASSERT_EQ(ready->notes().size(), 1u);
+        EXPECT_EQ(ready->notes()[0].kind, "padding");
+        auto tensors = Tensors::make(problem, random.bits());
+        ASSERT_TRUE(tensors.ok()) << tensors.error().message;
+        auto on_device = DeviceTensors::make(*device_, *tensors);
+        ASSERT_TRUE(on_device.ok()) << on_device.error().message;
+        Operands operands = on_device->operands();
+        operands.alpha = suggested_alpha(problem) * 0.75f;
+        operands.beta = problem.beta ? 0.5f : 0.0f;
+        const auto status = launch_guarded(*ready, operands, random.between(0, 70));
+        ASSERT_TRUE(status.ok()) << status.error().message;
+        VerifyOptions options;
+        options.split_k = kernel.config.split_k;
+        const VerifyReport report = verify_result(*tensors, operands.alpha, operands.beta, options);
+        ASSERT_TRUE(report.ok) << describe(report) << "\n" << ready->notes()[0].message;
+    }
+};
+
+// A kernel that the arch has, made strict: it wants whole tiles in some dimensions, and aligned rows of one layout.
+std::optional<Kernel> strict_kernel(Random& random, const ArchSpec& arch, Op op, DTypePair pair) {
+    const auto configs = expand(arch, op, pair, RuleSet::tests);
+    if (!configs || configs->empty()) return std::nullopt;
+    KernelConfig c = random.pick(*configs);
+    if (c.pipeline == Pipeline::preshuffle) return std::nullopt;
+    c.layout = op == Op::gemm
+                   ? static_cast<Layout>(random.between(static_cast<int>(Layout::rcr), static_cast<int>(Layout::ccc)))
+                   : channels_last(c.ndim);
+    c.pad = {random.chance(30), random.chance(30), random.chance(30)};
+    for (int i = 0; i < 3; ++i) set_vector_width(c, i, 1 << random.between(0, 2));
+    if (!check_config(c, arch).empty() || !has_template(c)) return std::nullopt;
+    return make_kernel(std::move(c));
+}
+
+void make_odd_gemm(Random& random, Problem& p, Layout layout) {
+    randomize_gemm(random, p, 60);
+    p.layout = layout;
+    for (std::size_t i = 0; i < 3; ++i) {  // were drawn for another layout
+        if (p.gemm.leading[i] != kPacked) p.gemm.leading[i] = 60 + random.between(1, 64);
+        if (p.gemm.batch_stride[i] > 0) p.gemm.batch_stride[i] = 60 * 124 + random.between(1, 64);
+    }
+}
+
+void make_odd_conv(Random& random, Problem& p, const KernelConfig& config) {
+    do randomize_conv(random, p, 5);
+    while (p.conv.in.rank != config.ndim);
+    p.layout = config.layout;
+    ConvShape& s = p.conv;
+    if (config.specialization == Specialization::depthwise) {
+        s.k = s.k / s.g;
+        s.g = s.c = random.between(2, 20);
+        s.k *= s.g;
+    }
+    const bool small = config.specialization == Specialization::filter_3x3;
+    if (small) s.filter = filled(config.ndim, 3);
+    const bool pointwise = config.specialization == Specialization::filter_1x1 ||
+                           config.specialization == Specialization::filter_1x1_stride1;
+    if (pointwise) s.filter = filled(config.ndim, 1), s.pad_before = s.pad_after = filled(config.ndim, 0);
+    if (config.specialization == Specialization::filter_1x1_stride1) s.stride = filled(config.ndim, 1);
+}
+
+Problem odd_problem(Random& random, const KernelConfig& config) {
+    Problem p;
+    p.op = config.op;
+    p.dtype_a = config.dtype, p.dtype_b = config.dtype_b, p.dtype_out = config.dtype_out;
+    p.op == Op::gemm ? make_odd_gemm(random, p, config.layout) : make_odd_conv(random, p, config);
+    randomize_options(random, p);
+    p.packed_b = false;
+    p.math = Math::strict;
+    p.align_bytes = kDefaultAlignBytes;
+    p.workspace_bytes = kNoWorkspaceLimit;
+    return p;
+}
+
+// Small enough for the reference and for a machine that does other things too.
+constexpr double kMostFlops = 1e6, kMostPaddedFlops = 5e7;
+
+class PaddedLaunchOf : public PaddedLaunchTest, public testing::WithParamInterface<Op> {};
+INSTANTIATE_TEST_SUITE_P(Op, PaddedLaunchOf, testing::ValuesIn(kAllOps),
+                         [](const auto& op) { return std::string(name_of(op.param)); });
+
+TEST_P(PaddedLaunchOf, RandomProblemsOnStrictKernelsMatchTheReference) {
+    Random random(2027);
+    Builder builder(settings_);
+    const auto pairs = pairs_of(device_->arch());
+    constexpr int kKernels = 8, kRunsEach = 40;
+    int kernels = 0, runs = 0;
+    for (std::size_t i = 0; kernels < kKernels && i < 1000; ++i) {
+        const auto kernel = strict_kernel(random, device_->arch(), GetParam(), pairs[i % pairs.size()]);
+        if (!kernel || device_->refuses(kernel->config)) continue;
+        int here = 0;
+        for (int tries = 0; here < kRunsEach && tries < 50 * kRunsEach; ++tries) {
+            const Problem problem = odd_problem(random, kernel->config);
+            if (check_problem(problem) || flops(problem) > kMostFlops) continue;
+            const auto padded = padded_problem(problem, kernel->config, device_->arch());
+            if (!padded || flops(padded->problem) > kMostPaddedFlops) continue;
+            SCOPED_TRACE(kernel->name + "\n" + print_problem(problem));
+            run_and_check(random, problem, *kernel, builder);
+            if (HasFailure()) return;
+            ++here;
+        }
+        kernels += here > 0 ? 1 : 0;
+        runs += here;
+    }
+    std::printf("%d runs of %d kernels\n", runs, kernels);
+    EXPECT_EQ(kernels, kKernels);
+    EXPECT_GT(runs, kKernels * 10);
+}
+
+const char* const kWholeTiles =
+    "gemm_fp32_rcr_basic_v1_default_intrawave_48x128x128_1x1x1_4x8x1_va4_vb4_vc4_pad-none@cpu-generic";
+
+TEST_F(PaddedLaunchTest, NothingIsCopiedThatNeedNotBe) {
+    class Counting : public ForwardingDevice {
+    public:
+        using ForwardingDevice::ForwardingDevice;
+        Status copy_rows(const RowCopy& copy, Stream stream) override {
+            bytes += copy.row_bytes * copy.rows * copy.blocks;
+            return ForwardingDevice::copy_rows(copy, stream);
+        }
+        std::int64_t bytes = 0;
+    };
+    Counting device(*device_);
+    Builder builder(settings_);
+    const Kernel kernel = make_kernel(*parse_kernel_name(kWholeTiles));
+    const auto copied_bytes = [&](const std::string& sizes) {
+        const Problem problem = parse_problem("gemm:" + sizes + ",dtype=fp32,layout=rcr,align=64").value();
+        auto ready = Executable::prepare(problem, kernel, device, builder);
+        EXPECT_TRUE(ready.ok()) << ready.error().message;
+        device.bytes = 0;
+        const auto report = checked_run(problem, std::move(*ready));
+        EXPECT_TRUE(report.ok() && report->ok);
+        return device.bytes / static_cast<std::int64_t>(sizeof(float));
+    };
+    EXPECT_EQ(copied_bytes("m=48,n=128,k=128"), 0) << "it fits";
+    EXPECT_EQ(copied_bytes("m=48,n=128,k=100"), 48 * 100 + 128 * 100) << "the result is written in place";
+    EXPECT_EQ(copied_bytes("m=40,n=128,k=128"), 40 * 128 + 40 * 128) << "A in, C out";
+    EXPECT_EQ(copied_bytes("m=40,n=128,k=128,beta=1"), 40 * 128 + 2 * 40 * 128) << "C in as well";
+    EXPECT_EQ(copied_bytes("m=48,n=128,k=128,ldb=130"), 128 * 128) << "rows of B off their boundaries";
+    EXPECT_EQ(copied_bytes("m=48,n=128,k=100,batch=3,batch_stride_b=0"), 3 * 48 * 100 + 128 * 100) << "one B for all";
+}
+
+TEST_F(PaddedLaunchTest, WhatIsLackingIsSaidAsUsual) {
+    Builder builder(settings_);
+    const Kernel kernel = make_kernel(*parse_kernel_name(kWholeTiles));
+    const Problem problem = parse_problem("gemm:m=5,n=6,k=7,dtype=fp32,layout=rcr,d=add").value();
+    const auto ready = Executable::prepare(problem, kernel, *device_, builder);
+    ASSERT_TRUE(ready.ok()) << ready.error().message;
+    EXPECT_EQ(ready->packed_b_bytes(), 0);
+    std::vector<float> numbers(64);
+    std::vector<std::byte> workspace(static_cast<std::size_t>(ready->workspace_bytes()));
+    Operands operands;
+    operands.a = operands.b = operands.c = numbers.data();
+    operands.workspace = workspace.data();
+    EXPECT_EQ(ready->launch(operands).error().code, ErrorCode::usage) << "the D tensor is null";
+    operands.d[0] = numbers.data();
+    operands.workspace = nullptr;
+    EXPECT_EQ(ready->launch(operands).error().code, ErrorCode::usage) << "so is the workspace";
+    operands.workspace = workspace.data();
+    EXPECT_TRUE(ready->launch(operands).ok());
+
+    const Problem little = parse_problem("gemm:m=5,n=6,k=7,dtype=fp32,layout=rcr,workspace=100").value();
+    const auto refused = Executable::prepare(little, kernel, *device_, builder);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find("fit_workspace"), std::string::npos) << refused.error().message;
+}
+
+}  // namespace
+}  // namespace tilewise
