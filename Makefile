@@ -2,7 +2,7 @@
 # The short way to everything; `make help` lists it. CMake does the building (CMakePresets.json), tools/ the rest.
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
-.PHONY: help setup build demo test test-full test-release lint test-asan test-tsan test-python \
+.PHONY: help setup build examples demo test test-full test-release lint test-asan test-tsan test-python \
         test-fuzz test-kernels tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu format manifest clean
 .DEFAULT_GOAL := help
 
@@ -15,7 +15,7 @@ CTEST = ctest -j$(JOBS) --progress --preset
 # Thread sanitizer of g++ 12 does not start where addresses are randomised widely; not every container may turn it off.
 NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples) -name '*.[ch]' -o -name '*.[ch]pp')
-SHELL_FILES = .ci/run tools/setup tools/demo tools/bench_cpu tools/test_gpu
+SHELL_FILES = .ci/run tools/setup tools/demo tools/examples tools/bench_cpu tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
 GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
 PHASE = @printf '\n=== %s ===\n'
@@ -26,9 +26,12 @@ help: ## list the targets
 setup: ## install what is missing to build and test (Debian, Ubuntu; root or sudo)
 	@tools/setup
 
-build: setup ## build build/bin/tilewise and build/lib/libtilewise.so
+build: setup ## build the command line, gpu_helper and the libraries
 	@$(CONFIGURE) release
-	@$(BUILD) release --target tilewise tilewise_cli
+	@$(BUILD) release --target tilewise tilewise_cli gpu_helper dispatcher_gemm_lib dispatcher_conv_lib dispatcher_conv_bwdw_lib
+
+examples: build ## build the C and C++ examples against an installed copy, and run them
+	@tools/examples
 
 demo: build ## show what tilewise does
 	@tools/demo
@@ -65,7 +68,7 @@ test-tsan:
 
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
-	@$(VENV)/python -m pytest -q tests/cli tests/python tests/docs tests/benchmarks
+	@$(VENV)/python -m pytest -q tests/capi tests/cli tests/python tests/docs tests/benchmarks tests/examples
 
 test-fuzz:
 	$(PHASE) 'fuzzing'

@@ -10,14 +10,13 @@ Result<Comparison> compare(const Case& of, Dispatcher& dispatcher, const std::ve
                            const CompareOptions& options) {
     auto tensors = Tensors::make(of.problem, 1);
     if (!tensors) return tensors.error();
-    auto measured = bind_ours(dispatcher, of.problem, operands_of(*tensors), Strategy::measure);
-    if (!measured) return measured.error();
-    auto modelled = bind_ours(dispatcher, of.problem, operands_of(*tensors), Strategy::rules);
-    if (!modelled) return modelled.error();
-    if (auto status = measured->run.run(); !status) return status.error();
+    auto ours = bind_ours(dispatcher, {&of.problem, 1}, operands_of(*tensors), options.seconds);
+    if (!ours) return ours.error();
+    const auto& [fastest, modelled] = *ours;
+    if (auto status = fastest.run.run(); !status) return status.error();
     const std::vector<double> expected = output_of(*tensors);
 
-    std::vector<TimedCall> calls = {[&](int) { (void)measured->run.run(); }, [&](int) { (void)modelled->run.run(); }};
+    std::vector<TimedCall> calls = {[&](int) { (void)fastest.run.run(); }, [&](int) { (void)modelled.run.run(); }};
     std::vector<std::optional<std::size_t>> call_of_peer;
     for (const auto& peer : peers) {
         auto call = peer->bind(*tensors);
@@ -33,7 +32,7 @@ Result<Comparison> compare(const Case& of, Dispatcher& dispatcher, const std::ve
     }
 
     const std::vector<double> us = fastest_us(calls, options.seconds);
-    Comparison result{of, OurTimes{measured->kernel, us[0], us[1]}, {}, ""};
+    Comparison result{of, OurTimes{fastest.kernel, us[0], us[1]}, {}, ""};
     for (const auto& index : call_of_peer) result.peers_us.push_back(index ? std::optional(us[*index]) : std::nullopt);
     return result;
 }

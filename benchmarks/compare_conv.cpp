@@ -46,18 +46,21 @@ struct PeerCalls {
     std::vector<std::string> implementations;
 };
 
-Result<std::optional<OurTimes>> add_ours(Contest& contest, const Tensors& tensors, Dispatcher& dispatcher) {
-    OurTimes ours;
-    for (const Strategy strategy : {Strategy::measure, Strategy::rules}) {
-        auto bound = bind_ours(dispatcher, tensors.problem(), operands_of(tensors), strategy);
-        if (!bound) return bound.error();
-        if (strategy == Strategy::measure) ours.kernel = bound->kernel;
-        const auto run = std::make_shared<BoundRun>(std::move(bound->run));
+Result<OurTimes> add_ours(Contest& contest, const Tensors& tensors, Dispatcher& dispatcher, double seconds) {
+    // Who may pack weights ahead may leave it, too: direct kernels take them as they are.
+    std::vector<Problem> problems = {tensors.problem()};
+    if (tensors.problem().packed_b) {
+        problems.push_back(tensors.problem());
+        problems.back().packed_b = false;
+    }
+    auto ours = bind_ours(dispatcher, problems, operands_of(tensors), seconds);
+    if (!ours) return ours.error();
+    for (const OurKernel& one : {ours->fastest, ours->modelled}) {
         auto status = contest.add(
-            "tilewise", [run](int) { (void)run->run(); }, [] {});
+            one.kernel, [run = one.run](int) { (void)run.run(); }, [] {});
         if (!status) return status.error();
     }
-    return std::optional(ours);
+    return OurTimes{ours->fastest.kernel, 0, 0};
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ Result<Comparison> compare_conv(const Case& of, Dispatcher& dispatcher, const st
     Contest contest(*tensors);
     Comparison result{of, std::nullopt, {}, ""};
     if (!options.peers_only) {
-        auto ours = add_ours(contest, *tensors, dispatcher);
+        auto ours = add_ours(contest, *tensors, dispatcher, options.seconds);
         if (!ours) return ours.error();
         result.ours = *ours;
     }

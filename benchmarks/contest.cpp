@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 #include "measure/element.hpp"
+#include "problem/problem_text.hpp"
 
 namespace tilewise::bench {
 namespace {
@@ -25,19 +27,44 @@ double allowed_share(DType out) {
     return out == DType::int32 ? 0 : 4 * unit_roundoff(out) + kSumsShare;
 }
 
+Result<BoundRun> bind_one(Dispatcher& dispatcher, const Problem& problem, const Kernel& kernel,
+                          const Operands& operands) {
+    auto executable = Executable::prepare(problem, kernel, dispatcher.device(), dispatcher.builder());
+    if (!executable) return executable.error();
+    return BoundRun::make(std::make_shared<const Executable>(std::move(*executable)), dispatcher.device(),
+                          {&operands, 1}, 1.0f, 0.0f);
+}
+
 }  // namespace
 
-Result<OurKernel> bind_ours(Dispatcher& dispatcher, const Problem& problem, const Operands& operands,
-                            Strategy strategy) {
+Result<OurKernels> bind_ours(Dispatcher& dispatcher, std::span<const Problem> problems, const Operands& operands,
+                             double seconds) {
     SelectOptions options;
-    options.strategy = strategy;
-    auto plan = dispatcher.plan(problem, options);
-    if (!plan) return plan.error();
-    auto executable = dispatcher.executable(problem, **plan);
-    if (!executable) return executable.error();
-    auto run = BoundRun::make(*executable, dispatcher.device(), {&operands, 1}, 1.0f, 0.0f);
-    if (!run) return run.error();
-    return OurKernel{(*plan)->kernel->name, std::move(*run)};
+    options.strategy = Strategy::rules;
+    std::vector<OurKernel> bound;
+    std::size_t modelled = 0;
+    double least_predicted = std::numeric_limits<double>::infinity();
+    for (const Problem& problem : problems) {
+        auto selection = dispatcher.select(problem, options);
+        if (!selection) return selection.error();
+        const std::size_t count = std::min(options.measure_top, selection->candidates.size());
+        for (std::size_t i = 0; i < count; ++i) {
+            const Candidate& candidate = selection->candidates[i];
+            auto run = bind_one(dispatcher, problem, *candidate.kernel, operands);
+            if (!run) return run.error();
+            if (candidate.predicted_us.value_or(0) < least_predicted) {
+                least_predicted = candidate.predicted_us.value_or(0);
+                modelled = bound.size();
+            }
+            bound.push_back({candidate.kernel->name, std::move(*run)});
+        }
+    }
+    if (bound.empty()) return unsupported_error(fmt::format("no kernel may run {}", print_problem(problems.front())));
+    std::vector<TimedCall> calls;
+    for (const OurKernel& one : bound) calls.push_back([&one](int) { (void)one.run.run(); });
+    const std::vector<double> us = fastest_us(calls, seconds);
+    const auto fastest = std::min_element(us.begin(), us.end()) - us.begin();
+    return OurKernels{bound[static_cast<std::size_t>(fastest)], bound[modelled]};
 }
 
 Operands operands_of(const Tensors& tensors) {

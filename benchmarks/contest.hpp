@@ -19,7 +19,7 @@
 namespace tilewise::bench {
 
 struct OurTimes {
-    std::string kernel;   // the one that measuring the model's best few chose
+    std::string kernel;   // the fastest of the model's first eight
     double us = 0;        // of that kernel
     double rules_us = 0;  // of the kernel the analytic model puts first
 };
@@ -40,9 +40,14 @@ struct OurKernel {
     std::string kernel;
     BoundRun run;
 };
-// The kernel that the strategy chooses, ready to run on the operands.
-Result<OurKernel> bind_ours(Dispatcher& dispatcher, const Problem& problem, const Operands& operands,
-                            Strategy strategy);
+// The model's first choice and the fastest of its first eight, which are timed for that, ready to run on the operands. (The
+// strategy `measure` does the same with cold operands and the clock on the wall, which a busy machine disturbs.) Of several
+// problems, which must differ in packed_b alone, the best of all.
+struct OurKernels {
+    OurKernel fastest, modelled;
+};
+Result<OurKernels> bind_ours(Dispatcher& dispatcher, std::span<const Problem> problems, const Operands& operands,
+                             double seconds);
 
 Operands operands_of(const Tensors& tensors);
 // The values of C as they lie in memory, without the gaps of its strides.

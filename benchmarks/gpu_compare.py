@@ -18,8 +18,11 @@ from gpu_problems import ELEMENT_BYTES, GemmCase, Peaks
 from gpu_report import FAILED, OK, PEERS, WRONG
 
 DEVICE = "cuda:0"
-DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn,
+          "int8": torch.int8}
+OUTPUTS = {**DTYPES, "fp8": torch.float16, "int8": torch.int32}
 assert DTYPES.keys() == ELEMENT_BYTES.keys()
+UNWRITTEN = -(2**31)  # what no sum of int8 products that is compared here comes to
 
 BEYOND_L2_BYTES = 128 << 20  # twice an H200's L2 cache
 LEAST_SETS, MOST_SETS = 2, 4096
@@ -33,8 +36,9 @@ MOST_FP64_BYTES = 48 << 30  # of a reference with its operands; beyond, it is ma
 
 # The error that is allowed: two roundings of the output, and for each of k steps of the accumulation in fp32 a part of
 # a typical partial sum. Tensor cores cut bits off where fp32 units round.
-OUTPUT_ROUNDING = {"fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7}
-ACCUMULATION_A_STEP = {"fp32": 2.0**-20, "fp16": 2.0**-18, "bf16": 2.0**-18}
+OUTPUT_ROUNDING = {"fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7, "fp8": 2.0**-10, "int8": 0}
+ACCUMULATION_A_STEP = {"fp32": 2.0**-20, "fp16": 2.0**-18, "bf16": 2.0**-18, "fp8": 2.0**-12, "int8": 0}
+FAST_FACTOR = 8  # 8-bit floats that are never added up in fp32
 PEER_ERROR = 0.02  # of the norm: tells a peer's other way to round from another product
 
 
@@ -55,7 +59,10 @@ def count_rounds(case: GemmCase, peaks: Peaks, sets: int) -> int:
 
 def make_sets(case: GemmCase) -> list[Operands]:
     def make(operand: str) -> torch.Tensor:  # each its own allocation, so that all are aligned alike
-        return torch.randn(case.stored_shape(operand), dtype=DTYPES[case.dtype], device=DEVICE)
+        shape, dtype = case.stored_shape(operand), (OUTPUTS if operand == "c" else DTYPES)[case.dtype]
+        if case.dtype == "int8":
+            return torch.randint(-128, 128, shape, dtype=dtype, device=DEVICE)
+        return torch.randn(shape, device=DEVICE, dtype=torch.float16 if case.dtype == "fp8" else dtype).to(dtype)
 
     return [Operands(make("a"), make("b"), make("c")) for _ in range(count_sets(case))]
 
@@ -68,25 +75,34 @@ def as_written(case: GemmCase, one: Operands) -> tuple[torch.Tensor, torch.Tenso
 
 
 def make_reference(case: GemmCase, one: Operands) -> torch.Tensor:
-    elements = case.bytes // ELEMENT_BYTES[case.dtype]
+    elements = sum(math.prod(case.stored_shape(operand)) for operand in "abc")
     dtype = torch.float64 if 8 * elements <= MOST_FP64_BYTES else torch.float32
     a, b = as_written(case, one)
     return torch.matmul(a.to(dtype), b.to(dtype))
 
 
+def poison(c: torch.Tensor) -> None:
+    c.fill_(math.nan if c.is_floating_point() else UNWRITTEN)
+
+
+def is_poisoned(c: torch.Tensor) -> torch.Tensor:
+    return (c.isnan() if c.is_floating_point() else c == UNWRITTEN).any()
+
+
 def fault_of(case: GemmCase, sets: list[Operands], references: dict[int, torch.Tensor], run) -> str | None:
     """Runs into outputs filled with NaN; says what is wrong with them, or None."""
     for one in sets:
-        one.c.fill_(math.nan)
+        poison(one.c)
     torch.cuda.synchronize()
     run()
     torch.cuda.synchronize()
-    unwritten = int(torch.stack([one.c.isnan().any() for one in sets]).sum())
+    unwritten = int(torch.stack([is_poisoned(one.c) for one in sets]).sum())
     if unwritten:
-        return f"NaN in {unwritten} of {len(sets)} outputs"
+        return f"unwritten elements in {unwritten} of {len(sets)} outputs"
     for index, reference in references.items():
         error = (sets[index].c.to(reference.dtype) - reference).abs()
-        excess = error - OUTPUT_ROUNDING[case.dtype] * reference.abs() - ACCUMULATION_A_STEP[case.dtype] * case.k
+        a_step = ACCUMULATION_A_STEP[case.dtype] * (FAST_FACTOR if case.math == "fast" else 1)
+        excess = error - OUTPUT_ROUNDING[case.dtype] * reference.abs() - a_step * case.k
         bad = int((~(excess <= 0)).sum())
         if bad:
             return f"{bad} of {error.numel()} values of set {index} are wrong, the largest error is {error.max().item():.3g}"
@@ -95,13 +111,20 @@ def fault_of(case: GemmCase, sets: list[Operands], references: dict[int, torch.T
 
 def our_calls(case: GemmCase, strategy: str, sets: list[Operands]) -> list:
     def bind(one: Operands):
-        return lambda: tilewise.gemm(one.a, one.b, layout=case.layout, out=one.c, strategy=strategy)
+        return lambda: tilewise.gemm(one.a, one.b, layout=case.layout, out=one.c, strategy=strategy, math=case.math)
 
     return [bind(one) for one in sets]
 
 
 def peer_calls(case: GemmCase, sets: list[Operands]) -> list:
     product = torch.mm if case.batch == 1 else torch.bmm
+    if case.dtype == "int8":
+        product = torch._int_mm
+    if case.dtype == "fp8":
+        one_fp32 = torch.ones((), device=DEVICE)
+
+        def product(a, b, out):
+            torch._scaled_mm(a, b, one_fp32, one_fp32, out_dtype=out.dtype, use_fast_accum=case.math == "fast", out=out)
 
     def bind(one: Operands):
         a, b = as_written(case, one)
@@ -132,10 +155,10 @@ def capture_peers(case: GemmCase, stream: torch.cuda.Stream, sets: list[Operands
                   rounds: int) -> dict[str, torch.cuda.CUDAGraph]:
     """Of the peers that can do the problem."""
     graphs = {}
-    for name in PEERS:
+    for name in PEERS if ELEMENT_BYTES[case.dtype] > 1 else ["cublaslt"]:  # which has the 8-bit types alone
         torch.backends.cuda.preferred_blas_library(name)
         calls = peer_calls(case, sets)
-        sets[0].c.fill_(math.nan)
+        poison(sets[0].c)
         try:
             calls[0]()
         except RuntimeError as error:

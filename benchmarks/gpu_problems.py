@@ -13,8 +13,9 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NEEDED = ("m", "n", "k", "dtype", "layout")
-OPTIONAL = ("batch",)
-ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}  # the types that torch.mm multiplies
+OPTIONAL = ("batch", "math")
+ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}  # the types that torch multiplies
+OUTPUT_BYTES = {**ELEMENT_BYTES, "fp8": 2, "int8": 4}  # of fp16 and int32
 NO_FAMILY = "other"
 
 
@@ -30,6 +31,7 @@ class GemmCase:
     dtype: str
     layout: str
     batch: int = 1
+    math: str = "strict"
 
     def stored_shape(self, operand: str) -> tuple[int, ...]:
         """How a, b or c lies in memory: as written, or transposed where its letter of the layout is c."""
@@ -45,7 +47,8 @@ class GemmCase:
 
     @property
     def bytes(self) -> int:
-        return ELEMENT_BYTES[self.dtype] * sum(math.prod(self.stored_shape(operand)) for operand in "abc")
+        inputs = sum(math.prod(self.stored_shape(operand)) for operand in "ab")
+        return ELEMENT_BYTES[self.dtype] * inputs + OUTPUT_BYTES[self.dtype] * math.prod(self.stored_shape("c"))
 
 
 def parse_case(text: str, family: str = NO_FAMILY) -> GemmCase:
@@ -67,7 +70,9 @@ def parse_case(text: str, family: str = NO_FAMILY) -> GemmCase:
         raise ValueError(f"{text!r}: torch.mm has no {fields['dtype']}; need one of {', '.join(ELEMENT_BYTES)}")
     if not re.fullmatch("[rc]{3}", fields["layout"]):
         raise ValueError(f"{text!r}: layout={fields['layout']}; need three letters of r and c")
-    return GemmCase(text, family, dtype=fields["dtype"], layout=fields["layout"],
+    if fields.get("math", "strict") not in ("strict", "fast") or ("math" in fields and fields["dtype"] != "fp8"):
+        raise ValueError(f"{text!r}: math={fields['math']} has no counterpart; math=fast is for fp8")
+    return GemmCase(text, family, dtype=fields["dtype"], layout=fields["layout"], math=fields.get("math", "strict"),
                     **{name: int(value) for name, value in sizes.items()})
 
 

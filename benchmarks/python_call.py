@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import tilewise
-from tilewise import _gemm, _runtime, _structs
+from tilewise import _entry, _runtime, _structs
 
 CALLS, BLOCKS = 100, 1000
 
@@ -31,7 +31,7 @@ def least_us(call, finish=lambda: None):
 
 def c_call(a, b, out, address):
     tilewise.gemm(a, b, out=out)
-    executable = list(_gemm._entries.values())[-1].executable
+    executable = list(_entry.entries.values())[-1].executable
     operands = _structs.Operands(ctypes.sizeof(_structs.Operands), address(a), address(b), address(out))
     operands.alpha = 1
     block = ctypes.addressof(operands)

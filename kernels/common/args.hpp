@@ -68,7 +68,8 @@ struct KernelArgs {
     KernelEpilogueOp epilogue[kMaxKernelEpilogueOps];  // in order, filled up with none
     KernelDOp d_ops[kMaxKernelDTensors];               // in order, filled up with none
     int split_k;                                       // parts of the reduction; 1 for none
-    void* workspace;  // partial sums, split_k x batch x m x n of the accumulator's type; then what expand writes
+    // Partial sums, split_k x batch x m x n of the accumulator's type; then what expand writes, or packed operands (packing.hpp).
+    void* workspace;
     // GPU: the order in which blocks take tiles: along this axis, `raster_group` rows of tiles side by side.
     KernelRaster raster;
     int raster_group;
@@ -104,9 +105,11 @@ struct CpuKernel {
 // The names under which a built kernel is found: a table of functions (CPU) or a kernel (GPU). A GPU kernel takes the
 // argument block and, where its launch needs tensor maps, those of A, B and C after it, all by value:
 //     tilewise_kernel(KernelArgs args, TensorMap a, TensorMap b, TensorMap c)
-// One with split_k > 1 leaves its partial sums to a second kernel, tilewise_reduce(KernelArgs args).
+// One with split_k > 1 leaves its partial sums to a second kernel, tilewise_reduce(KernelArgs args); one that reads packed
+// operands has them packed by another before it, tilewise_pack(KernelArgs args).
 #define TILEWISE_KERNEL_SYMBOL tilewise_kernel
 inline constexpr const char* kKernelSymbol = "tilewise_kernel";
 inline constexpr const char* kReduceSymbol = "tilewise_reduce";
+inline constexpr const char* kPackSymbol = "tilewise_pack";
 
 }  // namespace tilewise

@@ -149,10 +149,24 @@ struct DirectForward {
                 const Index p0 = j0 * y.in_step + y.in_first + i0 * y.tap_shift;
                 const Index p1 = j1 * x.in_step + x.in_first + i1 * x.tap_shift;
                 const Index tap = (y.tap_first + i0 * y.tap_step) * conv.filter[1] + x.tap_first + i1 * x.tap_step;
-                rows[count++] = {base + (p0 * in_size[1] + p1) * in_size[2] * in.pixel_stride, tap};
+                rows[count++] = {base + (p0 * in_size[1] + p1) * in_size[2] * in.pixel_stride, tap, 0, kLowerWords};
             }
         }
-        return count;
+        return Units::rows == 2 ? pair_rows(count, x.tap_step) : count;
+    }
+
+    // Puts together rows that follow each other in a plane of the filter.
+    TILEWISE_INLINE Index pair_rows(Index count, Index step) {
+        Index pairs = 0;
+        for (Index i = 0; i < count; ++pairs) {
+            const TapRow<Storage> row = rows[i];
+            const Index next = row.number + step, plane = conv.filter[1];
+            const bool paired = i + 1 < count && rows[i + 1].number == next && next / plane == row.number / plane;
+            rows[pairs] = row;
+            if (paired) rows[pairs].second = rows[i + 1].in - row.in, rows[pairs].words = kBothWords;
+            i += paired ? 2 : 1;
+        }
+        return pairs;
     }
 
     // The last pixel where vectors up to channel `end` may be read whole without leaving the tensor, whichever the row.
@@ -162,8 +176,19 @@ struct DirectForward {
         const Lanes& last = lanes[ceil_div(end - begin_channel, kLanes) - 1];
         const Index reach = last.first + round_up(last.reach, kLanes) * Units::depth + map.inputs;
         Index slack = in_size[2] * in.pixel_stride;
-        for (Index i = 0; i < count; ++i) slack = least<Index>(slack, limit - rows[i].in - reach);
+        for (Index i = 0; i < count; ++i) {
+            const Index second = rows[i].second > 0 ? rows[i].second : 0;
+            slack = least<Index>(slack, limit - rows[i].in - second - reach);
+        }
         return slack < 0 ? -1 : slack / in.pixel_stride;
+    }
+
+    TILEWISE_OUTER void stage_row(Storage* to, const Storage* from, Index channels, Index pixels) const {
+        for (Index c = 0; c < channels; ++c) {
+            for (Index p = 0; p < pixels; ++p) {
+                to[p * stage_channels + c] = from[c * in.channel_stride + p * in.pixel_stride];
+            }
+        }
     }
 
     // Copies what the piece meets, pixels from `low` to `high`, into rows with the block's channels side by side.
@@ -171,37 +196,55 @@ struct DirectForward {
         const Index channels = least(stage_channels, conv.groups * map.inputs - first_channel);
         for (Index i = 0; i < count; ++i) {
             Storage* to = stage + i * stage_pixels() * stage_channels;
-            staged_rows[i] = {to - first_channel, rows[i].number};
+            staged_rows[i] = {to - first_channel, rows[i].number, 0, rows[i].words};
             const Storage* from = rows[i].in + first_channel * in.channel_stride + low * in.pixel_stride;
-            for (Index c = 0; c < channels; ++c) {
-                for (Index p = 0; p < high - low; ++p) {
-                    to[p * stage_channels + c] = from[c * in.channel_stride + p * in.pixel_stride];
-                }
-            }
+            stage_row(to, from, channels, high - low);
+            if (rows[i].words == kLowerWords) continue;
+            staged_rows[i].second = count * stage_pixels() * stage_channels;
+            stage_row(to + staged_rows[i].second, from + rows[i].second, channels, high - low);
         }
     }
 
-    template <Check check, bool spread>
-    using Block = LineBlock<Units, Out, kPixels, kVectors, check, spread, kTaps, kStep>;
+    template <Check check, bool spread, int skip_left = 0, int skip_right = 0>
+    using Block = LineBlock<Units, Out, kPixels, kVectors, check, spread, kTaps, kStep, skip_left, skip_right>;
+    using RunBlock = void (*)(const Task& task, const Lanes* lanes, Index j, Index valid, char* out);
+
+    // The kind of block for `pixels` positions that read pixels `first` to `last`.
+    template <bool spread>
+    static TILEWISE_INLINE RunBlock choose_block(const Task& task, Index pixels, Index first, Index last) {
+        // A depthwise layer with several outputs for each input is rare: one kind of block serves it.
+        constexpr bool kRare = Config::depthwise && spread;
+        const WalkDim& x = task.x;
+        const bool whole = task.reads_whole && least(last, x.in_size - 1) <= task.last_whole;
+        if constexpr (!kRare) {
+            const bool is_known = kTaps == 0 || (x.tap_shift == 1 && x.taps == kTaps && x.in_step == kStep);
+            const Index left = first < 0 ? -first : 0, right = last < x.in_size ? 0 : last - x.in_size + 1;
+            if (whole && pixels == kPixels && is_known) {
+                if (left == 0 && right == 0) return Block<Check::none, spread>::run;
+                if constexpr (kTaps > 1) {
+                    constexpr int kSkip = kTaps / 2;  // what usual padding leaves outside
+                    if (left == kSkip && right == 0) return Block<Check::none, spread, kSkip, 0>::run;
+                    if (left == 0 && right == kSkip) return Block<Check::none, spread, 0, kSkip>::run;
+                    if (left == kSkip && right == kSkip) return Block<Check::none, spread, kSkip, kSkip>::run;
+                }
+            }
+            if (whole) return Block<Check::edges, spread>::run;
+        }
+        return Block<Check::lanes, spread>::run;
+    }
 
     // The positions of one class, for one block of channels.
     template <bool spread>
-    TILEWISE_NOINLINE static void run_class(const Task& task, const Lanes* lanes, char* to) {
+    TILEWISE_NOINLINE static void run_class(Task& task, const Lanes* lanes, char* to) {
         const WalkDim& x = task.x;
+        task.reads_whole = task.channels == kWidth;
+        for (int v = 0; v < kVectors; ++v) task.reads_whole = task.reads_whole && lanes[v].reach <= kLanes;
         Index j = task.begin, left = task.end - j;
         to += task.out_at;
         for (; left > 0; j += kPixels, left -= kPixels, to += kPixels * task.out_stride) {
-            const Index valid = least<Index>(left, kPixels), at = j * x.in_step + x.in_first;
-            const Index last = at + (valid - 1) * x.in_step + (x.taps - 1) * x.tap_shift;
-            // A depthwise layer with several outputs for each input is rare: one kind of block serves it.
-            const bool whole = task.channels == kWidth && least(last, x.in_size - 1) <= task.last_whole;
-            if ((Config::depthwise && spread) || !whole) {
-                Block<Check::lanes, spread>::run(task, lanes, j, valid, to);
-            } else if (valid == kPixels && at >= 0 && last < x.in_size) {
-                Block<Check::none, spread && !Config::depthwise>::run(task, lanes, j, valid, to);
-            } else {
-                Block<Check::edges, spread && !Config::depthwise>::run(task, lanes, j, valid, to);
-            }
+            const Index valid = least<Index>(left, kPixels), first = j * x.in_step + x.in_first;
+            const Index last = first + (valid - 1) * x.in_step + (x.taps - 1) * x.tap_shift;
+            choose_block<spread>(task, valid, first, last)(task, lanes, j, valid, to);
         }
     }
 
@@ -284,7 +327,12 @@ struct DirectForward {
 
     // Gets ready for channels begin_channel to `end`.
     TILEWISE_OUTER void plan_channels(Index end) {
-        const Packer packer = {map, classes, places, static_cast<const typename Weight::Storage*>(args.b.data)};
+        const Packer packer = {map,
+                               classes,
+                               places,
+                               static_cast<const typename Weight::Storage*>(args.b.data),
+                               outer[1][0].tap_step,
+                               conv.filter[1]};
         packer.pack(weights, begin_channel, end);
         for (Index i = 0; i < ceil_div(end - begin_channel, kWidth) * kVectors; ++i) {
             const Index channel = least<Index>(begin_channel + i * kLanes, map.all_outputs - 1);

@@ -13,11 +13,15 @@
 namespace tilewise::cpu {
 
 // A line of inputs that meets a line of outputs, from its first pixel on, and the number of the row of taps.
+// Units that take two rows at once find the other line `second` elements further on; `words` says which half counts.
 template <class Storage>
 struct TapRow {
     const Storage* in;
     Index number;
+    Index second;
+    u32 words;
 };
+inline constexpr u32 kBothWords = 0xffffffffu, kLowerWords = 0x55555555u;
 
 // What the blocks of one line have in common, for one residue class and one set of channels.
 template <class Storage>
@@ -33,14 +37,20 @@ struct LineTask {
     bool writes_outputs;
     Index out_at, out_stride;  // bytes from the piece's first pixel to position `begin`, and between positions
     Index channels;            // outputs that exist, of vectors * kLanes
+    bool reads_whole;          // all lanes exist, and find their inputs within one vector
     Index last_whole;          // the last pixel at which whole vectors can be read in every row
 };
 
 // What a block must look at: nothing, whether a tap leads outside the line, or also how many lanes may be read and written.
 enum class Check { none, edges, lanes };
 
-template <class Units, class Out, int pixels, int vectors, Check check, bool spread, int ct_taps, int ct_step>
+// A number of taps along the line that is known when compiled (ct_taps, positions ct_step apart, or 0) makes blocks at the
+// ends of a line as fast as others: the first skip_left and the last skip_right pixels that such a block would read lie
+// outside.
+template <class Units, class Out, int pixels, int vectors, Check check, bool spread, int ct_taps, int ct_step,
+          int skip_left = 0, int skip_right = 0>
 struct LineBlock {
+    static_assert(check == Check::none || (skip_left == 0 && skip_right == 0));
     using Acc = typename Units::Acc;
     using Storage = typename Units::Storage;
     using Task = LineTask<Storage>;
@@ -52,12 +62,17 @@ struct LineBlock {
         V v[pixels][vectors];
     };
 
+    static TILEWISE_INLINE Vec<u16> fetch(const Storage* p, const Lanes& lanes) {
+        return whole ? load<Vec<u16>>(p) : load_first<Vec<u16>>(p, lanes.valid * Index(sizeof(u16)));
+    }
+
     // `taps` neighbouring taps; positions `step` apart. `at` is where the first position's first tap reads.
     template <int taps, int step>
-    static TILEWISE_INLINE void add(Sums& sums, const Storage* in, const u32* weights, Index at, const Task& task,
-                                    const Lanes* lanes, Index valid, Index run_time_step) {
+    static TILEWISE_INLINE void add(Sums& sums, const TapRow<Storage>& row, const Storage* in, const u32* weights,
+                                    Index at, const Task& task, const Lanes* lanes, Index valid, Index run_time_step) {
         const Index stride = task.pixel_stride * (step == 0 ? run_time_step : 1), move = step == 0 ? run_time_step : 1;
         constexpr int kStep = step == 0 ? 1 : step, kReads = (pixels - 1) * kStep + taps;
+        alignas(kCacheLine) static constexpr Storage kZeros[kWidth * Units::depth] = {};
         // Pixels that are not wanted read nothing either.
         const Index end = least(task.x.in_size, at + ((valid - 1) * kStep + taps - 1) * move + 1);
         const auto size = static_cast<unsigned long long>(end < 0 ? 0 : end);
@@ -65,17 +80,35 @@ struct LineBlock {
         TILEWISE_UNROLL
         for (int t = 0; t < taps; ++t) {
             TILEWISE_UNROLL
-            for (int v = 0; v < vectors; ++v) w[t][v] = load<U>(weights + t * kWidth + v * kLanes);
+            for (int v = 0; v < vectors; ++v) {
+                w[t][v] = load<U>(weights + t * kWidth + v * kLanes);
+                if (Units::rows == 2 && row.words == kLowerWords) w[t][v] &= 0xffffu;
+            }
         }
         const Storage* p = in + at * task.pixel_stride;
         TILEWISE_UNROLL
         for (int r = 0; r < kReads; ++r, walk(p, stride)) {
-            if (taps < kStep && r % kStep >= taps) continue;
-            if (check != Check::none && static_cast<unsigned long long>(at + r * move) >= size) continue;
+            const Index pixel_at = at;
+            if (check != Check::none) count_up(at, move);
+            if (r < skip_left || r >= kReads - skip_right || (taps < kStep && r % kStep >= taps)) continue;
+            const bool inside = check == Check::none || static_cast<unsigned long long>(pixel_at) < size;
+            if (check == Check::lanes && !inside) continue;
+            const Storage* pixel_in = check == Check::edges && !inside ? kZeros : p;
+            if (check == Check::edges) walk(pixel_in, 0);
             TILEWISE_UNROLL
             for (int v = 0; v < vectors; ++v) {
-                const Storage* from = p + (spread || !whole ? lanes[v].first - lanes[0].first : Index(v * kLanes));
-                U in_units = read_lanes<Units, whole, spread>(from, lanes[v]);
+                const Storage* from = pixel_in + v * kLanes;
+                if (spread || !whole) {
+                    from = check == Check::edges && !inside ? kZeros : p + lanes[v].first - lanes[0].first;
+                    if (check == Check::edges) walk(from, 0);
+                }
+                U in_units;
+                if constexpr (Units::rows == 1) {
+                    in_units = read_lanes<Units, whole, spread>(from, lanes[v]);
+                } else {
+                    const Storage* second = check == Check::edges && !inside ? from : from + row.second;
+                    in_units = zip_words(fetch(from, lanes[v]), fetch(second, lanes[v]), row.words);
+                }
                 if (taps > 1) hold(in_units);
                 TILEWISE_UNROLL
                 for (int t = 0; t < taps; ++t) {
@@ -88,26 +121,32 @@ struct LineBlock {
     }
 
     // One row of taps and one step of the reduction.
-    static TILEWISE_INLINE void add_row(Sums& sums, const Storage* in, const u32* weights, Index at, const Task& task,
-                                        const Lanes* lanes, Index valid) {
-        const WalkDim& x = task.x;
-        if constexpr (ct_taps > 0) {
-            if (__builtin_expect(x.tap_shift == 1 && x.taps == ct_taps && x.in_step == ct_step, 1)) {
-                return add<ct_taps, ct_step>(sums, in, weights, at, task, lanes, valid, 1);
-            }
+    static TILEWISE_INLINE void add_row(Sums& sums, const TapRow<Storage>& row, const Storage* in, const u32* weights,
+                                        Index at, const Task& task, const Lanes* lanes, Index valid) {
+        if constexpr (ct_taps > 0 && check == Check::none) {
+            add<ct_taps, ct_step>(sums, row, in, weights, at, task, lanes, valid, 1);
+        } else {
+            add_taps(sums, row, in, weights, at, task, lanes, valid);
         }
+    }
+    // Any number of taps. Where the number is known, so are they, but for the ends of lines and for dilations.
+    static TILEWISE_INLINE void add_taps(Sums& sums, const TapRow<Storage>& row, const Storage* in, const u32* weights,
+                                         Index at, const Task& task, const Lanes* lanes, Index valid) {
+        const WalkDim& x = task.x;
         Index tap = 0;
-        if (x.tap_shift == 1 && x.in_step == 1) {
-            for (; x.taps - tap >= 3; tap += 3) {
-                add<3, 1>(sums, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
-            }
-            if (x.taps - tap == 2) {
-                add<2, 1>(sums, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
-                tap += 2;
+        if constexpr (ct_taps == 0 && check != Check::lanes) {
+            if (x.tap_shift == 1 && x.in_step == 1) {
+                for (; x.taps - tap >= 3; tap += 3) {
+                    add<3, 1>(sums, row, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
+                }
+                if (x.taps - tap == 2) {
+                    add<2, 1>(sums, row, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
+                    tap += 2;
+                }
             }
         }
         for (; tap < x.taps; ++tap) {
-            add<1, 0>(sums, in, weights + tap * kWidth, at + tap * x.tap_shift, task, lanes, valid, x.in_step);
+            add<1, 0>(sums, row, in, weights + tap * kWidth, at + tap * x.tap_shift, task, lanes, valid, x.in_step);
         }
     }
 
@@ -123,7 +162,7 @@ struct LineBlock {
             const TapRow<Storage> row = task.rows[r];
             const u32* weights = task.weights + row.number * task.steps * row_words;
             for (Index s = 0; s < task.steps; ++s, weights += row_words) {
-                add_row(sums, row.in + lanes[0].first + s * Units::depth, weights, at, task, lanes, valid);
+                add_row(sums, row, row.in + lanes[0].first + s * Units::depth, weights, at, task, lanes, valid);
             }
         }
         if (task.writes_outputs) {
@@ -148,6 +187,9 @@ struct LineBlock {
                 const bool all = whole || !converted || left >= kLanes;
                 if constexpr (is_raw) {
                     all ? store(to, sums.v[p][v]) : store_first(to, sums.v[p][v], left * kBytesEach);
+                } else if constexpr (Units::is_dot && kSame<Out, Bf16>) {
+                    const Vec<u16> raw = float_to_bf16(sums.v[p][v]);
+                    all ? store(to, raw) : store_first(to, raw, left * kBytesEach);
                 } else if constexpr (!Units::is_integer) {
                     write_values<Out>(to, sums.v[p][v], all ? Index(kLanes) : left);
                 }

@@ -116,6 +116,12 @@ TILEWISE_INLINE void walk(T*& p, Index elements) {
     asm("" : "+r"(p));
 }
 
+// The same for a number.
+TILEWISE_INLINE void count_up(Index& i, Index by) {
+    i += by;
+    asm("" : "+r"(i));
+}
+
 // Keeps a value in a register that several instructions use, where the compiler would have each read it from memory.
 template <class V>
 TILEWISE_INLINE void hold(V& v) {
@@ -146,9 +152,16 @@ TILEWISE_INLINE F dot_bf16(U a, U b, F c) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
+// Nearest even; denormals become zero, as in the sums of dot_bf16.
+TILEWISE_INLINE Vec<u16> float_to_bf16(F f) {
+    Vec<u16> out;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(out) : "v"(f));
+    return out;
+}
 #else
 inline constexpr bool kHasBf16Dot = false;
 TILEWISE_INLINE F dot_bf16(U, U, F c) { return c; }
+TILEWISE_INLINE Vec<u16> float_to_bf16(F) { return Vec<u16>{}; }
 #endif
 
 // c + the four products of unsigned bytes of a and signed bytes of b in each lane.

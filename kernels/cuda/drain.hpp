@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The way of a block's sums from registers to C or, with split_k, to the workspace. A warp takes them out pass by pass
-// through a region of shared memory of its own (fp32, kRegionRows x kRegionCols): the core puts some of its sums there,
+// through a region of shared memory of its own (32-bit sums, kRegionRows x kRegionCols): the core puts some of its sums there,
 // the epilogue works on them in a rolled loop, and whole accesses of vector_c elements leave. That also serves configs
 // with the direct epilogue wherever there is more to do than to convert, since registers cannot be indexed in a loop.
 // A core offers: kRegionRows, kRegionCols, kRowStep (rows of the tile from row to row of the region), kPasses,
@@ -37,14 +37,22 @@ TILEWISE_DEVICE constexpr int region_cols(int wave_cols, int rows, int warps, in
 }
 
 // V values as elements of type T.
-template <class T, int V>
-TILEWISE_DEVICE Packet<V * T::bytes> pack_values(const float (&x)[V]) {
+template <class T, int V, class Value>
+TILEWISE_DEVICE Packet<V * T::bytes> pack_values(const Value (&x)[V]) {
     Packet<V * T::bytes> p;
     if constexpr (T::bytes == 4) {
         TILEWISE_UNROLL
-        for (int i = 0; i < V; ++i) p.words[i] = __builtin_bit_cast(u32, T::from_float(x[i]));
+        for (int i = 0; i < V; ++i) p.words[i] = __builtin_bit_cast(u32, element_of<T>(x[i]));
     } else if constexpr (V == 1) {
-        p.value = T::from_float(x[0]);
+        p.value = static_cast<decltype(p.value)>(element_of<T>(x[0]));
+    } else if constexpr (T::bytes == 1 && V == 2) {
+        p.value = pack_bytes<T>(x[0], x[1]);
+    } else if constexpr (T::bytes == 1) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V / 4; ++i) {
+            p.words[i] = u32(pack_bytes<T>(x[4 * i], x[4 * i + 1])) | u32(pack_bytes<T>(x[4 * i + 2], x[4 * i + 3]))
+                                                                          << 16;
+        }
     } else {
         TILEWISE_UNROLL
         for (int i = 0; i < V / 2; ++i) p.words[i] = pack_pair<T>(x[2 * i], x[2 * i + 1]);
@@ -55,6 +63,8 @@ TILEWISE_DEVICE Packet<V * T::bytes> pack_values(const float (&x)[V]) {
 template <class Config, class Core>
 struct Drain {
     using Out = typename Config::Out;
+    using Sum = SumOf<typename Config::A>;
+    using Value = ValueOf<Sum, Out>;
     using Region = DrainRegion<Core::kRegionRows, Core::kRegionCols>;
     static constexpr int kLanes = 32;
     static constexpr int kRows = Core::kRegionRows, kCols = Core::kRegionCols;
@@ -96,7 +106,7 @@ struct Drain {
                 write_partial(row, col);
             } else {
                 if (!plain) finish_region(row, col);
-                write_region(row, col, plain ? args.alpha : 1.0f);
+                write_region(row, col, plain);
             }
             sync_warp();
         }
@@ -106,19 +116,19 @@ private:
     TILEWISE_DEVICE bool is_inside(int row, int col) const { return row < rows_left && col < cols_left; }
 
     template <int V>
-    TILEWISE_DEVICE void write_values(const float (&values)[V], int row, int col) const {
+    TILEWISE_DEVICE void write_values(const Value (&values)[V], int row, int col) const {
         const Index at = Config::c_row ? row * args.c.row_stride + col : row + col * args.c.col_stride;
         store_global<V * Out::bytes>(tile + at, pack_values<Out>(values));
     }
 
     TILEWISE_DEVICE void write_direct(const Core& core) const {
         constexpr int run = Config::c_row && Config::vector_c >= Core::kRun ? Core::kRun : 1;
-        core.visit([&](int row, int col, const float(&sums)[Core::kRun]) {
+        core.visit([&](int row, int col, const Sum(&sums)[Core::kRun]) {
             TILEWISE_UNROLL
             for (int first = 0; first < Core::kRun; first += run) {
-                float values[run];
+                Value values[run];
                 TILEWISE_UNROLL
-                for (int i = 0; i < run; ++i) values[i] = sums[first + i] * args.alpha;
+                for (int i = 0; i < run; ++i) values[i] = finish_plain<Out>(args, sums[first + i]);
                 if (is_inside(row, col + first)) write_values(values, row, col + first);
             }
         });
@@ -132,27 +142,33 @@ private:
             const SharedAddress at = region + Region::at(r, c);
             const int out_row = row + r * Core::kRowStep, out_col = col + c;
             if (!is_inside(out_row, out_col)) continue;
-            store_shared_float(
-                at, finish<Out>(args, load_shared_float(at), batch, first_row + out_row, first_col + out_col));
+            const Sum sum = __builtin_bit_cast(Sum, load_shared_float(at));
+            const Value value = finish<Out>(args, sum, batch, first_row + out_row, first_col + out_col);
+            store_shared_float(at, __builtin_bit_cast(float, value));
         }
         sync_warp();
     }
 
-    TILEWISE_DEVICE void write_region(int row, int col, float factor) const {
+    // What the region holds: sums where there is nothing to do but to multiply them, else finished values.
+    TILEWISE_DEVICE void write_region(int row, int col, bool plain) const {
         constexpr int runs = (Config::c_row ? kCols : kRows) / kVector, total = kRows * kCols / kVector;
         for (int e = lane_index(); e < total; e += kLanes) {
             const int r = Config::c_row ? e / runs : e % runs * kVector;
             const int c = Config::c_row ? e % runs * kVector : e / runs;
-            float values[kVector];
-            read_run(r, c, values);
+            float words[kVector];
+            read_run(r, c, words);
+            Value values[kVector];
             TILEWISE_UNROLL
-            for (int i = 0; i < kVector; ++i) values[i] *= factor;
+            for (int i = 0; i < kVector; ++i) {
+                values[i] = plain ? finish_plain<Out>(args, __builtin_bit_cast(Sum, words[i]))
+                                  : __builtin_bit_cast(Value, words[i]);
+            }
             const int out_row = row + r * Core::kRowStep, out_col = col + c;
             if (is_inside(out_row, out_col)) write_values(values, out_row, out_col);
         }
     }
 
-    // kVector values from (r, c) of the region on, along the contiguous axis of C.
+    // kVector words from (r, c) of the region on, along the contiguous axis of C.
     TILEWISE_DEVICE void read_run(int r, int c, float (&values)[kVector]) const {
         if constexpr (Config::c_row && kVector % 4 == 0) {
             TILEWISE_UNROLL

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The end of every CUDA GEMM, element by element: a raw sum becomes
 //   D-ops(ops(alpha * scale_a * scale_b * sum + beta * C))
-// in fp32, in this order (the CPU kernels and the reference do the same), and then an element of C. Kernels call finish
-// in a rolled loop, because all the operations together are a lot of code. NaN goes through every operation.
+// in fp32, in this order (the CPU kernels and the reference do the same), and then an element of C. Integer results are
+// computed in double, which has every 32-bit integer. Kernels call finish in a rolled loop, because all the operations
+// together are a lot of code. NaN goes through every operation.
 #pragma once
 #include "types.hpp"
 
@@ -65,39 +66,92 @@ TILEWISE_DEVICE Index c_offset(const KernelArgs& args, Index batch, Index row, I
     return batch * args.c.batch_stride + row * args.c.row_stride + col * args.c.col_stride;
 }
 
-template <class T>
-TILEWISE_DEVICE float read_element(const void* data, Index at) {
-    return T::to_float(static_cast<const typename T::Storage*>(data)[at]);
+// Integer sums stay exact in integer results, unless a step is not.
+template <class Sum, class Out>
+inline constexpr bool kExact = kSame<Sum, int>&& kSame<Out, Int32>;
+
+template <bool exact>
+struct FinishTypes {
+    using Real = float;   // of the steps
+    using Value = float;  // of a finished element on its way to C
+};
+template <>
+struct FinishTypes<true> {
+    using Real = double;
+    using Value = int;
+};
+template <class Sum, class Out>
+using RealOf = typename FinishTypes<kExact<Sum, Out>>::Real;
+template <class Sum, class Out>
+using ValueOf = typename FinishTypes<kExact<Sum, Out>>::Value;
+
+template <class T, class Real = float>
+TILEWISE_DEVICE Real read_element(const void* data, Index at) {
+    const typename T::Storage element = static_cast<const typename T::Storage*>(data)[at];
+    if constexpr (kSame<T, Int32>) {
+        return Real(element);
+    } else {
+        return T::to_float(element);
+    }
 }
 
 // A raw sum of products made the value of C(row, col). The element must be inside C.
-template <class Out>
-TILEWISE_DEVICE float finish(const KernelArgs& args, float sum, Index batch, Index row, Index col) {
+template <class Out, class Sum>
+TILEWISE_DEVICE RealOf<Sum, Out> finish_real(const KernelArgs& args, Sum sum, Index batch, Index row, Index col) {
+    using Real = RealOf<Sum, Out>;
     float factor = args.alpha;
     if (args.scale == KernelScale::tensor) factor *= args.scale_a[0] * args.scale_b[0];
-    float value = sum * factor;
+    Real value = Real(sum) * factor;
     if (args.scale == KernelScale::row) value = value * args.scale_a[row] * args.scale_b[col];
     const Index at = c_offset(args, batch, row, col);
-    if (args.beta != 0.0f) value += args.beta * read_element<Out>(args.c.data, at);
+    if (args.beta != 0.0f) value += args.beta * read_element<Out, Real>(args.c.data, at);
     TILEWISE_ROLLED
     for (int i = 0; i < kMaxKernelEpilogueOps && args.epilogue[i] != KernelEpilogueOp::none; ++i) {
         if (args.epilogue[i] == KernelEpilogueOp::bias) {
-            value += read_element<Out>(args.bias, col);
+            value += read_element<Out, Real>(args.bias, col);
+        } else if (args.epilogue[i] == KernelEpilogueOp::relu) {
+            value = value < 0 ? 0 : value;
         } else {
-            value = activate(args.epilogue[i], value);
+            value = activate(args.epilogue[i], float(value));
         }
     }
     TILEWISE_ROLLED
     for (int i = 0; i < kMaxKernelDTensors && args.d_ops[i] != KernelDOp::none; ++i) {
-        const float d = read_element<Out>(args.d[i], at);
+        const Real d = read_element<Out, Real>(args.d[i], at);
         value = args.d_ops[i] == KernelDOp::add ? value + d : value * d;
     }
     return value;
 }
+template <class Out, class Sum>
+TILEWISE_DEVICE ValueOf<Sum, Out> finish(const KernelArgs& args, Sum sum, Index batch, Index row, Index col) {
+    const RealOf<Sum, Out> value = finish_real<Out>(args, sum, batch, row, col);
+    if constexpr (kExact<Sum, Out>) {
+        return Int32::from_double(value);
+    } else {
+        return value;
+    }
+}
+// The same where there is nothing to do but to multiply.
+template <class Out, class Sum>
+TILEWISE_DEVICE ValueOf<Sum, Out> finish_plain(const KernelArgs& args, Sum sum) {
+    if constexpr (kExact<Sum, Out>) {
+        return args.alpha == 1.0f ? sum : Int32::from_double(double(sum) * args.alpha);
+    } else {
+        return float(sum) * args.alpha;
+    }
+}
 
-template <class Out>
-TILEWISE_DEVICE void store(const KernelArgs& args, float value, Index batch, Index row, Index col) {
-    static_cast<typename Out::Storage*>(args.c.data)[c_offset(args, batch, row, col)] = Out::from_float(value);
+template <class Out, class Value>
+TILEWISE_DEVICE typename Out::Storage element_of(Value value) {
+    if constexpr (kSame<Value, int>) {
+        return value;  // of Int32
+    } else {
+        return Out::from_float(value);
+    }
+}
+template <class Out, class Value>
+TILEWISE_DEVICE void store(const KernelArgs& args, Value value, Index batch, Index row, Index col) {
+    static_cast<typename Out::Storage*>(args.c.data)[c_offset(args, batch, row, col)] = element_of<Out>(value);
 }
 
 }  // namespace tilewise::cuda

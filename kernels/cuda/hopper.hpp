@@ -136,6 +136,7 @@ TILEWISE_DEVICE void wgmma_wait() {
 }
 // Keeps the compiler from moving uses of an accumulator across a fence or a wait.
 TILEWISE_DEVICE void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory"); }
 
 // Where a product finds an operand: 128-byte lines in the 128-byte swizzle, 8 lines (1024 bytes) to a block. Lines along k:
 // `stride` is between blocks of 8 rows. Lines along m or n: `stride` is between blocks of 8 k, `leading` between lines' worth
@@ -146,15 +147,16 @@ TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading
     return field(address) | field(leading_bytes) << 16 | field(stride_bytes) << 32 | kSwizzle128;
 }
 
-// d(64 x n) = a(64 x 16) * b(16 x n) + (keep ? d : 0). Thread t of the warpgroup holds, for each 8 columns j, rows
-// r = 16 * (t / 32) + t % 32 / 4 and r + 8, columns 8j + 2 * (t % 4) and the next: d[4j] = (r, c), (r, c+1), (r+8, c), (r+8, c+1).
+// d(64 x n) = a(64 x depth) * b(depth x n) + (keep ? d : 0), depth being 32 bytes of elements. Thread t of the warpgroup holds,
+// for each 8 columns j, rows r = 16 * (t / 32) + t % 32 / 4 and r + 8, columns c = 8j + 2 * (t % 4) and the next: d[4j] = (r, c),
+// (r, c+1), (r+8, c), (r+8, c+1). Only operands of 16 bits may lie along m or n (trans = 1); fp32 is cut to tf32.
 #define TW_D10(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9"
 #define TW_D0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9"
-#define TW_F2(i) "+f"(d[i]), "+f"(d[i + 1])
-#define TW_F8(i) TW_F2(i), TW_F2(i + 2), TW_F2(i + 4), TW_F2(i + 6)
-#define TW_F16(i) TW_F8(i), TW_F8(i + 8)
-#define TW_F32(i) TW_F16(i), TW_F16(i + 16)
-#define TW_F64(i) TW_F32(i), TW_F32(i + 32)
+#define TW_R2(K, i) "+" K(d[i]), "+" K(d[i + 1])
+#define TW_R8(K, i) TW_R2(K, i), TW_R2(K, i + 2), TW_R2(K, i + 4), TW_R2(K, i + 6)
+#define TW_R16(K, i) TW_R8(K, i), TW_R8(K, i + 8)
+#define TW_R32(K, i) TW_R16(K, i), TW_R16(K, i + 16)
+#define TW_R64(K, i) TW_R32(K, i), TW_R32(K, i + 32)
 
 #define TW_D8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define TW_D16 TW_D0 ", %10, %11, %12, %13, %14, %15"
@@ -168,30 +170,51 @@ TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading
 #define TW_D112 TW_D100 ", " TW_D10(10) ", %110, %111"
 #define TW_D128 TW_D100 ", " TW_D10(10) ", " TW_D10(11) ", %120, %121, %122, %123, %124, %125, %126, %127"
 
-// n, the list of n/2 registers, the numbers of the five operands behind them, the outputs
-#define TW_WGMMA(N, TYPE, LIST, A, B, KEEP, TA, TB, ...)                                                       \
-    asm volatile("{\n .reg .pred keep;\n setp.ne.b32 keep, %" #KEEP                                            \
-                 ", 0;\n"                                                                                      \
-                 " wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" LIST "}, %" #A ", %" #B \
-                 ", keep, 1, 1, %" #TA ", %" #TB ";\n}\n"                                                      \
-                 : __VA_ARGS__                                                                                 \
+// n, the types, what follows `keep`, the list of n/2 registers, the numbers of the five operands behind them, the outputs
+#define TW_WGMMA(N, TYPES, TAIL, LIST, A, B, KEEP, TA, TB, ...)                             \
+    asm volatile("{\n .reg .pred keep;\n setp.ne.b32 keep, %" #KEEP                         \
+                 ", 0;\n"                                                                   \
+                 " wgmma.mma_async.sync.aligned.m64n" #N TYPES " {" LIST "}, %" #A ", %" #B \
+                 ", keep" TAIL(TA, TB) ";\n}\n"                                             \
+                 : __VA_ARGS__                                                              \
                  : "l"(a), "l"(b), "r"(static_cast<int>(keep)), "n"(kTransA), "n"(kTransB))
+#define TW_TAIL_HALF(TA, TB) ", 1, 1, %" #TA ", %" #TB
+#define TW_TAIL_REAL(TA, TB) ", 1, 1"
+#define TW_TAIL_INT(TA, TB) ""
 
-#define TW_WGMMA_FOR(NAME, TYPE)                                                                               \
-    template <int kN, int kTransA, int kTransB>                                                                \
-    TILEWISE_DEVICE void NAME(float(&d)[kN / 2], unsigned long long a, unsigned long long b, bool keep) {      \
-        if constexpr (kN == 16) TW_WGMMA(16, TYPE, TW_D8, 8, 9, 10, 11, 12, TW_F8(0));                         \
-        if constexpr (kN == 32) TW_WGMMA(32, TYPE, TW_D16, 16, 17, 18, 19, 20, TW_F16(0));                     \
-        if constexpr (kN == 64) TW_WGMMA(64, TYPE, TW_D32, 32, 33, 34, 35, 36, TW_F32(0));                     \
-        if constexpr (kN == 96) TW_WGMMA(96, TYPE, TW_D48, 48, 49, 50, 51, 52, TW_F32(0), TW_F16(32));         \
-        if constexpr (kN == 128) TW_WGMMA(128, TYPE, TW_D64, 64, 65, 66, 67, 68, TW_F64(0));                   \
-        if constexpr (kN == 160) TW_WGMMA(160, TYPE, TW_D80, 80, 81, 82, 83, 84, TW_F64(0), TW_F16(64));       \
-        if constexpr (kN == 192) TW_WGMMA(192, TYPE, TW_D96, 96, 97, 98, 99, 100, TW_F64(0), TW_F32(64));      \
-        if constexpr (kN == 224)                                                                               \
-            TW_WGMMA(224, TYPE, TW_D112, 112, 113, 114, 115, 116, TW_F64(0), TW_F32(64), TW_F16(96));          \
-        if constexpr (kN == 256) TW_WGMMA(256, TYPE, TW_D128, 128, 129, 130, 131, 132, TW_F64(0), TW_F64(64)); \
+#define TW_WGMMA_ALL(T, TAIL, K)                                                                               \
+    if constexpr (kN == 16) TW_WGMMA(16, T, TAIL, TW_D8, 8, 9, 10, 11, 12, TW_R8(K, 0));                       \
+    if constexpr (kN == 32) TW_WGMMA(32, T, TAIL, TW_D16, 16, 17, 18, 19, 20, TW_R16(K, 0));                   \
+    if constexpr (kN == 64) TW_WGMMA(64, T, TAIL, TW_D32, 32, 33, 34, 35, 36, TW_R32(K, 0));                   \
+    if constexpr (kN == 96) TW_WGMMA(96, T, TAIL, TW_D48, 48, 49, 50, 51, 52, TW_R32(K, 0), TW_R16(K, 32));    \
+    if constexpr (kN == 128) TW_WGMMA(128, T, TAIL, TW_D64, 64, 65, 66, 67, 68, TW_R64(K, 0));                 \
+    if constexpr (kN == 160) TW_WGMMA(160, T, TAIL, TW_D80, 80, 81, 82, 83, 84, TW_R64(K, 0), TW_R16(K, 64));  \
+    if constexpr (kN == 192) TW_WGMMA(192, T, TAIL, TW_D96, 96, 97, 98, 99, 100, TW_R64(K, 0), TW_R32(K, 64)); \
+    if constexpr (kN == 224)                                                                                   \
+        TW_WGMMA(224, T, TAIL, TW_D112, 112, 113, 114, 115, 116, TW_R64(K, 0), TW_R32(K, 64), TW_R16(K, 96));  \
+    if constexpr (kN == 256) TW_WGMMA(256, T, TAIL, TW_D128, 128, 129, 130, 131, 132, TW_R64(K, 0), TW_R64(K, 64))
+
+template <class A, class B, int kN, int kTransA, int kTransB>
+TILEWISE_DEVICE void wgmma(SumOf<A> (&d)[kN / 2], unsigned long long a, unsigned long long b, bool keep) {
+    static_assert(kSame<A, B> || (kIs8BitFloat<A> && kIs8BitFloat<B>), "types that the matrix unit multiplies");
+    static_assert(A::bytes == 2 || (kTransA == 0 && kTransB == 0), "both operands along k");
+    if constexpr (kSame<A, Bf16>) {
+        TW_WGMMA_ALL("k16.f32.bf16.bf16", TW_TAIL_HALF, "f");
+    } else if constexpr (kSame<A, Fp16>) {
+        TW_WGMMA_ALL("k16.f32.f16.f16", TW_TAIL_HALF, "f");
+    } else if constexpr (kSame<A, Int8>) {
+        TW_WGMMA_ALL("k32.s32.s8.s8", TW_TAIL_INT, "r");
+    } else if constexpr (kSame<A, Fp32>) {
+        TW_WGMMA_ALL("k8.f32.tf32.tf32", TW_TAIL_REAL, "f");
+    } else if constexpr (kSame<A, Fp8> && kSame<B, Fp8>) {
+        TW_WGMMA_ALL("k32.f32.e4m3.e4m3", TW_TAIL_REAL, "f");
+    } else if constexpr (kSame<A, Fp8>) {
+        TW_WGMMA_ALL("k32.f32.e4m3.e5m2", TW_TAIL_REAL, "f");
+    } else if constexpr (kSame<B, Fp8>) {
+        TW_WGMMA_ALL("k32.f32.e5m2.e4m3", TW_TAIL_REAL, "f");
+    } else {
+        TW_WGMMA_ALL("k32.f32.e5m2.e5m2", TW_TAIL_REAL, "f");
     }
-TW_WGMMA_FOR(wgmma_bf16, "bf16")
-TW_WGMMA_FOR(wgmma_fp16, "f16")
+}
 
 }  // namespace tilewise::cuda

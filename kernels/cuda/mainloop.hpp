@@ -8,17 +8,18 @@
 //   mem, comp_async asynchronous copies into a ring of `stages` buffers, stages - 1 of them in flight
 // On return every thread is done with shared memory.
 #pragma once
-#include "operand_tile.hpp"
+#include "transposed_tile.hpp"
 
 namespace tilewise::cuda {
 
 // What a config's blocks need; the numbers the host launches with are checked against it.
 template <class Config>
 struct BlockShape {
-    using A = OperandTile<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row, Config::vector_a,
-                          Config::threads>;
-    using B = OperandTile<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b,
-                          Config::threads>;
+    static constexpr bool kPlainArithmetic = Config::warp_k == 1;  // no matrix instructions
+    using A = typename TileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row, Config::vector_a,
+                                  Config::threads, kPlainArithmetic>::type;
+    using B = typename TileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b,
+                                  Config::threads, kPlainArithmetic>::type;
     static constexpr Pipeline kPipeline = Config::pipeline;
     static constexpr bool kRing = kPipeline == Pipeline::mem || kPipeline == Pipeline::comp_async;
     static constexpr int kBuffers = kRing ? Config::stages : kPipeline == Pipeline::compv4 ? 2 : 1;
@@ -64,6 +65,15 @@ struct Mainloop {
         b.copy(b_buffer(index), step, depth);
     }
     TILEWISE_DEVICE void multiply(Core& core, int index) const { core.multiply(a_buffer(index), b_buffer(index)); }
+    // The same for a core that fetches the first operands of the next tile while it multiplies the last of this one: `ready`
+    // waits for the next tile, in buffer `next`.
+    template <class Ready>
+    TILEWISE_DEVICE void multiply_ahead(Core& core, int index, int next, Ready&& ready) const {
+        core.multiply_fetched(a_buffer(index), b_buffer(index), [&] {
+            ready();
+            core.fetch_first(a_buffer(next), b_buffer(next));
+        });
+    }
 
     TILEWISE_DEVICE void run(Core& core) const {
         if constexpr (Shape::kRing) {
@@ -108,14 +118,27 @@ private:
             commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
         }
         int reading = 0, filling = kBuffers - 1;
+        // This step's tile is there for all, and all are done with the buffer filled next.
+        const auto arrive = [] {
+            wait_copies<kBuffers - 2>();
+            sync_block();
+        };
+        if constexpr (Core::kFetchesFirst) {
+            arrive();
+            core.fetch_first(a_buffer(0), b_buffer(0));
+        }
         TILEWISE_ROLLED
         for (int step = 0; step < steps; ++step) {
-            wait_copies<kBuffers - 2>();
-            sync_block();  // this step's tile is there for all, and all are done with the buffer filled next
+            const int next = reading + 1 == kBuffers ? 0 : reading + 1;
+            if constexpr (!Core::kFetchesFirst) arrive();
             if (step + kBuffers - 1 < steps) copy(step + kBuffers - 1, filling);
             commit_copies();
-            multiply(core, reading);
-            reading = reading + 1 == kBuffers ? 0 : reading + 1;
+            if constexpr (Core::kFetchesFirst) {
+                multiply_ahead(core, reading, next, arrive);
+            } else {
+                multiply(core, reading);
+            }
+            reading = next;
             filling = filling + 1 == kBuffers ? 0 : filling + 1;
         }
         wait_copies<0>();
@@ -136,13 +159,29 @@ private:
     TILEWISE_DEVICE void run_double(Core& core) const {
         Registers registers;
         if (steps > 0) load(registers, 0), put(registers, 0, 0);
+        if constexpr (Core::kFetchesFirst) {
+            sync_block();
+            core.fetch_first(a_buffer(0), b_buffer(0));
+        }
         TILEWISE_ROLLED
         for (int step = 0; step < steps; ++step) {
-            sync_block();  // this step's tile is there for all, and all are done with the other buffer
+            const int other = (step + 1) & 1;
             const bool more = step + 1 < steps;
-            if (more) load(registers, step + 1);
-            multiply(core, step & 1);
-            if (more) put(registers, step + 1, (step + 1) & 1);
+            const auto put_next = [&] {
+                if (more) put(registers, step + 1, other);
+            };
+            if constexpr (Core::kFetchesFirst) {
+                if (more) load(registers, step + 1);
+                multiply_ahead(core, step & 1, other, [&] {
+                    put_next();
+                    sync_block();  // the next tile is there for all, and all are done with this one
+                });
+            } else {
+                sync_block();  // this step's tile is there for all, and all are done with the other buffer
+                if (more) load(registers, step + 1);
+                multiply(core, step & 1);
+                put_next();
+            }
         }
     }
 

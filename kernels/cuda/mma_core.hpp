@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of a warp with mma.sync: sums of (tile_m / wave_m) x (tile_n / wave_n) in registers, products of tiles
-// in shared memory in steps of 16 x 8 x 16. ldmatrix fetches the operands whichever way they lie: tiles along k as they
-// are, tiles along m or n transposed. The next step of k is fetched ahead of the arithmetic of this one.
+// in shared memory in steps of 16 x 8 x 32 bytes. ldmatrix fetches the operands whichever way they lie: tiles along k as
+// they are, tiles of 16 bits along m or n transposed; fp32 along m or n is fetched word by word (8 bits come along k
+// always, transposed_tile.hpp). The next step of k is fetched ahead of the arithmetic of this one.
 #pragma once
 #include "drain.hpp"
 #include "mainloop.hpp"
@@ -13,16 +14,20 @@ struct MmaCore {
     using Shape = BlockShape<Config>;
     using A = typename Shape::A;
     using B = typename Shape::B;
-    static constexpr int kStepM = 16, kStepN = 8, kStepK = 16, kMatrix = 8;
+    using ElementA = typename Config::A;
+    using ElementB = typename Config::B;
+    using Sum = SumOf<ElementA>;
+    static constexpr int kStepBytes = 32, kStepChunks = kStepBytes / kChunkBytes;
+    static constexpr int kStepM = 16, kStepN = 8, kStepK = kStepBytes / ElementA::bytes, kMatrix = 8;
     static_assert(Config::warp_m == kStepM && Config::warp_n == kStepN && Config::warp_k == kStepK,
-                  "mma.sync of 16-bit elements is 16 x 8 x 16");
-    static_assert(kSame<typename Config::A, typename Config::B>, "operands of one type");
+                  "mma.sync is 16 x 8 x 32 bytes");
+    static_assert(ElementA::bytes == ElementB::bytes, "operands of one size");
     static constexpr int kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n / Config::wave_n;
     static_assert(kWaveM % kStepM == 0 && kWaveN % (2 * kStepN) == 0 && Config::tile_k % kStepK == 0,
                   "a wave's share of the tile is whole steps, in n pairs of them");
     static constexpr int kStepsM = kWaveM / kStepM, kStepsN = kWaveN / kStepN, kStepsK = Config::tile_k / kStepK;
 
-    float sums[kStepsM][kStepsN][4] = {};
+    Sum sums[kStepsM][kStepsN][4] = {};
     int warp = warp_index();
     int first_row = warp / Config::wave_n * kWaveM;  // of the wave, in the tile
     int first_col = warp % Config::wave_n * kWaveN;
@@ -39,11 +44,25 @@ struct MmaCore {
         const int lane = lane_index(), inner = lane % kMatrix, low = lane / kMatrix % 2, high = lane / kMatrix / 2;
         const int along_extent = extent_first ? low : high, along_k = extent_first ? high : low;
         if constexpr (Tile::kAlongK) {
-            const int line = first + along_extent * kMatrix + inner, chunk = k * (kStepK / kMatrix) + along_k;
+            const int line = first + along_extent * kMatrix + inner, chunk = k * kStepChunks + along_k;
             load_matrices<false>(tile + Tile::Layout::offset(line, chunk), to);
+        } else if constexpr (ElementA::bytes == 4) {
+            fetch_words<Tile, extent_first>(tile, first, k, to);
         } else {
             const int line = k * kStepK + along_k * kMatrix + inner, chunk = first / kMatrix + along_extent;
             load_matrices<true>(tile + Tile::Layout::offset(line, chunk), to);
+        }
+    }
+    // The same of tiles of fp32 that lie along m or n.
+    template <class Tile, bool extent_first>
+    static TILEWISE_DEVICE void fetch_words(SharedAddress tile, int first, int k, u32 (&to)[4]) {
+        const int lane = lane_index();
+        TILEWISE_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const int along_extent = extent_first ? i % 2 : i / 2, along_k = extent_first ? i / 2 : i % 2;
+            const int line = k * kStepK + along_k * (kStepK / 2) + lane % 4;
+            const int element = first + along_extent * kMatrix + lane / 4;
+            to[i] = bits_of(load_shared_float(tile + Tile::Layout::byte_offset(line, element * 4)));
         }
     }
     TILEWISE_DEVICE void fetch_rows(SharedAddress a, int k, u32 (&to)[kStepsM][4]) const {
@@ -58,9 +77,12 @@ struct MmaCore {
 
     // Two sets of operands where registers allow it (a thread has 255, and about 40 hold addresses and the like).
     static constexpr int kOperandRegisters = kStepsM * 4 + kStepsN * 2, kMostRegisters = 216;
+    // Hopper makes fp16 of 8-bit floats, which takes more of them.
     static constexpr bool kFetchAhead =
+        !kIs8BitFloat<ElementA> &&
         Shape::kSumRegisters + Shape::kWayRegisters + 2 * kOperandRegisters <= kMostRegisters;
 
+    static constexpr bool kFetchesFirst = false;  // a tile ahead
     TILEWISE_DEVICE void multiply(SharedAddress a, SharedAddress b) {
         if constexpr (kFetchAhead) {
             Operands operands[2];
@@ -89,9 +111,42 @@ struct MmaCore {
     TILEWISE_DEVICE void multiply_columns(const u32 (&rows)[kStepsM][4], const u32 (&columns)[4], int j) {
         TILEWISE_UNROLL
         for (int i = 0; i < kStepsM; ++i) {
-            multiply_add_16x8x16<typename Config::A>(sums[i][2 * j], rows[i], columns[0], columns[1]);
-            multiply_add_16x8x16<typename Config::A>(sums[i][2 * j + 1], rows[i], columns[2], columns[3]);
+            multiply_step(sums[i][2 * j], rows[i], columns[0], columns[1]);
+            multiply_step(sums[i][2 * j + 1], rows[i], columns[2], columns[3]);
         }
+    }
+
+    static TILEWISE_DEVICE void multiply_step(Sum (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+        if constexpr (kSame<ElementA, Fp32>) {
+            const u32 b[2] = {b0, b1};
+            multiply_tf32<Config::math == Math::tf32x3>(sum, a, b);
+        } else {
+            multiply_add<ElementA, ElementB>(sum, a, b0, b1);
+        }
+    }
+    // fp32 rounded to tf32. In three products it is cut, and the rests count too, but for their product with each other.
+    template <bool three>
+    static TILEWISE_DEVICE void multiply_tf32(float (&sum)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+        u32 high_a[4], low_a[4], high_b[2], low_b[2];
+        TILEWISE_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            high_a[i] = three ? cut_tf32(a[i]) : round_tf32(a[i]);
+            if constexpr (three) low_a[i] = rest_of(a[i], high_a[i]);
+        }
+        TILEWISE_UNROLL
+        for (int i = 0; i < 2; ++i) {
+            high_b[i] = three ? cut_tf32(b[i]) : round_tf32(b[i]);
+            if constexpr (three) low_b[i] = rest_of(b[i], high_b[i]);
+        }
+        if constexpr (three) {
+            multiply_add<Fp32, Fp32>(sum, low_a, high_b[0], high_b[1]);
+            multiply_add<Fp32, Fp32>(sum, high_a, low_b[0], low_b[1]);
+        }
+        multiply_add<Fp32, Fp32>(sum, high_a, high_b[0], high_b[1]);
+    }
+    static TILEWISE_DEVICE u32 cut_tf32(u32 x) { return x & 0xffffe000u; }
+    static TILEWISE_DEVICE u32 rest_of(u32 x, u32 high) {  // none of infinity
+        return (x & kFloatMagnitude) >= kFloatInfinity ? 0 : round_tf32(bits_of(float_of(x) - float_of(high)));
     }
 
     // Lane l has of every step rows l / 4 and l / 4 + 8, in each the columns 2 (l % 4) and the next.
@@ -113,13 +168,15 @@ struct MmaCore {
             if (p != pass) continue;
             TILEWISE_UNROLL
             for (int j = 0; j < kPassStepsN; ++j) {
-                const float(&sum)[4] = sums[p / kPassesN][p % kPassesN * kPassStepsN + j];
+                const Sum(&sum)[4] = sums[p / kPassesN][p % kPassesN * kPassStepsN + j];
                 const int row = lane_row(), col = j * kStepN + lane_col();
-                store_shared_float2(region + Region::at(row, col), sum[0], sum[1]);
-                store_shared_float2(region + Region::at(row + kMatrix, col), sum[2], sum[3]);
+                store_shared_float2(region + Region::at(row, col), word(sum[0]), word(sum[1]));
+                store_shared_float2(region + Region::at(row + kMatrix, col), word(sum[2]), word(sum[3]));
             }
         }
     }
+
+    static TILEWISE_DEVICE float word(Sum sum) { return __builtin_bit_cast(float, sum); }
 
     static constexpr int kRun = 2;
     template <class F>

@@ -21,9 +21,7 @@ template <class T, int extent, int depth, bool k_contiguous, int vector, int thr
 struct OperandTile {
     static constexpr bool kAlongK = k_contiguous;
     static constexpr int kLines = k_contiguous ? extent : depth, kLineLength = k_contiguous ? depth : extent;
-    // Plain arithmetic reads tiles that do not lie along k by whole lines.
-    static constexpr bool kSwizzled = k_contiguous || !kSame<T, Fp32>;
-    using Layout = TileLayout<kLines, kLineLength * T::bytes, kSwizzled>;
+    using Layout = TileLayout<kLines, kLineLength * T::bytes>;
     static constexpr int kBytes = Layout::kBytes;
     static constexpr int kAccessBytes = vector * T::bytes;
     static_assert(kAccessBytes <= kChunkBytes && (vector & (vector - 1)) == 0, "an access is at most 16 bytes");
@@ -129,8 +127,8 @@ struct OperandTile {
             TILEWISE_UNROLL
             for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
                 if (!has_access(i)) continue;
-                const bool inside = is_inside(i, k_left);
-                copy_async<kAccessBytes>(to + target(i), inside ? from : tile, inside ? kAccessBytes : 0);
+                // What is outside is not read, so its address does not matter.
+                copy_async<kAccessBytes>(to + target(i), from, is_inside(i, k_left) ? kAccessBytes : 0);
             }
         }
     }

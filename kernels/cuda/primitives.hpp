@@ -197,23 +197,37 @@ TILEWISE_DEVICE void store_matrices(SharedAddress row, const u32 (&from)[4]) {
 }
 #endif
 
-// sum(16 x 8) += a(16 x 16) * b(16 x 8). T is Fp16 or Bf16.
-template <class T>
-TILEWISE_DEVICE void multiply_add_16x8x16(float (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-    static_assert(kSame<T, Fp16> || kSame<T, Bf16>, "fp16 or bf16");
-    if constexpr (kSame<T, Fp16>) {
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-            "{%0, %1, %2, %3};"
-            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+// sum(16 x 8) += a(16 x depth) * b(depth x 8), depth being 32 bytes of elements; fp32 operands are tf32. fp8 and bf8 from sm_89 on.
+#define TW_MMA(TYPES, K)                                                                                           \
+    asm volatile("mma.sync.aligned.m16n8" TYPES " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                 : "+" K(sum[0]), "+" K(sum[1]), "+" K(sum[2]), "+" K(sum[3])                                      \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+template <class A, class B>
+TILEWISE_DEVICE void multiply_add(SumOf<A> (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    static_assert(kSame<A, B> || (kIs8BitFloat<A> && kIs8BitFloat<B>), "types that the matrix unit multiplies");
+    if constexpr (kSame<A, Fp16>) {
+        TW_MMA("k16.row.col.f32.f16.f16.f32", "f");
+    } else if constexpr (kSame<A, Bf16>) {
+        TW_MMA("k16.row.col.f32.bf16.bf16.f32", "f");
+    } else if constexpr (kSame<A, Int8>) {
+        TW_MMA("k32.row.col.s32.s8.s8.s32", "r");
+    } else if constexpr (kSame<A, Fp32>) {
+        TW_MMA("k8.row.col.f32.tf32.tf32.f32", "f");
+    } else if constexpr (kSame<A, Fp8> && kSame<B, Fp8>) {
+        TW_MMA("k32.row.col.f32.e4m3.e4m3.f32", "f");
+    } else if constexpr (kSame<A, Fp8>) {
+        TW_MMA("k32.row.col.f32.e4m3.e5m2.f32", "f");
+    } else if constexpr (kSame<B, Fp8>) {
+        TW_MMA("k32.row.col.f32.e5m2.e4m3.f32", "f");
     } else {
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-            "{%0, %1, %2, %3};"
-            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        TW_MMA("k32.row.col.f32.e5m2.e5m2.f32", "f");
     }
+}
+// fp32 with the mantissa of tf32, to nearest.
+TILEWISE_DEVICE u32 round_tf32(u32 x) {
+    u32 rounded = 0;
+    asm volatile("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(x));
+    return rounded;
 }
 
 }  // namespace tilewise::cuda

@@ -67,7 +67,7 @@ struct MultiplyProbe {
     static TILEWISE_DEVICE void multiply(int (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
         float sum[4] = {};
         sync_warp();  // lanes part ways where they look at the sums
-        multiply_add_16x8x16<T>(sum, a, b[0], b[1]);
+        multiply_add<T, T>(sum, a, b[0], b[1]);
         TILEWISE_UNROLL
         for (int i = 0; i < 4; ++i) d[i] = int(sum[i]);
     }

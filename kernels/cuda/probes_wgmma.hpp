@@ -22,11 +22,7 @@ TILEWISE_DEVICE void multiply_shared(float (&d)[n / 2], u64 a, u64 b) {
         pin(d[i]);
     }
     wgmma_fence();
-    if constexpr (kSame<T, Bf16>) {
-        wgmma_bf16<n, trans_a, trans_b>(d, a, b, false);
-    } else {
-        wgmma_fp16<n, trans_a, trans_b>(d, a, b, false);
-    }
+    wgmma<T, T, n, trans_a, trans_b>(d, a, b, false);
     wgmma_commit();
     wgmma_wait<0>();
     TILEWISE_UNROLL

@@ -13,16 +13,16 @@ TILEWISE_DEVICE Index quotient(Index x, Index divisor) {
 }
 
 // Any number of blocks of any size.
-template <class Out>
+template <class Out, class Sum>
 TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
     griddep_launch();
     griddep_wait();
     const Index area = args.m * args.n, total = args.batch * area;
-    const float* sums = static_cast<const float*>(args.workspace);
+    const Sum* sums = static_cast<const Sum*>(args.workspace);
     const Index threads = Index(block_count()) * block_threads();
     TILEWISE_ROLLED
     for (Index at = Index(block_index()) * block_threads() + thread_index(); at < total; at += threads) {
-        float sum = 0.0f;
+        Sum sum = 0;
         for (int part = 0; part < args.split_k; ++part) sum += sums[part * total + at];
         const Index line = quotient(at, args.n), col = at - line * args.n;
         const Index batch = quotient(line, args.m), row = line - batch * args.m;
@@ -33,8 +33,8 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
 }  // namespace tilewise::cuda
 
 #if defined(__CUDACC__)
-#define TILEWISE_CUDA_REDUCE(Config)                                                                \
-    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
-        tilewise::cuda::reduce_parts<typename Config::Out>(args);                                   \
+#define TILEWISE_CUDA_REDUCE(Config)                                                                         \
+    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {          \
+        tilewise::cuda::reduce_parts<typename Config::Out, tilewise::cuda::SumOf<typename Config::A>>(args); \
     }
 #endif

@@ -27,6 +27,10 @@ using u64 = unsigned long long;
 // How operand tiles reach the arithmetic units; the names are those of configs.
 enum class Pipeline { basic_v1, mem, compv3, compv4, compv5, compv6, comp_async, basic_async_v1, preshuffle };
 
+// The numeric class of a config: strict adds up in fp32 (products of 8-bit floats by parts that are), fast as the matrix
+// units do; tf32 rounds fp32 operands, tf32x3 makes three products of their halves.
+enum class Math { strict, fast, tf32, tf32x3 };
+
 template <class T, class U>
 inline constexpr bool kSame = false;
 template <class T>
@@ -165,7 +169,30 @@ struct Int32 {
     static constexpr int bytes = 4;
     static TILEWISE_DEVICE float to_float(Storage x) { return float(x); }
     static TILEWISE_DEVICE Storage from_float(float x) { return to_nearest(x, -2147483648.0f, 2147483648.0f); }
+    static TILEWISE_DEVICE Storage from_double(double x) {  // has every integer, where a float has not
+        constexpr double round = 6755399441055744.0;        // 1.5 * 2^52
+        if (!(x == x)) return 0;
+        if (x <= -2147483648.0) return -2147483647 - 1;
+        if (x >= 2147483647.0) return 2147483647;
+        const double shifted = x + round;
+        return int(shifted - round);
+    }
 };
+
+template <class T>
+inline constexpr bool kIs8BitFloat = kSame<T, Fp8> || kSame<T, Bf8>;
+
+// Products are added up in fp32, those of int8 in 32-bit integers.
+template <class T>
+struct SumType {
+    using type = float;
+};
+template <>
+struct SumType<Int8> {
+    using type = int;
+};
+template <class T>
+using SumOf = typename SumType<T>::type;
 
 // Two neighbouring elements of 16 bits in one register, the first in the low half.
 template <class T>
@@ -182,6 +209,23 @@ TILEWISE_DEVICE u32 pack_pair(float first, float second) {
 #else
     return u32(T::from_float(first)) | u32(T::from_float(second)) << 16;
 #endif
+}
+// The same of 8 bits.
+template <class T>
+TILEWISE_DEVICE u16 pack_bytes(float first, float second) {
+    static_assert(T::bytes == 1, "a pair of 8-bit elements");
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    if constexpr (kIs8BitFloat<T>) {
+        u16 packed;
+        if constexpr (kSame<T, Fp8>) {
+            asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(second), "f"(first));
+        } else {
+            asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(second), "f"(first));
+        }
+        return packed;
+    }
+#endif
+    return u16(u8(T::from_float(first)) | u8(T::from_float(second)) << 8);
 }
 
 }  // namespace tilewise::cuda

@@ -5,15 +5,17 @@
 // Tile walk   Blocks (clusters of blocks) walk over the tiles of C in the order of tile_order.hpp until none are left; with
 //             split_k every part of k is a tile of its own whose sums go to the workspace.
 // Shared      `stages` x { A tile, B tile } of 128-byte lines in the 128-byte swizzle: an operand that is contiguous along k
-//             has a line for each row (or column), 64 deep; one that is contiguous along m (or n) has, for each 64 rows, a
-//             line for each k. Then for each computing warpgroup two buffers of 64 lines for its results, then the barriers.
-// Registers   Each computing warpgroup holds its rows of the tile in fp32: tile_m / wave_m x tile_n / 128 a thread.
+//             has a line for each row (or column); one of 16 bits that is contiguous along m (or n) has, for each 64 rows,
+//             a line for each k. Then for each computing warpgroup two buffers of 64 lines for its results, then the barriers.
+// Registers   Each computing warpgroup holds its rows of the tile in 32 bits: tile_m / wave_m x tile_n / 128 a thread; twice
+//             where the sums of a stage are added to those before in fp32 (8-bit floats, strict).
 // Pipelines   compv6: the warpgroups share each tile, by rows. compv5: each takes whole tiles, in turns, so that the results
 //             of one leave while the other multiplies.
 // Bytes       A tile reads (tile_m + tile_n) x k elements through the L2 cache, of which blocks of a cluster share
 //             one operand: cluster_m blocks read the same B once, cluster_n blocks the same A.
 // All threads wait for the kernels before them (griddep_wait) before anything in global memory is touched.
 #pragma once
+#include "pack.hpp"
 #include "reduce.hpp"
 #include "wgmma_store.hpp"
 
@@ -21,8 +23,10 @@ namespace tilewise::cuda {
 
 template <class Config>
 struct WgmmaGemm {
-    using A = typename Config::A;
     using Shape = WgmmaShape<Config>;
+    using A = typename Shape::A;
+    using B = typename Shape::B;
+    using Sums = typename Shape::Sums;
     using Store = WgmmaStore<Config>;
     using Place = WgmmaPlace;
 
@@ -123,27 +127,28 @@ struct WgmmaGemm {
 
     // Rows r of 64 are a block of 8 KB in either orientation, and so are 64 columns along n.
     static constexpr unsigned kBlockBytes = 64 * Shape::kLineBytes;
-    // For k one instruction further: 32 bytes along a line, or 16 lines.
-    static constexpr unsigned kStepA = Shape::kRowsAlongK ? 32 : 16 * Shape::kLineBytes;
-    static constexpr unsigned kStepB = Shape::kColumnsAlongK ? 32 : 16 * Shape::kLineBytes;
+    // For k one instruction further: 32 bytes along a line, or (of 16 bits) 16 lines.
+    static constexpr unsigned kStepBytes = 32;
+    static constexpr unsigned kStepA = Shape::kRowsAlongK ? kStepBytes : 16 * Shape::kLineBytes;
+    static constexpr unsigned kStepB = Shape::kColumnsAlongK ? kStepBytes : 16 * Shape::kLineBytes;
 
-    TILEWISE_DEVICE void multiply_stage(float (&sums)[Shape::kRepeats][Shape::kTileN / 2], int stage, int own_rows,
-                                        bool keep) const {
+    TILEWISE_DEVICE void multiply_stage(Sums& sums, int stage, int own_rows, bool keep) const {
         const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kLineBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
         const unsigned long long at_a = operand_at(a, kBlockBytes, 1024), at_b = operand_at(b, kBlockBytes, 1024);
         TILEWISE_UNROLL
-        for (int k = 0; k < Shape::kTileK / 16; ++k) {
+        for (int k = 0; k < Shape::kLineBytes / static_cast<int>(kStepBytes); ++k) {
             TILEWISE_UNROLL
             for (int r = 0; r < Shape::kRepeats; ++r) {
                 // Descriptors count in 16 bytes.
                 const unsigned long long from_a = at_a + (k * kStepA + r * kBlockBytes) / 16;
                 const unsigned long long from_b = at_b + k * kStepB / 16;
                 constexpr int kTransA = Shape::kRowsAlongK ? 0 : 1, kTransB = Shape::kColumnsAlongK ? 0 : 1;
-                if constexpr (kSame<A, Bf16>) {
-                    wgmma_bf16<Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
+                // Swapped, the operand of the rows is B.
+                if constexpr (Shape::kSwapped) {
+                    wgmma<B, A, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
                 } else {
-                    wgmma_fp16<Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
+                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
                 }
             }
         }
@@ -158,9 +163,36 @@ struct WgmmaGemm {
         }
     }
 
-    // The sums of one tile. A stage is released when the products of the next one are under way.
-    TILEWISE_DEVICE void multiply(float (&sums)[Shape::kRepeats][Shape::kTileN / 2], Range range, int own_rows,
-                                  Cursor& at, const Place& me) const {
+    // The sums of one tile.
+    TILEWISE_DEVICE void multiply(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
+        if constexpr (Shape::kPromotes) {
+            multiply_promoted(sums, range, own_rows, at, me);
+        } else {
+            multiply_through(sums, range, own_rows, at, me);
+        }
+    }
+
+    // Adds up each stage's sums in fp32; the other warpgroup keeps the matrix unit busy meanwhile.
+    TILEWISE_DEVICE void multiply_promoted(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
+        each_sum([&](int r, int i) { sums[r][i] = 0; });
+        for (int step = range.begin; step < range.end; ++step, at.advance()) {
+            Sums part;
+            barrier_wait(full(at.stage), at.parity);
+            pin_all(part);
+            wgmma_fence();
+            multiply_stage(part, at.stage, own_rows, false);
+            wgmma_commit();
+            pin_all(part);
+            if (Shape::kTakesTurns && step + 1 == range.end) next_turn_to_multiply(me);
+            wgmma_wait<0>();
+            pin_all(part);
+            release(at.stage);
+            each_sum([&](int r, int i) { sums[r][i] += part[r][i]; });
+        }
+    }
+
+    // A stage is released when the products of the next one are under way.
+    TILEWISE_DEVICE void multiply_through(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
         int previous = 0;
         for (int step = range.begin; step < range.end; ++step, at.advance()) {
             barrier_wait(full(at.stage), at.parity);
@@ -181,12 +213,16 @@ struct WgmmaGemm {
         if (range.end > range.begin) release(previous);
     }
 
-    static TILEWISE_DEVICE void pin_all(float (&sums)[Shape::kRepeats][Shape::kTileN / 2]) {
+    template <class F>
+    static TILEWISE_DEVICE void each_sum(F&& f) {
         TILEWISE_UNROLL
         for (int r = 0; r < Shape::kRepeats; ++r) {
             TILEWISE_UNROLL
-            for (int i = 0; i < Shape::kTileN / 2; ++i) pin(sums[r][i]);
+            for (int i = 0; i < Shape::kOwnSums; ++i) f(r, i);
         }
+    }
+    static TILEWISE_DEVICE void pin_all(Sums& sums) {
+        each_sum([&](int r, int i) { pin(sums[r][i]); });
     }
 
     TILEWISE_DEVICE Store store() const { return {args, map_c, shared}; }
@@ -206,7 +242,7 @@ struct WgmmaGemm {
                 at.skip(range.end - range.begin);
                 continue;
             }
-            float sums[Shape::kRepeats][Shape::kTileN / 2];
+            Sums sums;
             const int own_rows = Shape::kTakesTurns ? 0 : me.wave * Shape::kWaveRows;
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, range, own_rows, at, me);

@@ -10,13 +10,21 @@ namespace tilewise::cuda {
 
 template <class Config>
 struct WgmmaShape {
+    using A = typename Config::A;
+    using B = typename Config::B;
     using Out = typename Config::Out;
+    using Sum = SumOf<A>;
 
     static constexpr int kTileM = Config::tile_m, kTileN = Config::tile_n, kTileK = Config::tile_k;
     static constexpr bool kTakesTurns = Config::pipeline == Pipeline::compv5;
     static constexpr int kWaves = Config::wave_m;
     static constexpr int kWaveRows = kTakesTurns ? kTileM : kTileM / kWaves;
-    static constexpr int kRepeats = kWaveRows / 64;  // products of 64 rows that a warpgroup issues for each 16 of k
+    static constexpr int kRepeats =
+        kWaveRows / 64;                          // products of 64 rows that a warpgroup issues for each 32 bytes of k
+    static constexpr int kOwnSums = kTileN / 2;  // of a thread, for each repeat
+    using Sums = Sum[kRepeats][kOwnSums];
+    // The matrix unit adds up products of 8-bit floats with 13 bits: the sums of each stage are added up in fp32.
+    static constexpr bool kPromotes = kIs8BitFloat<A> && Config::math == Math::strict;
     static constexpr int kStages = Config::stages;
     static constexpr int kClusterM = Config::cluster_m, kClusterN = Config::cluster_n;
     static constexpr int kCluster = kClusterM * kClusterN;
@@ -27,8 +35,8 @@ struct WgmmaShape {
     static constexpr bool kRowsAlongK = kSwapped ? !Config::b_row : Config::a_row;
     static constexpr bool kColumnsAlongK = kSwapped ? Config::a_row : !Config::b_row;
 
-    static constexpr int kLineBytes = 128, kLine = kLineBytes / 2;  // elements of 16 bits
-    static constexpr int kBytesA = kTileM * kTileK * 2, kBytesB = kTileN * kTileK * 2;
+    static constexpr int kLineBytes = 128, kLine = kLineBytes / A::bytes;
+    static constexpr int kBytesA = kTileM * kLineBytes, kBytesB = kTileN * kLineBytes;
     static constexpr int kStageBytes = kBytesA + kBytesB;
     static constexpr int kStagingBytes = 64 * kLineBytes;  // one buffer; each warpgroup has two
     static constexpr int kStaging = kStages * kStageBytes;
@@ -36,12 +44,19 @@ struct WgmmaShape {
     static constexpr int kBarrierBytes = 1024;
 
     // Columns of C that leave by one copy, and the XOR that the copy expects in their lines.
-    static constexpr int kStoreColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
-    static constexpr int kStoreBytes = kStoreColumns * 2;
+    static constexpr int store_columns(int most) {
+        int columns = most;
+        while (kTileN % columns != 0) columns /= 2;
+        return columns;
+    }
+    static constexpr int kStoreColumns = store_columns(kLineBytes / Out::bytes);
+    static constexpr int kStoreBytes = kStoreColumns * Out::bytes;
     static constexpr int kStoreChunks = kTileN / kStoreColumns;
     // Lines of C that begin anywhere cannot leave by tensor copies.
-    static constexpr bool kStoresBoxes =
-        Out::bytes == 2 && Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16;
+    static constexpr bool kStoresBoxes = Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16;
+    // The other way, sums go through the buffers as they are.
+    static constexpr int kStagedColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
+    static constexpr int kStagedChunks = kTileN / kStagedColumns;
 
     static constexpr bool kStoresPairs = Out::bytes == 2 && Config::c_row && !kSwapped && !kStoresBoxes;
 
@@ -50,6 +65,9 @@ struct WgmmaShape {
     static_assert(kWaveRows % 64 == 0 && (kWaves == 1 || kWaves == 2));
     static_assert(kColumnsAlongK || kTileN % kLine == 0, "lines along the columns are whole");
     static_assert(!kSwapped || kCluster == 1);
+    static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
+                  "only operands of 16 bits may lie along the rows or columns");
+    static_assert(!kSame<A, Fp32> || Config::math == Math::tf32, "fp32 is cut to tf32");
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == 128 * (kWaves + 1));
     static_assert(2 * kStages * 8 <= kBarrierBytes);
 

@@ -141,5 +141,24 @@ def call(name: str, *arguments: Any) -> Any:
         _library.tilewise_free(answer)
 
 
+def call_text(name: str, *arguments: Any) -> str:
+    """Calls a function that answers with a text, and returns it or raises a TilewiseError."""
+    answer = ctypes.c_void_p()
+    status = getattr(_library, name)(*map(_convert, arguments), ctypes.byref(answer))
+    try:
+        if status:
+            raise failure(status, name)
+        return ctypes.string_at(answer.value or 0).decode()
+    finally:
+        _library.tilewise_free(answer)
+
+
+def check(name: str, *arguments: Any) -> None:
+    """Calls a function that answers with a status alone, and raises a TilewiseError where it is not 0."""
+    status = getattr(_library, name)(*map(_convert, arguments))
+    if status:
+        raise failure(status, name)
+
+
 def function(name: str) -> Any:
     return getattr(_library, name)

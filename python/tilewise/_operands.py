@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _arrays, _structs
 from ._arrays import Operand, look
-from ._runtime import OperandSpec
+from ._answers import OperandSpec
 
 SINGLE = ((), (1,))  # shapes of a single value, which is read alone, so that its alignment does not matter
 ALIAS = "out: it is also an input, which the kernel still reads while it writes; use another array"

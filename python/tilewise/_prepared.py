@@ -10,9 +10,9 @@ from . import _arrays
 from ._arrays import look, memory, operand
 from ._operands import (ALIAS, SINGLE, check_operand, current_stream, fold_numbers, list_of_d, look_at_more,
                         make_on_stream, stream_handle, torch_stream)
-from ._runtime import Executable, device_name, kernel_text, open_executable
+from ._runtime import AnyKernel, Executable, device_name, kernel_text, open_executable
 from ._workspace import workspace as workspace_for
-from .api import Kernel
+from .problem import Problem, problem_text
 
 
 class Prepared(Executable):
@@ -22,8 +22,8 @@ class Prepared(Executable):
     object may be called from many threads at once.
     """
 
-    def __init__(self, problem: str, device: str, options: Any):
-        super().__init__(problem, device, options)
+    def __init__(self, problem: str, device: str, options: Any, opened: int | None = None):
+        super().__init__(problem, device, options, opened)
         self._matching: set[Any] = set()  # keys of operands that were checked
 
     def __repr__(self) -> str:
@@ -114,17 +114,14 @@ class Prepared(Executable):
         return current_stream(a, int(self.device[5:])) if self.device.startswith("cuda:") else None
 
 
-def prepare(problem: str, *, device: Any = "cpu", strategy: str | None = None,
-            kernel: str | Mapping[str, Any] | Kernel | None = None, rule_set: str | None = None,
-            top: int | None = None) -> Prepared:
-    """Chooses, builds and loads the kernel for a problem (its one-line text) on a device.
+def prepare(problem: str | Problem, *, device: Any = "cpu", strategy: str | None = None, kernel: AnyKernel = None,
+            rule_set: str | None = None, top: int | None = None) -> Prepared:
+    """Chooses, builds and loads the kernel for a problem (its one-line text, or a Problem) on a device.
 
     strategy: "auto", "rules", "first-fit" or "measure", which times the `top` best first; kernel: this one and no other.
     """
-    if not isinstance(problem, str):
-        raise TypeError(f"problem: expected its text form, got {type(problem).__name__}")
-    name = device_name(device)
+    text, name = problem_text(problem), device_name(device)
     # Of interest for measuring alone: while torch captures its stream, nothing is measured.
     on_torch = strategy == "measure" and name.startswith("cuda:") and "torch" in sys.modules
     stream = torch_stream(int(name[5:])) if on_torch else None
-    return open_executable(problem, name, strategy, kernel_text(kernel), rule_set, top, Prepared, stream)
+    return open_executable(text, name, strategy, kernel_text(kernel), rule_set, top, Prepared, stream)

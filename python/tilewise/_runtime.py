@@ -4,8 +4,8 @@ chosen, built and loaded, and its launch. Addresses come from callers that have 
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import dataclasses
 import json
 import os
 import threading
@@ -13,7 +13,11 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from . import _library, _structs
-from .api import Kernel, Plan, _from_json
+from ._answers import Bench, Kernel, Measurement, OperandSpec, Plan, from_json, list_of, operand_specs
+from .config import KernelConfig
+from .problem import Problem, problem_text
+
+AnyKernel = str | Mapping[str, Any] | Kernel | KernelConfig | None
 
 _run = _library.function("tilewise_run")
 _pack_b = _library.function("tilewise_pack_b")
@@ -21,7 +25,7 @@ _destroy = _library.function("tilewise_executable_destroy")
 
 _contexts: dict[str, int] = {}
 _lock = threading.Lock()
-_measuring = threading.Lock()  # two measurements at a time would disturb each other
+_measuring = threading.RLock()  # two measurements at a time would disturb each other
 
 
 def _forget_after_fork() -> None:
@@ -29,10 +33,20 @@ def _forget_after_fork() -> None:
     global _lock, _measuring
     _contexts.clear()
     _lock = threading.Lock()
-    _measuring = threading.Lock()
+    _measuring = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+def opening() -> contextlib.AbstractContextManager[Any]:
+    """Held by whoever opens a device."""
+    return _lock
+
+
+def measuring() -> contextlib.AbstractContextManager[Any]:
+    """Held by whoever measures."""
+    return _measuring
 
 
 def context(device: str) -> int:
@@ -46,8 +60,8 @@ def context(device: str) -> int:
     return found
 
 
-def kernel_text(kernel: str | Mapping[str, Any] | Kernel | None) -> str | None:
-    if isinstance(kernel, Kernel):
+def kernel_text(kernel: AnyKernel) -> str | None:
+    if isinstance(kernel, (Kernel, KernelConfig)):
         return kernel.name
     if isinstance(kernel, Mapping):
         return json.dumps(dict(kernel))
@@ -68,34 +82,23 @@ def device_name(device: Any) -> str:
     return "cuda:0" if text == "cuda" else text
 
 
-@dataclasses.dataclass(frozen=True)
-class OperandSpec:
-    """An operand that a problem asks for: its type, shape, and strides in elements."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-
 class Executable:
     """A problem made ready on a device: its kernel is chosen, built and loaded. May be used by many threads at once."""
 
-    def __init__(self, problem: str, device: str, options: Any):
+    def __init__(self, problem: str, device: str, options: Any, opened: int | None = None):
+        """`opened`: a context of the device; this process's own if not given."""
         self._pid = os.getpid()
         self._handle = 0
-        self._handle = _library.create("tilewise_prepare", context(device), problem, ctypes.byref(options))
+        self._handle = _library.create("tilewise_prepare", opened or context(device), problem, ctypes.byref(options))
         facts = _library.call("tilewise_executable_describe", self._handle)
         self.device = device
         self.problem: str = facts["problem"]
         self.kernel: str = facts["kernel"]
-        self.plan: Plan = _from_json(Plan, facts["plan"])
+        self.plan: Plan = from_json(Plan, facts["plan"])
         self.workspace_bytes: int = facts["workspace_bytes"]
         self.packed_b_bytes: int = facts["packed_b_bytes"]
         self.align: int = facts["align"]
-        self.operands: dict[str, OperandSpec] = {
-            item["name"]: OperandSpec(item["name"], item["dtype"], tuple(item["shape"]), tuple(item["strides"]))
-            for item in facts.get("operands", [])}
+        self.operands: dict[str, OperandSpec] = operand_specs(facts.get("operands", []))
         self._blocks: list[tuple[_structs.Operands, int]] = []  # argument blocks in use by nobody
 
     # Bound here: when the interpreter ends, the names of the module may be gone first.
@@ -142,41 +145,19 @@ def open_executable(problem: str, device: str, strategy: str | None, kernel: str
     """Chooses, builds and loads the kernel for a problem's text; nothing is measured while `stream` is captured."""
     options = select_options(strategy, rule_set, kernel, top, stream)
     if strategy == "measure":
-        with _measuring:
+        with measuring():
             return kind(problem, device, options)
     return kind(problem, device, options)
 
 
-@dataclasses.dataclass(frozen=True)
-class Measurement:
-    """A kernel's time on a problem; `roof` is the part of the device's peak that it reaches."""
-
-    problem: str
-    kernel: str
-    us: float
-    spread: float
-    tflops: float
-    gbps: float
-    roof: float
+def bench_from(answer: Mapping[str, Any]) -> Bench:
+    return Bench(answer["device"], list_of(Measurement, answer["results"]), answer["failures"])
 
 
-@dataclasses.dataclass(frozen=True)
-class Bench:
-    """Measurements, fastest first, and for kernels that did not run {"problem", "kernel", "reason"}."""
-
-    device: str
-    results: list[Measurement]
-    failures: list[dict[str, str]]
-
-
-def bench(problem: str, *, device: Any = "cpu", all: bool = False, strategy: str | None = None,
-          kernel: str | Mapping[str, Any] | Kernel | None = None, rule_set: str | None = None,
-          top: int | None = None) -> Bench:
+def bench(problem: str | Problem, *, device: Any = "cpu", all: bool = False, strategy: str | None = None,
+          kernel: AnyKernel = None, rule_set: str | None = None, top: int | None = None) -> Bench:
     """Times the kernel that is chosen for a problem, or with all=True every kernel that may run it."""
-    if not isinstance(problem, str):
-        raise TypeError(f"problem: expected its text form, got {type(problem).__name__}")
     options = select_options(strategy, rule_set, kernel_text(kernel), top)
-    with _measuring:
-        answer = _library.call("tilewise_bench", context(device_name(device)), problem, ctypes.byref(options),
-                               int(bool(all)))
-    return Bench(answer["device"], [_from_json(Measurement, row) for row in answer["results"]], answer["failures"])
+    with measuring():
+        return bench_from(_library.call("tilewise_bench", context(device_name(device)), problem_text(problem),
+                                        ctypes.byref(options), int(bool(all))))

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/files.hpp"
+#include "base/fork_safe_mutex.hpp"
 #include "base/text.hpp"
 #include "build/builtin_pack.hpp"
 #include "build/compile.hpp"
@@ -67,14 +68,31 @@ struct Builder::State {
 };
 
 Builder::Builder(BuildSettings settings) : settings_(std::move(settings)), state_(new State(settings_.cache_dir)) {
+    Packs packs;
     for (const std::string& path : settings_.packs) {
         auto pack = Pack::open(path);
         if (pack) {
-            packs_.push_back(std::move(*pack));
+            packs.push_back(std::move(*pack));
         } else {
             pack_errors_.push_back(pack.error());
         }
     }
+    packs_ = std::make_shared<const Packs>(std::move(packs));
+}
+
+Status Builder::add_pack(const std::string& path) {
+    auto pack = Pack::open(path);
+    if (!pack) return pack.error();
+    const std::scoped_lock lock(fork_safe_mutex());
+    Packs more = *packs_;
+    more.push_back(std::move(*pack));
+    packs_ = std::make_shared<const Packs>(std::move(more));
+    return {};
+}
+
+std::shared_ptr<const Builder::Packs> Builder::packs() const {
+    const std::scoped_lock lock(fork_safe_mutex());
+    return packs_;
 }
 
 Builder::~Builder() {
@@ -152,7 +170,8 @@ Result<BuiltKernel> Builder::obtain(State& now, const BuildRequest& request, con
 }
 
 std::optional<BuiltKernel> Builder::from_packs(State& now, const BuildRequest& request, const std::string& digest) {
-    for (const Pack& pack : packs_) {
+    const auto all = packs();
+    for (const Pack& pack : *all) {
         if (auto kernel = from_pack(now, pack, KernelOrigin::pack, request, digest)) return kernel;
     }
     return from_pack(now, builtin_pack(), KernelOrigin::builtin, request, digest);
@@ -197,7 +216,8 @@ bool Builder::needs_compiler(const BuildRequest& request) {
         const Manifest* manifest = pack.find(*digest);
         return manifest && loads_here(*manifest);
     };
-    if (has(builtin_pack()) || std::any_of(packs_.begin(), packs_.end(), has)) return false;
+    const auto all = packs();
+    if (has(builtin_pack()) || std::any_of(all->begin(), all->end(), has)) return false;
     if (!settings_.driver_version || !now.cache.may_have(*digest)) return !now.cache.may_have(*digest);
     const auto cached = now.cache.peek(*digest);
     return !cached || !loads_here(*cached);
@@ -215,7 +235,8 @@ Error Builder::no_compiler(State& now, const BuildRequest& request, const std::s
         message += fmt::format("; the one in {} is of {}, too new for the driver here", place, manifest.compiler);
     };
     if (const auto cached = now.cache.peek(digest); cached && !loads_here(*cached)) add_refused(*cached, "the cache");
-    for (const Pack& pack : packs_) {
+    const auto all = packs();
+    for (const Pack& pack : *all) {
         const Manifest* manifest = pack.find(digest);
         if (manifest && !loads_here(*manifest)) add_refused(*manifest, fmt::format("the pack '{}'", pack.path()));
     }

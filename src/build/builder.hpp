@@ -51,6 +51,7 @@ public:
     bool has_compiler(const BuildRequest& request) const;
 
     const BuildSettings& settings() const { return settings_; }
+    Status add_pack(const std::string& path);  // for what is built from now on
     // What is wrong with the packs of the settings that are not used.
     const std::vector<Error>& pack_errors() const { return pack_errors_; }
 
@@ -72,7 +73,10 @@ private:
     Error no_compiler(State& now, const BuildRequest& request, const std::string& digest, const Error& why) const;
 
     BuildSettings settings_;
-    std::vector<Pack> packs_;
+    using Packs = std::vector<Pack>;
+    std::shared_ptr<const Packs> packs() const;
+
+    std::shared_ptr<const Packs> packs_;  // never changed in place; replaced and copied under fork_safe_mutex
     std::vector<Error> pack_errors_;
     std::atomic<State*> state_;
 };

@@ -11,18 +11,31 @@ std::string& last_error() {
     return message;
 }
 
-tilewise_status give_text(char** out, const std::function<Result<std::string>()>& body) noexcept {
-    return guarded([&]() -> Status {
-        if (!out) return usage_error("the output pointer is NULL");
-        *out = nullptr;
-        const Result<std::string> text = body();
-        if (!text) return text.error();
-        char* copy = static_cast<char*>(std::malloc(text->size() + 1));
-        if (!copy) throw std::bad_alloc();
-        std::memcpy(copy, text->c_str(), text->size() + 1);
-        *out = copy;
-        return {};
-    });
+tilewise_status fail(const Error& error) noexcept {
+    try {
+        last_error() = error.message;
+    } catch (...) {
+        // Not even the message fits; the status still says what kind of failure it was.
+    }
+    return static_cast<tilewise_status>(error.code);
+}
+
+tilewise_status fail_with(const char* what) noexcept {
+    try {
+        last_error() = what;
+    } catch (...) {
+        // As above.
+    }
+    return TILEWISE_INTERNAL;
+}
+
+Status give(char** out, const Result<std::string>& text) {
+    if (!text) return text.error();
+    char* copy = static_cast<char*>(std::malloc(text->size() + 1));
+    if (!copy) throw std::bad_alloc();
+    std::memcpy(copy, text->c_str(), text->size() + 1);
+    *out = copy;
+    return {};
 }
 
 }  // namespace tilewise::capi

@@ -1,47 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The C functions on a context: opening a device, and timing problems on it.
+// The C functions on a context: opening a device, adding packs and tuning records to it, and its memory.
+#include <fmt/core.h>
+
 #include "base/text.hpp"
 #include "capi/archs.hpp"
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
-#include "config/config_json.hpp"
-#include "problem/problem_text.hpp"
-#include "select/bench.hpp"
 
 namespace tilewise::capi {
-
-Result<Choice> read_choice(const tilewise_select_options* given) {
-    tilewise_select_options from{};
-    if (given) {
-        if (auto status = read_sized(given, "tilewise_select_options", from); !status) return status.error();
-    }
-    Choice choice;
-    if (from.kernel) {
-        auto config = read_config(from.kernel);
-        if (!config) return config.error();
-        choice.kernel = std::move(*config);
-    }
-    if (from.strategy) {
-        const auto strategy = parse_enum<Strategy>(from.strategy);
-        if (!strategy) return strategy.error();
-        choice.options.strategy = *strategy;
-    }
-    if (from.rule_set) {
-        const auto set = parse_enum<RuleSet>(from.rule_set);
-        if (!set) return set.error();
-        choice.options.rule_set = *set;
-    }
-    if (from.top < 0) return usage_error("tilewise_select_options: top is negative; need 0 or more");
-    if (from.top > 0) choice.options.measure_top = static_cast<std::size_t>(from.top);
-    choice.options.stream = from.stream;
-    return choice;
-}
-
-Result<Problem> read_problem_argument(const char* text) {
-    if (!text) return usage_error("the problem is NULL");
-    return read_problem(text);
-}
-
 namespace {
 
 Result<RuntimeOptions> read_context_options(const char* device, const tilewise_context_options* given) {
@@ -68,22 +34,60 @@ Status create(const char* device, const tilewise_context_options* given, tilewis
     if (!options) return options.error();
     auto runtime = open_runtime(*options, *archs());
     if (!runtime) return runtime.error();
-    *out = new tilewise_context{std::make_shared<Runtime>(std::move(*runtime))};
+    *out = open_handle(
+        std::unique_ptr<tilewise_context>(new tilewise_context{std::make_shared<Runtime>(std::move(*runtime))}));
     return {};
 }
 
-Result<std::string> bench(tilewise_context* context, const char* text, const tilewise_select_options* given, bool all) {
-    if (!context) return usage_error("the context is NULL");
-    const auto problem = read_problem_argument(text);
-    if (!problem) return problem.error();
-    const auto choice = read_choice(given);
-    if (!choice) return choice.error();
-    const auto outcome = bench_problem(*context->runtime, *problem, *choice, all);
-    if (!outcome) return outcome.error();
-    Json::Array results, failures;
-    for (const BenchRow& row : outcome->rows) results.push_back(bench_row_to_json(*problem, row));
-    for (const Failed& failed : outcome->failed) failures.push_back(bench_failure_to_json(*problem, failed));
-    return bench_to_json(*context->runtime->device, std::move(results), std::move(failures)).dump();
+std::string describe(const Runtime& runtime) {
+    const Device& device = *runtime.device;
+    return Json::object({{"device", device.name()},
+                         {"identity", device.identity()},
+                         {"arch", device.arch().name},
+                         {"backend", device.arch().backend},
+                         {"threads", device.max_threads()},
+                         {"shares_host_memory", device.shares_host_memory()},
+                         {"tuning", runtime.tuning->path()}})
+        .dump();
+}
+
+Status load_pack(Runtime& runtime, const char* path) {
+    if (!path) return usage_error("the path of the pack is NULL");
+    if (auto status = runtime.builder->add_pack(path); !status) return status;
+    runtime.dispatcher->forget_plans();
+    return {};
+}
+
+Status load_tuning(Runtime& runtime, const char* path, std::int64_t* added) {
+    if (!path) return usage_error("the path of the tuning records is NULL");
+    const auto count = runtime.tuning->load(path);
+    if (!count) return count.error();
+    if (added) *added = static_cast<std::int64_t>(*count);
+    runtime.dispatcher->forget_plans();
+    return {};
+}
+
+Status load_models(const char* directory) {
+    if (!directory) return usage_error("the directory of the models is NULL");
+    return unsupported_error(
+        fmt::format("'{}' was not loaded: this library has no learned selection models; it chooses "
+                    "by tuning records and the analytic model",
+                    directory));
+}
+
+Status allocate(Device& device, std::size_t bytes, void** memory) {
+    if (!memory) return usage_error("the output pointer is NULL");
+    *memory = nullptr;
+    auto made = device.allocate(bytes);
+    if (!made) return made.error();
+    *memory = *made;
+    return {};
+}
+
+Status copy(Device& device, void* to, const void* from, std::size_t bytes, void* stream) {
+    if (bytes == 0) return {};
+    if (!to || !from) return usage_error("a copy needs two places; one of them is NULL");
+    return device.copy(to, from, bytes, stream);
 }
 
 }  // namespace
@@ -96,11 +100,53 @@ tilewise_status tilewise_context_create(const char* device, const tilewise_conte
     return tilewise::capi::guarded([&] { return tilewise::capi::create(device, options, context); });
 }
 
-void tilewise_context_destroy(tilewise_context* context) { delete context; }
+void tilewise_context_destroy(tilewise_context* context) { tilewise::capi::close(context); }
 
-tilewise_status tilewise_bench(tilewise_context* context, const char* problem, const tilewise_select_options* options,
-                               int all, char** json) {
-    return tilewise::capi::give_text(json, [&] { return tilewise::capi::bench(context, problem, options, all != 0); });
+tilewise_status tilewise_context_describe(const tilewise_context* context, char** json) {
+    return tilewise::capi::give_text_of(context, json, [](tilewise_context& c) -> tilewise::Result<std::string> {
+        return tilewise::capi::describe(*c.runtime);
+    });
+}
+
+const char* tilewise_context_arch(const tilewise_context* context) {
+    return tilewise::capi::value_of(context, "",
+                                    [](tilewise_context& c) { return c.runtime->device->arch().name.c_str(); });
+}
+
+tilewise_status tilewise_load_pack(tilewise_context* context, const char* path) {
+    return tilewise::capi::with(context,
+                                [&](tilewise_context& c) { return tilewise::capi::load_pack(*c.runtime, path); });
+}
+
+tilewise_status tilewise_load_tuning(tilewise_context* context, const char* path, int64_t* added) {
+    return tilewise::capi::with(
+        context, [&](tilewise_context& c) { return tilewise::capi::load_tuning(*c.runtime, path, added); });
+}
+
+tilewise_status tilewise_load_models(tilewise_context* context, const char* directory) {
+    return tilewise::capi::with(context, [&](tilewise_context&) { return tilewise::capi::load_models(directory); });
+}
+
+tilewise_status tilewise_allocate(tilewise_context* context, size_t bytes, void** memory) {
+    return tilewise::capi::with(
+        context, [&](tilewise_context& c) { return tilewise::capi::allocate(*c.runtime->device, bytes, memory); });
+}
+
+tilewise_status tilewise_release(tilewise_context* context, void* memory) {
+    return tilewise::capi::with(context, [&](tilewise_context& c) -> tilewise::Status {
+        if (memory) c.runtime->device->release(memory);
+        return {};
+    });
+}
+
+tilewise_status tilewise_copy(tilewise_context* context, void* to, const void* from, size_t bytes, void* stream) {
+    return tilewise::capi::with(context, [&](tilewise_context& c) {
+        return tilewise::capi::copy(*c.runtime->device, to, from, bytes, stream);
+    });
+}
+
+tilewise_status tilewise_synchronize(tilewise_context* context, void* stream) {
+    return tilewise::capi::with(context, [&](tilewise_context& c) { return c.runtime->device->synchronize(stream); });
 }
 
 }  // extern "C"

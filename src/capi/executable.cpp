@@ -12,23 +12,24 @@ namespace {
 
 static_assert(sizeof(tilewise_operands::d) / sizeof(void*) == kMaxDTensors);
 
-Error no_executable() { return usage_error("the executable is NULL"); }
-
 Status prepare(tilewise_context* context, const char* text, const tilewise_select_options* given,
                tilewise_executable** out) {
     if (!out) return usage_error("the output pointer is NULL");
     *out = nullptr;
-    if (!context) return usage_error("the context is NULL");
+    const Pinned<tilewise_context> pinned(context);
+    if (!pinned) return not_open(context);
     auto problem = read_problem_argument(text);
     if (!problem) return problem.error();
-    const auto choice = read_choice(given);
-    if (!choice) return choice.error();
-    Runtime& runtime = *context->runtime;
-    auto plan = choose_plan(runtime, *problem, *choice);
+    const auto read = read_choice(given);
+    if (!read) return read.error();
+    if (!read->arch.empty()) return usage_error("tilewise_select_options: arch is for plans without a context");
+    Runtime& runtime = *pinned->runtime;
+    auto plan = choose_plan(runtime, *problem, read->choice);
     if (!plan) return plan.error();
     auto ready = runtime.dispatcher->executable(*problem, *plan);
     if (!ready) return ready.error();
-    *out = new tilewise_executable{context->runtime, std::move(*problem), std::move(*plan), std::move(*ready)};
+    *out = open_handle(std::unique_ptr<tilewise_executable>(
+        new tilewise_executable{pinned->runtime, std::move(*problem), std::move(*plan), std::move(*ready)}));
     return {};
 }
 
@@ -51,8 +52,7 @@ std::string describe(const tilewise_executable& e) {
     return json.dump();
 }
 
-Status run(const tilewise_executable* executable, const tilewise_operands* given, void* stream) {
-    if (!executable) return no_executable();
+Status run(const tilewise_executable& executable, const tilewise_operands* given, void* stream) {
     if (!given) return usage_error("the operands are NULL");
     tilewise_operands from = TILEWISE_OPERANDS_INIT;
     if (auto status = read_sized(given, "tilewise_operands", from); !status) return status;
@@ -63,13 +63,12 @@ Status run(const tilewise_executable* executable, const tilewise_operands* given
     o.scale_a = from.scale_a, o.scale_b = from.scale_b;
     o.alpha = from.alpha, o.beta = from.beta;
     o.workspace = from.workspace;
-    return executable->ready->launch(o, stream);
+    return executable.ready->launch(o, stream);
 }
 
-Status pack_b(const tilewise_executable* executable, const void* b, void* packed, void* stream) {
-    if (!executable) return no_executable();
+Status pack_b(const tilewise_executable& executable, const void* b, void* packed, void* stream) {
     if (!b || !packed) return usage_error("B or the memory for its packed form is NULL");
-    return executable->ready->pack_b(b, packed, stream);
+    return executable.ready->pack_b(b, packed, stream);
 }
 
 }  // namespace
@@ -82,41 +81,44 @@ tilewise_status tilewise_prepare(tilewise_context* context, const char* problem,
     return tilewise::capi::guarded([&] { return tilewise::capi::prepare(context, problem, options, executable); });
 }
 
-void tilewise_executable_destroy(tilewise_executable* executable) { delete executable; }
+void tilewise_executable_destroy(tilewise_executable* executable) { tilewise::capi::close(executable); }
 
 const char* tilewise_executable_kernel(const tilewise_executable* executable) {
-    return executable ? executable->plan.kernel->name.c_str() : "";
+    return tilewise::capi::value_of(executable, "", [](tilewise_executable& e) { return e.plan.kernel->name.c_str(); });
 }
 
 const char* tilewise_executable_source(const tilewise_executable* executable) {
-    return executable ? executable->plan.source.c_str() : "";
+    return tilewise::capi::value_of(executable, "", [](tilewise_executable& e) { return e.plan.source.c_str(); });
 }
 
 const char* tilewise_executable_why(const tilewise_executable* executable) {
-    return executable ? executable->plan.why.c_str() : "";
+    return tilewise::capi::value_of(executable, "", [](tilewise_executable& e) { return e.plan.why.c_str(); });
 }
 
 int64_t tilewise_executable_workspace_bytes(const tilewise_executable* executable) {
-    return executable ? executable->ready->workspace_bytes() : 0;
+    return tilewise::capi::value_of(executable, int64_t{0},
+                                    [](tilewise_executable& e) { return e.ready->workspace_bytes(); });
 }
 
 int64_t tilewise_executable_packed_b_bytes(const tilewise_executable* executable) {
-    return executable ? executable->ready->packed_b_bytes() : 0;
+    return tilewise::capi::value_of(executable, int64_t{0},
+                                    [](tilewise_executable& e) { return e.ready->packed_b_bytes(); });
 }
 
 tilewise_status tilewise_executable_describe(const tilewise_executable* executable, char** json) {
-    return tilewise::capi::give_text(json, [&]() -> tilewise::Result<std::string> {
-        if (!executable) return tilewise::capi::no_executable();
-        return tilewise::capi::describe(*executable);
+    return tilewise::capi::give_text_of(executable, json, [](tilewise_executable& e) -> tilewise::Result<std::string> {
+        return tilewise::capi::describe(e);
     });
 }
 
 tilewise_status tilewise_run(const tilewise_executable* executable, const tilewise_operands* operands, void* stream) {
-    return tilewise::capi::guarded([&] { return tilewise::capi::run(executable, operands, stream); });
+    return tilewise::capi::with(executable,
+                                [&](tilewise_executable& e) { return tilewise::capi::run(e, operands, stream); });
 }
 
 tilewise_status tilewise_pack_b(const tilewise_executable* executable, const void* b, void* packed, void* stream) {
-    return tilewise::capi::guarded([&] { return tilewise::capi::pack_b(executable, b, packed, stream); });
+    return tilewise::capi::with(executable,
+                                [&](tilewise_executable& e) { return tilewise::capi::pack_b(e, b, packed, stream); });
 }
 
 }  // extern "C"

@@ -5,14 +5,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
 #include "codegen/kernel_source.hpp"
-#include "config/fit.hpp"
 #include "config/padded_problem.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "problem/facts.hpp"
@@ -29,14 +27,6 @@ void print_problem_facts(const Problem& problem) {
     print(fmt::format("{}\n{} x {} x {} x {}, {:.3f} GFLOP, {:.3f} MB, {:.1f} FLOP/byte", print_problem(problem),
                       view.batch, view.m, view.n, view.k, flops(problem) / 1e9, bytes_moved(problem) / 1e6,
                       arithmetic_intensity(problem)));
-}
-
-std::string counts_by_rule(const Selection& selection) {
-    std::map<std::string, int> counts;
-    for (const auto& entry : selection.rejected) ++counts[entry.why.rule];
-    std::string text;
-    for (const auto& [rule, count] : counts) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", count, rule);
-    return text;
 }
 
 void print_rejections(const Selection& selection, bool explain) {
@@ -57,29 +47,9 @@ void print_rejections(const Selection& selection, bool explain) {
     }
 }
 
-// The kernel that came furthest through the rules says most about the problem.
-const RejectedKernel& furthest(const Selection& selection) {
-    const auto stage = [](const RejectedKernel& entry) {
-        const auto rules = fit_rules();
-        std::size_t i = 0;
-        while (i < rules.size() && rules[i].name != entry.why.rule) ++i;
-        return i;
-    };
-    const RejectedKernel* best = &selection.rejected.front();
-    for (const RejectedKernel& entry : selection.rejected) {
-        if (stage(entry) > stage(*best)) best = &entry;
-    }
-    return *best;
-}
-
 Error no_kernel(const Problem& problem, const Selection& selection, const ArchSpec& arch) {
-    std::string why = "the rule set has no kernel for this operation and these types";
-    if (!selection.rejected.empty()) {
-        const auto& [kernel, rejected] = furthest(selection);
-        why = fmt::format("rejected {}; {} came furthest: have {}; need {}", counts_by_rule(selection), kernel->name,
-                          rejected.have, rejected.need);
-    }
-    return unsupported_error(fmt::format("no kernel for {} may run {}: {}", arch.name, print_problem(problem), why));
+    return unsupported_error(
+        fmt::format("no kernel for {} may run {}: {}", arch.name, print_problem(problem), why_none(selection)));
 }
 
 }  // namespace

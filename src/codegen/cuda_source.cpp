@@ -7,23 +7,21 @@
 
 #include "codegen/launch_spec.hpp"
 #include "codegen/source_text.hpp"
+#include "config/packing.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
 
 constexpr int kWarpgroupRows = 64;  // warp tiles of so many rows are computed by warpgroup instructions
-constexpr int kLineElements = 64;   // of 16 bits: a line of 128 bytes, which tensor copies fill whole
+constexpr int kLineBytes = 128;     // which tensor copies fill whole
 
 bool is_warpgroup(const KernelConfig& c) { return c.warp_tile.m == kWarpgroupRows; }
-bool is_half(DType dtype) { return dtype == DType::fp16 || dtype == DType::bf16; }
-bool is_float_output(DType dtype) { return is_half(dtype) || dtype == DType::fp32; }
 
 // What no CUDA template does yet.
 bool asks_too_much(const KernelConfig& c) {
-    return c.op != Op::gemm || c.dtype != c.dtype_b || !is_float_output(c.dtype_out) || c.stream_k != StreamK::off ||
-           c.math != Math::strict || c.pipeline == Pipeline::preshuffle || c.layout == Layout::any ||
-           c.blocks_per_unit != 1 || !c.deterministic;
+    return c.op != Op::gemm || c.stream_k != StreamK::off || c.pipeline == Pipeline::preshuffle ||
+           c.layout == Layout::any || c.blocks_per_unit != 1 || !c.deterministic;
 }
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
@@ -31,8 +29,7 @@ bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 
 // mma.sync and plain fp32: blocks whose threads all load and compute.
 bool has_block_template(const KernelConfig& c) {
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
-    const bool has_core = is_half(c.dtype) || is_plain_arithmetic(c);
-    return has_loop && has_core && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
+    return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
            c.producer_waves == 0 && !c.swap_ab;
 }
 
@@ -40,11 +37,16 @@ bool has_warpgroup_template(const KernelConfig& c) {
     const bool pipelined = c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6;
     // The operand of the tile's columns, where it is contiguous along them, comes in whole lines.
     const bool columns_along_k = c.swap_ab ? is_row(c.layout, 0) : !is_row(c.layout, 1);
-    const bool whole_lines = columns_along_k || c.tile.n % kLineElements == 0;
+    const std::int64_t bytes = bytes_of(c.dtype);
+    const bool whole_lines = columns_along_k || c.tile.n * bytes % kLineBytes == 0;
     constexpr int kMostBoxLines = 256;  // of one tensor copy
     const int shared_rows = std::max(c.tile.m / std::max(1, c.cluster.n), c.tile.n / std::max(1, c.cluster.m));
-    const bool copies = c.vector_a == 8 && c.vector_b == 8 && shared_rows <= kMostBoxLines && c.tile.k == kLineElements;
-    return is_half(c.dtype) && pipelined && copies && c.wave.m <= 2 && c.producer_waves == 1 && c.wave.n == 1 &&
+    // Operands that tensor copies cannot read are packed first; there is no use for widths in between.
+    const auto width_fits = [&](int vector) { return vector == 1 || vector * bytes == kPackedBytes; };
+    const bool copies = width_fits(c.vector_a) && width_fits(c.vector_b) && shared_rows <= kMostBoxLines &&
+                        c.tile.k * bytes == kLineBytes;
+    // Three products of halves need halves, which nobody puts into shared memory.
+    return c.math != Math::tf32x3 && pipelined && copies && c.wave.m <= 2 && c.producer_waves == 1 && c.wave.n == 1 &&
            c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines &&
            (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
            (c.pipeline == Pipeline::compv6 || c.wave.m == 2);
@@ -57,6 +59,7 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
     }
     text += shape_lines("tile", c.tile) + shape_lines("wave", c.wave) + shape_lines("warp", c.warp_tile);
     text += fmt::format("    static constexpr auto pipeline = tilewise::cuda::Pipeline::{};\n", name_of(c.pipeline));
+    text += fmt::format("    static constexpr auto math = tilewise::cuda::Math::{};\n", name_of(c.math));
     text += fmt::format("    static constexpr bool a_row = {}, b_row = {}, c_row = {};\n", is_row(c.layout, 0),
                         is_row(c.layout, 1), is_row(c.layout, 2));
     text += fmt::format("    static constexpr int stages = {}, cluster_m = {}, cluster_n = {};\n", c.stages,
@@ -86,8 +89,9 @@ std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
     const std::string_view macro = is_warpgroup(c) ? "WGMMA" : is_plain_arithmetic(c) ? "SIMT" : "MMA";
     return fmt::format(
         "// {}\n#include \"cuda/{}_gemm.hpp\"\n\nnamespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
-        "TILEWISE_CUDA_{}_GEMM(Config)\n",
-        code_name(c), family, common_lines(c, launch_spec(c, arch)), macro);
+        "TILEWISE_CUDA_{}_GEMM(Config)\n{}",
+        code_name(c), family, common_lines(c, launch_spec(c, arch)), macro,
+        packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "");
 }
 
 }  // namespace tilewise

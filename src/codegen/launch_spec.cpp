@@ -42,10 +42,11 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     if (has_wide_waves(c, arch)) {
         divide_registers(spec, c, arch);
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
-        // Results of 16 bits leave by tensor copies of one wave's rows; wider ones by ordinary stores.
-        const int columns = c.tile.n % 64 == 0 ? 64 : c.tile.n % 32 == 0 ? 32 : 16;
+        // Results leave by tensor copies of one wave's rows, lines of at most 128 bytes.
+        int columns = static_cast<int>(kSwizzleBytes / bytes_of(c.dtype_out));
+        while (c.tile.n % columns != 0) columns /= 2;
         const bool whole_lines = c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
-        if (bytes_of(c.dtype_out) == 2 && !c.swap_ab && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
+        if (!c.swap_ab && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
     }
     return spec;
 }

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "config/geometry.hpp"
+#include "config/packing.hpp"
 #include "config/rule_groups.hpp"
 
 namespace tilewise {
@@ -291,6 +292,12 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
         bytes += bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
+    }
+    for (int i = 0; i < 2; ++i) {
+        if (!packs_operand(c, arch, i)) continue;
+        const PackedMatrices packed = packed_matrices(v.problem, i);
+        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+                bounded_product({packed.line_bytes(), packed.lines, packed.matrices});
     }
     return std::min(bytes, kMostBytes);
 }

@@ -38,7 +38,10 @@ std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch
     const bool takes_turns = c.pipeline == Pipeline::compv5 && has_wide_waves(c, arch);
     const std::int64_t waves = takes_turns ? 1 : std::int64_t{c.wave.m} * c.wave.n;
     const std::int64_t threads = waves * threads_per_wave(c, arch);
-    return (std::int64_t{c.tile.m} * c.tile.n + threads - 1) / std::max<std::int64_t>(threads, 1);
+    // Warpgroups add up products of 8-bit floats by parts, in fp32: sums of the part and of all.
+    const bool promotes = has_wide_waves(c, arch) && is_8bit_float(c.dtype) && c.math == Math::strict;
+    const std::int64_t each = (std::int64_t{c.tile.m} * c.tile.n + threads - 1) / std::max<std::int64_t>(threads, 1);
+    return promotes ? 2 * each : each;
 }
 
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }

@@ -33,6 +33,8 @@ struct TensorMapSpec {
     std::array<std::int64_t, 3> size{};          // elements along a line, lines, matrices
     std::array<std::int64_t, 2> stride_bytes{};  // between lines, between matrices
     TensorBox box;
+    // Where in the workspace the tensor is, for an operand that is packed there before the kernel starts.
+    std::optional<std::int64_t> workspace_offset;
 };
 
 // Rows of bytes that are copied within a device, in blocks: row j of block i begins at i * block_pitch + j * row_pitch.
@@ -55,6 +57,8 @@ struct LaunchGeometry {
     int blocks = 0;         // GPU: how many
     int reduce_blocks = 0;  // GPU, split-K: blocks of the kernel that adds up afterwards
     int reduce_threads = 0;
+    int pack_blocks = 0;  // GPU: blocks of the kernel that packs operands first
+    int pack_threads = 0;
     int raster_group = 1;                    // GPU: tiles side by side in the order they are taken
     std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them
 };

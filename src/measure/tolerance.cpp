@@ -33,7 +33,8 @@ ErrorModel error_model(const Problem& p, int split_k) {
     model.floor = depth * kSmallestNormal;
     if (p.math == Math::tf32) model.input_unit = kTf32Unit;
     if (split_inputs) model.input_unit = kTf32x3Unit;
-    if (p.math == Math::fast && is_8bit_float(p.dtype_a)) {
+    if (is_8bit_float(p.dtype_a) && p.math == Math::strict) model.input_unit = kFastUnit;
+    if (is_8bit_float(p.dtype_a) && p.math == Math::fast) {
         model.relative += kFastUnit * grown(std::ceil(depth / kFastStep));
     }
     return model;

@@ -10,7 +10,9 @@
 //   inputs         tf32 rounds or cuts each input to 10 bits after the point, v = 2^-10: at most 2*v*S. With
 //                  Q = sum (a_i b_i)^2, independent errors stay below 6*sqrt(2)*v*sqrt(Q) (Hoeffding), and cutting
 //                  shifts by up to 2*v*|sum|; the lesser of the two bounds counts. tf32x3 keeps twice the bits.
-//   8-bit, fast    The hardware adds up 32 products at a time with 13 bits: u = 2^-13, k/32 steps.
+//   8-bit floats   Matrix units add up 32 products at a time and cut the sum to 13 bits: u = 2^-13, k/32 steps (fast).
+//                  Strict kernels add up the sums of 128 products in fp32, so that an error is one of a few products and
+//                  errors are independent: as if inputs were rounded, v = 2^-13.
 //   integers       Exact, as long as what follows is.
 //   then           Each operation multiplies the error so far by its steepest slope and adds its own: u of a plain
 //                  operation's result, 16u of an activation's argument (or of 1, where that bounds it).

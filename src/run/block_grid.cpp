@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/packing.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -25,6 +26,29 @@ TensorMapSpec tensor_map(const Problem& p, int operand, const TensorBox& box) {
     map.stride_bytes = {leading * bytes, (shared || p.gemm.batch == 1 ? lines * leading : between) * bytes};
     map.box = box;
     return map;
+}
+
+// Of an operand that is packed first: lines, and matrices, follow each other.
+TensorMapSpec packed_map(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int operand,
+                         const TensorBox& box) {
+    const PackedMatrices packed = packed_matrices(p, operand);
+    TensorMapSpec map;
+    map.dtype = operand == 0 ? p.dtype_a : p.dtype_b;
+    map.size = {packed.length, packed.lines, packed.matrices};
+    map.stride_bytes = {packed.line_bytes(), packed.line_bytes() * packed.lines};
+    map.box = box;
+    map.workspace_offset = packed_offset(p, c, arch, operand);
+    return map;
+}
+
+int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads) {
+    constexpr std::int64_t kBlocksPerUnit = 8;  // further packs are walked over
+    std::int64_t packs = 0;
+    for (int i = 0; i < 2; ++i) {
+        if (packs_operand(c, arch, i))
+            packs = std::max<std::int64_t>(packs, packed_matrices(p, i).bytes() / kPackedBytes);
+    }
+    return static_cast<int>(std::min(blocks(packs, threads), kBlocksPerUnit * arch.units));
 }
 
 // Tiles that are computed at the same time should read few rows of A and columns of B in all: with strips of `group`
@@ -63,10 +87,16 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
         geometry.reduce_blocks = static_cast<int>(
             std::min(blocks(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
     }
+    if (packs_operands(c, arch)) {
+        constexpr int kPackThreads = 256;
+        geometry.pack_threads = kPackThreads;
+        geometry.pack_blocks = pack_blocks_of(p, c, arch, kPackThreads);
+    }
     if (geometry.block.uses_tensor_maps()) {
         for (int operand = 0; operand < 3; ++operand) {
-            geometry.tensor_maps.push_back(
-                tensor_map(p, operand, geometry.block.boxes[static_cast<std::size_t>(operand)]));
+            const TensorBox& box = geometry.block.boxes[static_cast<std::size_t>(operand)];
+            const bool packed = operand < 2 && packs_operand(c, arch, operand);
+            geometry.tensor_maps.push_back(packed ? packed_map(p, c, arch, operand, box) : tensor_map(p, operand, box));
         }
     }
     return geometry;

@@ -7,65 +7,12 @@
 #include <utility>
 
 #include "select/machine_rates.hpp"
+#include "select/micro_kernel_cost.hpp"
 
 namespace tilewise {
 namespace {
 
-// The arch file's peak is that of the deepest warp tile of a type. Shallower ones multiply in fp32, or a few values at a time.
-double peak_tflops(const ArchSpec& arch, const KernelConfig& c) {
-    const double peak = peak_tflops(arch, c.dtype);
-    int deepest = c.warp_tile.k;
-    if (const WarpTiles* listed = arch.find_warp_tiles({c.dtype, c.dtype_b})) {
-        for (const Shape3& tile : listed->tiles) deepest = std::max(deepest, tile.k);
-    }
-    return c.warp_tile.k == deepest ? peak : std::min(peak, c.warp_tile.k * peak_tflops(arch, DType::fp32));
-}
-
-constexpr int kAmxDepth = 32;  // warp tiles this deep are AMX tiles, which are always computed whole
-
-// The next smaller piece, as the kernels cut what a whole micro-kernel does not cover (kernels/cpu/vector_core.hpp).
-std::int64_t smaller_piece(std::int64_t size) {
-    std::int64_t power = 1;
-    while (power * 2 < size) power *= 2;
-    return power;
-}
-
-// The length of k as the micro-kernels see it.
-struct Depth {
-    double units;   // of warp tile's depth
-    double blocks;  // of the tile's depth: after each, sums are stored
-};
-
-// Time is counted in steps here, one vector multiply-add at the arch's peak. A piece reads `vectors` vectors of B and
-// broadcasts `rows` values of A for rows x vectors products; fewer sums than the multiplier is long leave it idle. Sums of a
-// panel that is not whole take a detour through a scratch tile.
-double piece_steps(double rows, double vectors, const Depth& k, bool whole) {
-    constexpr double kPerRow = 0.2, kPerVector = 0.02, kFewestSums = 4;
-    constexpr double kCall = 10, kStore = 1, kDetour = 4;
-    const double per_unit = std::max(rows * vectors, kFewestSums) * (1 + kPerRow / rows + kPerVector / vectors);
-    return per_unit * k.units + k.blocks * (kCall + rows * vectors * (whole ? kStore : kDetour));
-}
-
-// All columns under `rows` rows. The last panel is narrower only under whole micro-kernels.
-double row_steps(std::int64_t rows, std::int64_t n, const Shape3& tile, std::int64_t lanes, const Depth& k) {
-    const std::int64_t vectors = std::max<std::int64_t>(tile.n / lanes, 1), left = n % tile.n;
-    std::int64_t last = vectors;
-    while (rows == tile.m && last > 1 && left <= smaller_piece(last) * lanes) last = smaller_piece(last);
-    const auto steps = [&](std::int64_t width, bool whole) {
-        return piece_steps(static_cast<double>(rows), static_cast<double>(width), k, whole);
-    };
-    return static_cast<double>(n / tile.n) * steps(vectors, true) + (left > 0 ? steps(last, false) : 0);
-}
-
-double product_steps(std::int64_t m, std::int64_t n, const Shape3& tile, std::int64_t lanes, const Depth& k) {
-    double steps = static_cast<double>(m / tile.m) * row_steps(tile.m, n, tile, lanes, k);
-    std::int64_t piece = tile.m;
-    for (std::int64_t left = m % tile.m; left > 0; left -= piece) {
-        while (piece > left) piece = smaller_piece(piece);
-        steps += row_steps(piece, n, tile, lanes, k);
-    }
-    return steps;
-}
+constexpr MicroKernelPrices kPrices = {0.2, 0.02, 10, 1, 4};
 
 // One-row micro-kernels read both operands as they are.
 bool is_gemv(const KernelConfig& c) { return c.warp_tile.m == 1 && c.pipeline != Pipeline::preshuffle; }
@@ -122,18 +69,6 @@ double in_place_cost(const Side& side, int rows_at_once) {
     return far ? kFar : kNear;
 }
 
-// One matrix of the batch on one thread.
-double arithmetic_us(std::int64_t m, std::int64_t n, std::int64_t k, const KernelConfig& c, const ArchSpec& arch) {
-    const Shape3& tile = c.warp_tile;
-    const std::int64_t lanes = std::max(1, arch.load_bytes / 4);
-    const Depth depth = {blocks_of(k, tile.k), blocks_of(k, c.tile.k)};
-    const bool whole_tiles = tile.k >= kAmxDepth;
-    const double whole_steps =
-        blocks_of(m, tile.m) * blocks_of(n, tile.n) * tile.m * tile.n / static_cast<double>(lanes);
-    const double steps = whole_tiles ? whole_steps * depth.units : product_steps(m, n, tile, lanes, depth);
-    return steps * static_cast<double>(2 * lanes * tile.k) / (peak_tflops(arch, c) * 1e6);
-}
-
 }  // namespace
 
 double predicted_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch, int threads) {
@@ -145,7 +80,8 @@ double predicted_us(const ProblemView& view, const KernelConfig& c, const ArchSp
         blocks_of(rows.size, c.warp_tile.m) * blocks_of(vectors.size, c.warp_tile.n) * batch * c.split_k;
     const double workers = std::min<double>(threads, parts);
     const double balance = parts / (std::ceil(parts / workers) * workers);
-    const double compute_us = arithmetic_us(rows.size, vectors.size, v.k, c, arch) * batch / (workers * balance);
+    const MicroKernelWork work = product_work({rows.size, vectors.size, v.k, c.tile.k}, batch, c, vector_lanes(arch));
+    const double compute_us = steps(work, kPrices) * step_us(c, arch) / (workers * balance);
 
     // The rows' operand is packed again for every block of columns, the vectors' once; sums between blocks of k travel
     // through the cache.

@@ -27,6 +27,12 @@ std::vector<Candidate>::iterator find_candidate(std::vector<Candidate>& candidat
                         [&](const Candidate& candidate) { return candidate.kernel->name == name; });
 }
 
+Note capture_note() {
+    return {"capture", ErrorCode::check_failed,
+            "nothing was measured, since the stream is being captured; measure before the capture, or with tilewise "
+            "tune"};
+}
+
 }  // namespace
 
 Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet set) {
@@ -137,18 +143,16 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
     return {};
 }
 
-Status Dispatcher::use_ranked(const Problem& problem, const SelectOptions& options, Selection& selection) const {
-    for (const std::string& name : options.rank(problem, selection.candidates)) {
-        const auto found = find_candidate(selection.candidates, name);
-        if (found == selection.candidates.end()) continue;
-        selection.plan = Plan{found->kernel, "callback", "the first of the caller's ranking that may run the problem"};
-        return {};
-    }
-    return unsupported_error("the caller's ranking names no kernel that may run the problem");
-}
-
 Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions& options) {
-    auto registry = registry_for(problem, options.rule_set);
+    if (must_not_measure(options)) {
+        SelectOptions unmeasured = options;
+        unmeasured.strategy = Strategy::automatic;
+        auto ranked = select(problem, unmeasured);
+        if (ranked && ranked->plan) ranked->plan->notes.push_back(capture_note());
+        return ranked;
+    }
+    auto registry =
+        options.registry ? Result<const Registry*>(options.registry) : registry_for(problem, options.rule_set);
     if (!registry) return registry.error();
     Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads());
     drop_refused(selection);
@@ -190,7 +194,7 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
 
 Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, Selection& selection) {
     selection.plan = first_plan(selection, device_.max_threads());
-    if (options.rank) return use_ranked(problem, options, selection);
+    if (options.rank) return choose_by(options.rank, problem, selection);
     if (options.strategy == Strategy::measure) return use_measured(problem, options, selection);
     if (options.strategy == Strategy::first_fit) {
         const auto first = std::min_element(selection.candidates.begin(), selection.candidates.end(),
@@ -211,8 +215,9 @@ bool Dispatcher::must_not_measure(const SelectOptions& options) const {
 }
 
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {
-    const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set};
-    if (const auto* found = options.rank ? nullptr : plans_.find(key)) return *found;
+    const std::uint32_t generation = generation_;
+    const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set, generation};
+    if (const auto* found = options.is_plain() ? plans_.find(key) : nullptr) return *found;
     if (must_not_measure(options)) {
         SelectOptions unmeasured = options;
         unmeasured.strategy = Strategy::automatic;
@@ -220,21 +225,19 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
         if (!ranked) return ranked.error();
         // Not kept: who asks again after the capture has it measured.
         auto noted = std::make_shared<Plan>(**ranked);
-        noted->notes.push_back({"capture", ErrorCode::check_failed,
-                                "nothing was measured, since the stream is being captured; measure before the capture, "
-                                "or with tilewise tune"});
+        noted->notes.push_back(capture_note());
         return std::shared_ptr<const Plan>(std::move(noted));
     }
     auto selection = select(problem, options);
     if (!selection) return selection.error();
     if (!selection->plan) {
-        return unsupported_error(fmt::format("no kernel for {} may run {}; tilewise select --explain says why",
-                                             device_.arch().name, print_problem(problem)));
+        return unsupported_error(fmt::format("no kernel for {} may run {}: {}", device_.arch().name,
+                                             print_problem(problem), why_none(*selection)));
     }
     auto made = std::make_shared<const Plan>(std::move(*selection->plan));
-    if (options.rank) return made;
+    if (!options.is_plain()) return made;
     const std::scoped_lock lock(fork_safe_mutex());
-    return plans_.add({problem, options.strategy, options.rule_set}, std::move(made));
+    return plans_.add({problem, options.strategy, options.rule_set, generation}, std::move(made));
 }
 
 Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& config) {

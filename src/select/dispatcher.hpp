@@ -3,7 +3,7 @@
 // kept, so that a problem seen before costs a look-up that takes no lock. Safe from any thread and after a fork.
 #pragma once
 
-#include <functional>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,8 +36,12 @@ struct SelectOptions {
     MeasureProgress progress{};  // of measuring
     // The stream that the plan is for. While the program captures it nothing may be measured: the ranked choice is taken.
     Stream stream = kDefaultStream;
-    // A user's ranking: gets the candidates in the model's order and returns names, best first. Called without a lock.
-    std::function<std::vector<std::string>(const Problem&, const std::vector<Candidate>&)> rank;
+    Ranking rank;  // a user's own, called without a lock
+    // Kernels to choose from instead of the rule set's; must outlive the call.
+    const Registry* registry = nullptr;
+
+    // Whether the outcome depends on the problem, the strategy and the rule set alone.
+    bool is_plain() const { return !rank && !registry; }
 };
 
 class Dispatcher {
@@ -58,6 +62,9 @@ public:
     Result<Plan> named_plan(const Problem& problem, const KernelConfig& config);
     Result<std::shared_ptr<const Executable>> executable(const Problem& problem, const Plan& plan);
 
+    // After tuning records or packs were added: what is asked for from now on is chosen anew.
+    void forget_plans() { ++generation_; }
+
 private:
     // What a table is looked up by: the problem, in the table's own copy or in the caller's, and what goes with it.
     template <class P>
@@ -65,9 +72,11 @@ private:
         P problem;
         Strategy strategy;
         RuleSet rule_set;
+        std::uint32_t generation;
         template <class Q>
         bool operator==(const PlanKey<Q>& other) const {
-            return strategy == other.strategy && rule_set == other.rule_set && problem == other.problem;
+            return generation == other.generation && strategy == other.strategy && rule_set == other.rule_set &&
+                   problem == other.problem;
         }
     };
     template <class P>
@@ -83,7 +92,7 @@ private:
         template <class P>
         std::size_t operator()(const PlanKey<P>& key) const {
             return ProblemHash()(key.problem) * 31 + static_cast<std::size_t>(key.strategy) * 7 +
-                   static_cast<std::size_t>(key.rule_set);
+                   static_cast<std::size_t>(key.rule_set) + key.generation * 97;
         }
         template <class P>
         std::size_t operator()(const ExecutableKey<P>& key) const {
@@ -101,11 +110,11 @@ private:
     Status choose(const Problem& problem, const SelectOptions& options, Selection& selection);
     void use_tuned(const Problem& problem, Selection& selection);
     Status use_measured(const Problem& problem, const SelectOptions& options, Selection& selection);
-    Status use_ranked(const Problem& problem, const SelectOptions& options, Selection& selection) const;
 
     Device& device_;
     Builder& builder_;
     TuningDatabase* tuning_;
+    std::atomic<std::uint32_t> generation_{0};
     // Added to under fork_safe_mutex, read without.
     GrowingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
     GrowingTable<ExecutableKey<Problem>, std::shared_ptr<const Executable>, KeyHash> executables_;

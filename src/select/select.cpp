@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "config/fit.hpp"
 #include "config/padded_problem.hpp"
+#include "select/conv_cost_model.hpp"
 #include "select/cost_model.hpp"
 #include "select/gpu_cost_model.hpp"
 
@@ -16,9 +18,24 @@ namespace {
 // The analytic models know CPUs and NVIDIA GPUs.
 bool has_model(const ArchSpec& arch) { return arch.backend == "cpu" || arch.backend == "cuda"; }
 
-double model_us(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch, int threads) {
-    return arch.backend == "cpu" ? predicted_us(view, config, arch, threads) : predicted_gpu_us(view, config, arch);
-}
+// The model for a problem on an arch: what holds for all kernels is worked out once.
+class Model {
+public:
+    Model(const Problem& problem, const ArchSpec& arch, int threads) : view_(problem), arch_(arch), threads_(threads) {
+        if (arch.backend == "cpu" && is_conv(problem.op)) conv_.emplace(view_, arch, threads);
+    }
+    double us(const KernelConfig& config) const {
+        if (conv_) return conv_->predicted_us(config);
+        return arch_.backend == "cpu" ? predicted_us(view_, config, arch_, threads_)
+                                      : predicted_gpu_us(view_, config, arch_);
+    }
+
+private:
+    ProblemView view_;
+    const ArchSpec& arch_;
+    int threads_;
+    std::optional<ConvCostModel> conv_;
+};
 
 // Every copy is read and written once; what the caches spare is not counted.
 double copying_us(const PaddedTensors& padded, const ArchSpec& arch) {
@@ -35,11 +52,24 @@ void sort_by_time(std::vector<Candidate>& candidates) {
 }
 
 void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
-    const ProblemView view(problem);
-    for (Candidate& candidate : candidates) {
-        candidate.predicted_us = model_us(view, candidate.kernel->config, arch, threads);
-    }
+    const Model model(problem, arch, threads);
+    for (Candidate& candidate : candidates) candidate.predicted_us = model.us(candidate.kernel->config);
     sort_by_time(candidates);
+}
+
+// The kernel that came furthest through the rules says most about the problem.
+const RejectedKernel& furthest(const Selection& selection) {
+    const auto stage = [](const RejectedKernel& entry) {
+        const auto rules = fit_rules();
+        std::size_t i = 0;
+        while (i < rules.size() && rules[i].name != entry.why.rule) ++i;
+        return i;
+    };
+    const RejectedKernel* best = &selection.rejected.front();
+    for (const RejectedKernel& entry : selection.rejected) {
+        if (stage(entry) > stage(*best)) best = &entry;
+    }
+    return *best;
 }
 
 }  // namespace
@@ -72,7 +102,7 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
         }
         std::optional<double> us;
         if (has_model(arch)) {
-            us = model_us(ProblemView(padded->problem), config, arch, threads) + copying_us(padded->tensors, arch);
+            us = Model(padded->problem, arch, threads).us(config) + copying_us(padded->tensors, arch);
         }
         selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
     }
@@ -98,6 +128,32 @@ Plan first_plan(const Selection& selection, int threads) {
     return {first.kernel, "rules",
             fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}", *first.predicted_us,
                         threads, threads == 1 ? "" : "s", of)};
+}
+
+Status choose_by(const Ranking& rank, const Problem& problem, Selection& selection) {
+    for (const std::string& name : rank(problem, selection.candidates)) {
+        const auto found = std::find_if(selection.candidates.begin(), selection.candidates.end(),
+                                        [&](const Candidate& candidate) { return candidate.kernel->name == name; });
+        if (found == selection.candidates.end()) continue;
+        selection.plan = Plan{found->kernel, "callback", "the first of the caller's ranking that may run the problem"};
+        return {};
+    }
+    return unsupported_error("the caller's ranking names no kernel that may run the problem");
+}
+
+std::string counts_by_rule(const Selection& selection) {
+    std::map<std::string, int> counts;
+    for (const auto& entry : selection.rejected) ++counts[entry.why.rule];
+    std::string text;
+    for (const auto& [rule, count] : counts) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", count, rule);
+    return text;
+}
+
+std::string why_none(const Selection& selection) {
+    if (selection.rejected.empty()) return "there is no kernel for this operation and these types";
+    const auto& [kernel, why] = furthest(selection);
+    return fmt::format("rejected {}; {} came furthest: have {}; need {}", counts_by_rule(selection), kernel->name,
+                       why.have, why.need);
 }
 
 Json selection_to_json(const Selection& selection) {

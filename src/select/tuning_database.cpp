@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <vector>
 
 #include "base/files.hpp"
 #include "base/fork_safe_mutex.hpp"
@@ -80,6 +81,24 @@ Status TuningDatabase::add(const TuningRecord& record) {
     if (written == static_cast<ssize_t>(line.size())) return {};
     return Error{ErrorCode::check_failed,
                  fmt::format("the tuning result could not be kept in '{}': {}", path_, std::strerror(error))};
+}
+
+Result<std::size_t> TuningDatabase::load(const std::string& path) {
+    const auto text = read_file(path);
+    if (!text) return usage_error(fmt::format("cannot read the tuning records: {}", text.error().message));
+    std::vector<TuningRecord> records;
+    int number = 0;
+    for (const std::string_view line : split(*text, '\n')) {
+        ++number;
+        if (trim(line).empty()) continue;
+        auto record = parse_record(line);
+        if (!record) return usage_error(fmt::format("'{}', line {}: not a tuning record", path, number));
+        records.push_back(std::move(*record));
+    }
+    const std::lock_guard lock(fork_safe_mutex());
+    read_once();
+    for (TuningRecord& record : records) records_[key(record.device, record.problem)] = std::move(record);
+    return records.size();
 }
 
 std::size_t TuningDatabase::size() {

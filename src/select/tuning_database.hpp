@@ -31,6 +31,8 @@ public:
 
     std::optional<TuningRecord> find(const std::string& device, const std::string& problem);
     Status add(const TuningRecord& record);  // the newest record of a device and problem is the one that counts
+    // Adds the records of another file, for this process only. When a line cannot be read nothing is added.
+    Result<std::size_t> load(const std::string& path);
     std::size_t size();
     std::size_t unreadable();  // lines that were passed over
 

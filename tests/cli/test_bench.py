@@ -26,6 +26,13 @@ def test_shape_of_the_json(ask_cached, problems):
     assert answer["results"][0]["tflops"] == pytest.approx(2 * 64 * 48 * 32 / answer["results"][0]["us"] / 1e6, rel=1e-3)
 
 
+@pytest.mark.parametrize("op", ["conv_fwd", "conv_bwd_data", "conv_bwd_weight"])
+def test_convolutions(ask_cached, op):
+    rows = ask_cached("bench", CONV.replace("conv_fwd", op), *POOL)["results"]
+    assert len(rows) == 1 and rows[0]["problem"].startswith(op + ":")
+    assert rows[0]["tflops"] == pytest.approx(2 * 6 * 6 * 8 * 8 * 9 / rows[0]["us"] / 1e6, rel=1e-3)
+
+
 def test_all_times_every_kernel_that_may_run(ask_cached, ask):
     rows = ask_cached("bench", GEMM, "--all", *POOL)["results"]
     candidates = {item["name"] for item in ask("select", GEMM, *POOL)["candidates"]}
@@ -63,7 +70,7 @@ def test_tune_remembers_the_winner(ask_cached, problems, tmp_path, cached):
 @pytest.mark.parametrize("words, code, told", [
     ([], 2, "--problems"),
     (["--problems", "nowhere.txt"], 2, "nowhere.txt"),
-    ([CONV], 3, "conv_fwd"),
+    (["conv_fwd:n=1,c=8,k=8,in=2x2,filter=3x3,dtype=fp32"], 3, "the padded input"),
     ([GEMM, "gemm:m=1"], 2, "'n' is missing"),
     ([GEMM, "--device", "cuda:99"], 5, "cuda:99"),
     ([GEMM, "--top", "none"], 2, "--top"),

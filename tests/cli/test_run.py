@@ -7,6 +7,7 @@ import pytest
 
 GEMM = "gemm:m=100,n=70,k=50,dtype=fp32,layout=rcr"
 CONV = "conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32"
+GEMM_KERNEL = "gemm_fp32_any_basic_v1_default_intrawave_48x128x128_1x1x1_4x8x1@cpu-generic"
 ARCH = ("--arch", "cpu-generic")  # every machine has it
 NOT_BUILT_IN = "gemm:m=100,n=70,k=50,dtype=bf16,layout=rcr,out=fp32"
 NO_COMPILER = {"TILEWISE_CXX": "/nonexistent/c++", "PATH": ""}
@@ -38,6 +39,11 @@ def test_shape_of_the_json(ask_cached):
     "gemm:m=33,n=17,k=65,batch=3,dtype=fp32,layout=crr,epilogue=bias+gelu,d=add,beta=1",
     "gemm:m=1,n=64,k=64,dtype=bf16,layout=rcr",
     "gemm:m=31,n=7,k=129,dtype=int8,layout=rcr",
+    CONV,
+    "conv_fwd:n=2,g=3,c=12,k=9,in=7x5,filter=3x2,stride=2,pad=1,dtype=bf16,epilogue=bias+gelu,d=add,beta=1",
+    "conv_fwd:n=1,g=6,c=6,k=6,in=11,filter=3,dilation=2,dtype=int8",
+    "conv_bwd_data:n=2,g=2,c=8,k=6,in=6x7,filter=3x3,stride=2x3,pad=1:2x0:1,dtype=fp32,layout=ngchw",
+    "conv_bwd_weight:n=3,g=1,c=5,k=7,in=3x4x5,filter=2x2x2,pad=1,dtype=fp16,out=fp32",
 ])
 def test_validate(ask_cached, problem):
     validation = ask_cached("run", problem, *ARCH, "--validate")["validation"]
@@ -97,7 +103,10 @@ def test_threads(ask_cached, cached):
     ([], 2, "PROBLEM"),
     (["gemm:m=1"], 2, "'n' is missing"),
     (["gemm:m=0,n=1,k=1,dtype=fp32"], 3, "size_positive"),
-    ([CONV], 3, "conv_fwd"),
+    ([CONV, *ARCH, "--kernel", GEMM_KERNEL], 3, "fit_op"),
+    (["conv_fwd:n=1,g=3,c=8,k=9,in=8x8,filter=3x3,dtype=fp32"], 3, "c divisible by g"),
+    (["conv_fwd:n=1,c=8,k=8,in=2x8,filter=5x3,pad=1,dtype=fp32"], 3, "the padded input"),
+    (["conv_bwd_weight:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32,epilogue=bias"], 3, "bias_output"),
     ([GEMM, "--strategy", "rule"], 2, "did you mean 'rules'?"),
     ([GEMM, "--rule-set", "tny"], 2, "did you mean 'tiny'?"),
     ([GEMM, "--top", "0"], 2, "--top"),

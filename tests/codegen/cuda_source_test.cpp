@@ -21,12 +21,16 @@ struct Golden {
     const char* kernel;
 };
 
-// A warpgroup kernel, a general one and a plain fp32 one. TILEWISE_WRITE_GOLDEN=1 writes the files after a wanted change.
+// Warpgroup kernels, general ones and a plain fp32 one. TILEWISE_WRITE_GOLDEN=1 writes the files after a wanted change.
 constexpr Golden kGolden[] = {
     {"wgmma.txt",
      "gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_cluster2x1_pw1@sm_"
      "90a"},
     {"mma.txt", "gemm_fp16_rrc_compv3_default_intrawave_64x64x32_2x2x1_16x8x16@sm_80"},
+    {"wgmma_int8.txt",
+     "gemm_int8_rcr_compv6_cshuffle_intrawave_128x128x128_2x1x1_64x128x32_va16_vb16_vc4_stages6_pers_pw1@sm_90a"},
+    {"mma_tf32.txt",
+     "gemm_fp32_rcr_comp_async_cshuffle_intrawave_64x64x16_2x2x1_16x8x8_math-tf32x3_va4_vb4_vc4_dsb_stages4@sm_80"},
     {"simt.txt", "gemm_fp32_crr_compv4_cshuffle_intrawave_64x64x16_2x1x1_32x64x1_va4_vb4_vc4_dsb@sm_90a"},
 };
 
@@ -57,7 +61,8 @@ TEST(CudaSource, LaunchFieldsDoNotChangeIt) {
 TEST(CudaSource, EveryAvailableConfigHasOne) {
     for (const char* name : {"sm_80", "sm_90a"}) {
         const ArchSpec& arch = **embedded_archs().find(name);
-        for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
+        for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32, DType::fp8, DType::int8}) {
+            if (!arch.find_warp_tiles({dtype, dtype})) continue;
             int available = 0;
             const auto configs = expand(arch, Op::gemm, {dtype, dtype}, RuleSet::full, std::nullopt);
             ASSERT_TRUE(configs.ok());

@@ -2,7 +2,7 @@
 // Every kernel of a rule set, on random problems that it takes, on a real GPU, against the reference: odd sizes, strides,
 // batch, epilogues, split reductions, guards around every buffer. Skips, saying so, where there is no GPU.
 //   TILEWISE_TEST_DEVICE   cuda:0
-//   TILEWISE_TEST_RULE_SET default     TILEWISE_TEST_DTYPES bf16,fp16,fp32
+//   TILEWISE_TEST_RULE_SET default     TILEWISE_TEST_DTYPES bf16,fp16,fp32,fp8,bf8,fp8_bf8,bf8_fp8,int8
 //   TILEWISE_TEST_PROBLEMS 6 for each kernel     TILEWISE_TEST_SHARD 0/1: every n-th kernel, for several processes at once
 //   TILEWISE_TEST_ONLY     a part of the kernels' names
 #include <gtest/gtest.h>
@@ -50,12 +50,14 @@ Problem problem_for(Random& random, const KernelConfig& c) {
     } while (flops(p) > kMostFlops);
     randomize_options(random, p);
     p.packed_b = false;
-    p.math = Math::strict;
+    p.math = c.math;
     p.align_bytes = kDefaultAlignBytes;
     p.workspace_bytes = kNoWorkspaceLimit;
     p.deterministic = false;
     return p;
 }
+
+constexpr const char* kTypes = "bf16,fp16,fp32,fp8,bf8,fp8_bf8,bf8_fp8,int8";
 
 struct GpuGemm : testing::Test {
     void SetUp() override { open(embedded_archs()); }
@@ -69,20 +71,24 @@ struct GpuGemm : testing::Test {
         builder = std::make_unique<Builder>(std::move(settings));
     }
 
-    KernelList kernels(const std::string& rule_set) const {
+    // With the usual output of each type unless another is given.
+    KernelList kernels(const std::string& rule_set, std::optional<DType> out = std::nullopt) const {
         KernelList mine;
         const std::string only = variable("TILEWISE_TEST_ONLY", "");
         const std::string shard = variable("TILEWISE_TEST_SHARD", "0/1");
         const auto at = *parse_integer(shard.substr(0, shard.find('/')));
         const auto of = *parse_integer(shard.substr(shard.find('/') + 1));
         std::int64_t index = 0;
-        const std::string dtypes = variable("TILEWISE_TEST_DTYPES", "bf16,fp16,fp32");
+        const std::string dtypes = variable("TILEWISE_TEST_DTYPES", kTypes);
         for (const std::string_view dtype : split(dtypes, ',')) {
             KernelQuery query;
             query.arch = &device->arch();
             query.set = parse_enum<RuleSet>(rule_set).value();
             query.op = Op::gemm;
             query.dtypes = parse_pair(dtype).value();
+            if (!device->arch().find_warp_tiles(*query.dtypes) || (out && !is_output_of(query.dtypes->a, *out)))
+                continue;
+            query.out = out;
             query.available = has_template;
             const auto listed = list_kernels(query);
             EXPECT_TRUE(listed.ok()) << listed.error().message;
@@ -140,6 +146,13 @@ void GpuGemm::check(const KernelList& list) const {
 }
 
 TEST_F(GpuGemm, EveryKernelMatchesTheReference) { check(kernels(variable("TILEWISE_TEST_RULE_SET", "default"))); }
+
+// Rounding, saturation and conversion at the end of every kind of kernel.
+TEST_F(GpuGemm, EveryOutputMatchesTheReference) {
+    for (const DType out : {DType::fp32, DType::fp16, DType::bf16, DType::fp8, DType::bf8, DType::int8, DType::int32}) {
+        check(kernels("tiny", out));
+    }
+}
 
 // A GPU for which there is no arch but one of an earlier major version: the driver compiles that one's PTX.
 struct GpuPtx : GpuGemm {

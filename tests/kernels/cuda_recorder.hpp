@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Lets tests call the functions of the CUDA kernels that work out where things go, without a GPU: the instructions they end
-// in are replaced by ones that write down what they were asked to do; all the others do nothing. For one source file of a
-// program: everything is in a namespace of its own (tilewise::cuda_recorded), since the names mean other things elsewhere.
+// in are replaced by ones that write down what they were asked to do; all the others do nothing. Everything is in a namespace
+// of its own (tilewise::cuda_recorded), since the names mean other things elsewhere.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <vector>
 
@@ -34,14 +35,17 @@ unsigned long long __cvta_generic_to_shared(const void*);
 #define load_matrices asm_load_matrices
 #define store_matrices asm_store_matrices
 #define store_shared_float2 asm_store_shared_float2
+#define load_global asm_load_global
+#define store_shared asm_store_shared
+#define copy_async asm_copy_async
+#define load_shared_float4 asm_load_shared_float4
 #define copy_box asm_copy_box
 #define store_box asm_store_box
 #define store_commit asm_store_commit
 #define store_wait_read asm_store_wait_read
 #define async_proxy_fence asm_async_proxy_fence
 #define named_sync asm_named_sync
-#define wgmma_bf16 asm_wgmma_bf16
-#define wgmma_fp16 asm_wgmma_fp16
+#define wgmma asm_wgmma
 #include "kernels/cuda/hopper.hpp"
 #undef asm
 #undef volatile
@@ -49,14 +53,17 @@ unsigned long long __cvta_generic_to_shared(const void*);
 #undef load_matrices
 #undef store_matrices
 #undef store_shared_float2
+#undef load_global
+#undef store_shared
+#undef copy_async
+#undef load_shared_float4
 #undef copy_box
 #undef store_box
 #undef store_commit
 #undef store_wait_read
 #undef async_proxy_fence
 #undef named_sync
-#undef wgmma_bf16
-#undef wgmma_fp16
+#undef wgmma
 
 namespace tilewise::cuda {
 
@@ -75,6 +82,8 @@ struct Recorded {
     u32 matrix_row = 0;           // the address the lane gave to load_matrices last
     bool transposed = false;      // and how
     std::map<u32, float> floats;  // by address
+    std::map<u32, u32> words;     // likewise: what store_shared and copy_async put
+    u32 fetched = 0;              // the address that load_shared_float4 was given last
     std::vector<Matrices> stored;
     std::vector<Box> copied_in, copied_out;
     std::vector<Product> products;
@@ -93,6 +102,27 @@ inline void store_shared_float2(SharedAddress to, float x, float y) {
     recorded.floats[to] = x;
     recorded.floats[to + 4] = y;
 }
+template <int bytes>
+Packet<bytes> load_global(const void* from) {
+    Packet<bytes> packet;
+    std::memcpy(&packet, from, bytes);
+    return packet;
+}
+template <int bytes>
+void store_shared(SharedAddress to, const Packet<bytes>& packet) {
+    if constexpr (bytes % 4 == 0) {
+        for (u32 i = 0; i < bytes / 4; ++i) recorded.words[to + 4 * i] = packet.words[i];
+    }
+}
+template <int bytes>
+void copy_async(SharedAddress to, const void* from, int valid) {
+    char data[bytes] = {};
+    std::memcpy(data, from, static_cast<std::size_t>(valid));
+    Packet<bytes> packet;
+    std::memcpy(&packet, data, bytes);
+    store_shared<bytes>(to, packet);
+}
+inline void load_shared_float4(SharedAddress from, float (&)[4]) { recorded.fetched = from; }
 inline void copy_box(unsigned to, const TensorMap&, unsigned, int x, int y, int, unsigned long long) {
     recorded.copied_in.push_back({to, x, y});
 }
@@ -104,17 +134,14 @@ template <int groups>
 void store_wait_read() {}
 inline void async_proxy_fence() {}
 inline void named_sync(int, int) {}
-template <int n, int trans_a, int trans_b>
-void wgmma_bf16(float (&)[n / 2], u64 a, u64 b, bool) {
-    recorded.products.push_back({a, b});
-}
-template <int n, int trans_a, int trans_b>
-void wgmma_fp16(float (&)[n / 2], u64 a, u64 b, bool) {
+template <class A, class B, int n, int trans_a, int trans_b>
+void wgmma(SumOf<A> (&)[n / 2], u64 a, u64 b, bool) {
     recorded.products.push_back({a, b});
 }
 
 }  // namespace tilewise::cuda
 
 #include "kernels/cuda/mma_core.hpp"
+#include "kernels/cuda/simt_core.hpp"
 #include "kernels/cuda/wgmma_gemm.hpp"
 #undef cuda

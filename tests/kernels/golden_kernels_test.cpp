@@ -36,6 +36,7 @@ struct WarpConfig {
     static constexpr int warp_m = 16, warp_n = 8, warp_k = 16, vector_a = 8, vector_b = 8, stages = 1, threads = 32;
     static constexpr int shared_bytes = (tile_m + tile_n) * depth * 2;
     static constexpr auto pipeline = kernel::Pipeline::basic_v1;
+    static constexpr auto math = kernel::Math::strict;
     static constexpr bool a_row = a_row_major, b_row = b_row_major;
 };
 
@@ -134,6 +135,7 @@ struct GroupConfig {
     static constexpr int warp_m = 64, warp_n = n, warp_k = 16, stages = 1, cluster_m = 1, cluster_n = 1, threads = 384;
     static constexpr int shared_bytes = (tile_m + tile_n) * tile_k * 2 + wave_m * 2 * 8192 + 1024;
     static constexpr auto pipeline = kernel::Pipeline::compv6;
+    static constexpr auto math = kernel::Math::strict;
     static constexpr bool a_row = a_row_major, b_row = b_row_major, c_row = true;
     static constexpr bool swap_ab = false;
 };
@@ -218,7 +220,7 @@ protected:
         using Gemm = kernel::WgmmaGemm<GroupConfig<n>>;
         const auto gemm = this->gemm<GroupConfig<n>>();
         const GoldenTable& places = table(fmt::format("wgmma_d_n{}", n));
-        for (int chunk = 0; chunk < Gemm::Shape::kStoreChunks; ++chunk) {
+        for (int chunk = 0; chunk < Gemm::Shape::kStagedChunks; ++chunk) {
             recorded.floats.clear();
             std::map<u32, float> want;
             for (int thread = 0; thread < 128; ++thread) {
@@ -226,13 +228,13 @@ protected:
                 for (int i = 0; i < n / 2; ++i) {
                     sums[i] = number_of<n>(thread, i);
                     const u32 place = places.at(thread, i);
-                    const int column = static_cast<int>(place & 255) - chunk * Gemm::Shape::kStoreColumns;
-                    if (column < 0 || column >= Gemm::Shape::kStoreColumns) continue;
+                    const int column = static_cast<int>(place & 255) - chunk * Gemm::Shape::kStagedColumns;
+                    if (column < 0 || column >= Gemm::Shape::kStagedColumns) continue;
                     want[Gemm::Store::staged_at(static_cast<int>(place >> 8), column)] = sums[i];
                 }
                 gemm.store().stage_sums(0, sums, chunk, thread);
             }
-            EXPECT_EQ(want.size(), 64U * Gemm::Shape::kStoreColumns) << "every place once";
+            EXPECT_EQ(want.size(), 64U * Gemm::Shape::kStagedColumns) << "every place once";
             EXPECT_EQ(recorded.floats, want);
         }
     }

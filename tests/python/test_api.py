@@ -54,12 +54,12 @@ def test_rule_set_is_passed_on(gemm_kernels):
 
 
 def test_select_is_that_of_the_cli():
-    selection = tilewise.select(PROBLEM, arch="gfx942")
+    plan = tilewise.select(PROBLEM, arch="gfx942")
     answer = cli("select", PROBLEM, "--arch", "gfx942")
-    assert selection.plan.kernel == answer["plan"]["kernel"]
-    assert selection.plan.source and selection.plan.why
-    assert selection.candidates and selection.candidates[0].name
-    assert selection.plan.kernel in repr(selection)
+    assert plan and plan.kernel == answer["plan"]["kernel"]
+    assert plan.source and plan.why
+    assert plan.candidates and plan.candidates[0].name
+    assert plan.kernel in repr(plan)
 
 
 def test_explain_says_what_was_rejected_and_why():

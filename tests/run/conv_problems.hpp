@@ -128,6 +128,7 @@ inline Problem random_conv_problem(Random& random, const KernelConfig& config, b
     if (config.split_k > 1 && config.op == Op::conv_bwd_weight) deepen_pixels(random, s, config);
     impose_filter(s, config);
     randomize_options(random, p);
+    p.packed_b = config.pipeline == Pipeline::preshuffle;
     p.math = Math::strict;
     p.workspace_bytes = kNoWorkspaceLimit;
     return p;

@@ -54,11 +54,15 @@ TEST(Bench, TheFiguresFitTheTime) {
     EXPECT_EQ(*json.find("kernel")->string(), row.kernel->name);
 }
 
-TEST(Bench, AnOperationWithoutKernelsIsUnsupported) {
+TEST(Bench, AKernelOfAnotherOperationIsUnsupported) {
     auto runtime = open_runtime({}, embedded_archs());
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     const Problem conv = *parse_problem("conv_fwd:n=1,c=4,k=4,in=8x8,filter=3x3,dtype=fp32");
-    const auto outcome = bench_problem(*runtime, conv, {}, false);
+    const auto gemm = choose_plan(*runtime, *parse_problem(kSmall), {});
+    ASSERT_TRUE(gemm.ok()) << gemm.error().message;
+    Choice choice;
+    choice.kernel = gemm->kernel->config;
+    const auto outcome = bench_problem(*runtime, conv, choice, false);
     ASSERT_FALSE(outcome.ok());
     EXPECT_EQ(outcome.error().code, ErrorCode::unsupported);
 }

@@ -27,6 +27,7 @@ public:
 
     CUfunction kernel = nullptr;
     CUfunction reduce = nullptr;  // null for a kernel without one
+    CUfunction pack = nullptr;    // likewise
 
 private:
     const Driver& driver_;
@@ -103,12 +104,21 @@ public:
             for (std::size_t i = 0; i < 3; ++i) {
                 maps[i] = maps_[i];
                 if (geometry_.tensor_maps[i].box.rows == 0) continue;
-                const auto code = driver_.tensor_map_replace_address(&maps[i], address[i]);
+                const auto& packed = geometry_.tensor_maps[i].workspace_offset;
+                void* const at = packed ? static_cast<char*>(args.workspace) + *packed : address[i];
+                const auto code = driver_.tensor_map_replace_address(&maps[i], at);
                 if (code != kSuccess) return driver_.failure("cuTensorMapReplaceAddress", code);
             }
         }
         const LaunchSpec& block = geometry_.block;
         void* parameters[] = {const_cast<KernelArgs*>(&args), &maps[0], &maps[1], &maps[2]};
+        if (geometry_.pack_blocks > 0) {
+            if (auto status =
+                    launch(code_->pack, geometry_.pack_blocks, geometry_.pack_threads, 0, Shape2{}, parameters, stream);
+                !status) {
+                return status;
+            }
+        }
         if (auto status = launch(code_->kernel, geometry_.blocks, block.threads, block.shared_bytes, block.cluster,
                                  parameters, stream);
             !status) {
@@ -173,6 +183,7 @@ Result<std::shared_ptr<const Code>> load_cuda_code(const Driver& driver, CUconte
         return device_error(fmt::format("kernel {}: {}", kernel, status.error().message));
     }
     if (driver.module_get_function(&code->reduce, module, kReduceSymbol) != kSuccess) code->reduce = nullptr;
+    if (driver.module_get_function(&code->pack, module, kPackSymbol) != kSuccess) code->pack = nullptr;
     return std::shared_ptr<const Code>(std::move(code));
 }
 
@@ -184,6 +195,9 @@ Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, 
     auto cuda_code = std::static_pointer_cast<const CudaCode>(std::move(code));
     if (geometry.reduce_blocks > 0 && !cuda_code->reduce) {
         return device_error(fmt::format("the kernel has no {}, which split_k needs", kReduceSymbol));
+    }
+    if (geometry.pack_blocks > 0 && !cuda_code->pack) {
+        return device_error(fmt::format("the kernel has no {}, which operands that begin anywhere need", kPackSymbol));
     }
     const auto set = [&](CUfunctionAttribute attribute, std::int64_t value) {
         return driver.check(driver.function_set_attribute(cuda_code->kernel, attribute, static_cast<int>(value)),

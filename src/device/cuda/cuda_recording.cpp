@@ -22,7 +22,11 @@ public:
     }
 
     Status capture(const RecordedWork& work, std::int64_t calls) {
-        auto status = driver_.check(driver_.stream_begin_capture(stream_, kCaptureThreadLocal), "cuStreamBeginCapture");
+        // A stream of its own: the default one cannot be captured.
+        auto status = driver_.check(driver_.stream_create(&stream_, kNonBlockingStream), "cuStreamCreate");
+        if (status) {
+            status = driver_.check(driver_.stream_begin_capture(stream_, kCaptureThreadLocal), "cuStreamBeginCapture");
+        }
         if (!status) return status;
         for (std::int64_t i = 0; i < calls && status; ++i) status = work(stream_, i);
         CUgraph graph = nullptr;

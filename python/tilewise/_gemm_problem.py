@@ -6,12 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _arrays
 from ._arrays import Operand, operand
-from ._operands import check_operand, list_of_d
+from ._call import Call
 from ._runtime import Executable
-
-DEFAULT_ALIGN = 16  # bytes, of the problem text; more is never asked of a pointer
 
 
 class Matrix:
@@ -47,30 +44,17 @@ def _stored(letter: str, rows: int, columns: int) -> tuple[int, int]:
     return (rows, columns) if letter == "r" else (columns, rows)
 
 
-class Call:
-    """The operands of one call, checked against each other as far as the library cannot see them."""
+class GemmCall(Call):
+    """The operands of one product."""
 
     def __init__(self, a: Any, b: Any, out: Any, out_dtype: Any, bias: Any, d: Any, d_op: Any, scale_a: Any,
                  scale_b: Any):
-        self.a, self.b = operand(a, "a"), operand(b, "b")
-        self.out = None if out is None else operand(out, "out")
-        self.out_dtype = None if out_dtype is None else _arrays.dtype_name(out_dtype)
-        self.bias = None if bias is None else operand(bias, "bias")
-        self.d = [operand(x, f"d[{i}]") for i, x in enumerate(list_of_d(d))]
-        self.d_ops = d_op.split("+") if isinstance(d_op, str) else list(d_op)
-        if len(self.d_ops) == 1:
-            self.d_ops *= len(self.d)
-        if self.d and len(self.d_ops) != len(self.d):
-            raise ValueError(f"d_op: {len(self.d_ops)} operations for {len(self.d)} arrays; need one, or one for each")
+        super().__init__(operand(a, "a"), operand(b, "b"), out, out_dtype, bias, d, d_op)
         if (scale_a is None) != (scale_b is None):
             raise ValueError("scale_a, scale_b: an array for both, or for neither; where one has none give ones")
         self.scales = [] if scale_a is None else [operand(scale_a, "scale_a"), operand(scale_b, "scale_b")]
-        self.device = self.a.device
-        if self.out is not None and not self.out.writable:
-            raise ValueError("out: it is read-only")
-        for x in (self.b, self.out, self.bias, *self.d, *self.scales):
-            if x is not None and x.device != self.device:
-                raise ValueError(f"{x.name}: it is on {x.device}, but a is on {self.device}; move one of them")
+        for x in self.scales:
+            self.check_device(x)
 
     def problem_text(self, layout: str, activation: str | None, beta: bool, math: str, align: int) -> str:
         if not isinstance(layout, str) or len(layout) != 3 or set(layout) - {"r", "c"}:
@@ -82,20 +66,19 @@ class Call:
             raise ValueError(f"a {self.a.shape} and b {self.b.shape} do not match in layout {layout}: "
                              f"a has k={k}, b has k={b_k}{_layout_hint(layout, k, b)}")
         batch = self._batch(a, b)
-        self.out_shape = (() if a.batch is None and b.batch is None else (batch,)) + _stored(layout[2], m, n)
+        self.made_shape = (() if a.batch is None and b.batch is None else (batch,)) + _stored(layout[2], m, n)
         text = f"gemm:m={m},n={n},k={k},dtype={self.a.dtype},layout={layout}"
         text += f",batch={batch}" if batch > 1 else ""
-        text += f",b={self.b.dtype}" if self.b.dtype != self.a.dtype else ""
-        dtype = self._output_dtype()
-        text += f",out={dtype}" if dtype else ""
-        text += a.fields("a", batch) + b.fields("b", batch)
+        text += self.type_fields() + a.fields("a", batch) + b.fields("b", batch)
         if self.out is not None:
-            if self.out.shape != self.out_shape:
-                raise ValueError(f"out: shape {self.out.shape}, need {self.out_shape}")
+            if self.out.shape != self.made_shape:
+                raise ValueError(f"out: shape {self.out.shape}, need {self.made_shape}")
             text += Matrix(self.out).fields("c", batch)
-        elif beta:
-            raise ValueError("beta: it multiplies what is in out, so out must be given")
-        return text + self._more_fields(m, n, activation, beta, math, align)
+        self._check_more(n)
+        return text + self._scale_field(m, n) + self.more_fields(activation, beta, math, align)
+
+    def out_shape(self, executable: Executable) -> tuple[int, ...]:
+        return self.made_shape  # a batch of one is a batch here, which a problem does not tell from none
 
     def _batch(self, a: Matrix, b: Matrix) -> int:
         sizes = {x.batch for x in (a, b) if x.batch is not None and x.batch != 1}
@@ -103,39 +86,22 @@ class Call:
             raise ValueError(f"a has a batch of {a.batch}, b of {b.batch}; need the same, or 1")
         return sizes.pop() if sizes else 1
 
-    def _output_dtype(self) -> str | None:
-        given = None if self.out is None else self.out.dtype
-        if given and self.out_dtype and given != self.out_dtype:
-            raise TypeError(f"out_dtype: {self.out_dtype}, but out is of {given}")
-        return given or self.out_dtype
-
-    def _more_fields(self, m: int, n: int, activation: str | None, beta: bool, math: str, align: int) -> str:
-        epilogue = [word for word in ("bias" if self.bias else None, activation) if word]
-        text = f",epilogue={'+'.join(epilogue)}" if epilogue else ""
+    def _check_more(self, n: int) -> None:
         if self.bias is not None:
             _check_vector(self.bias, n, "n")
         for x in self.d:
-            if x.shape != self.out_shape:
-                raise ValueError(f"{x.name}: shape {x.shape}, need the output's {self.out_shape}")
-        text += f",d={'+'.join(self.d_ops)}" if self.d else ""
-        text += ",beta=1" if beta else ""
-        if self.scales:
-            single = all(_count(x) == 1 for x in self.scales)
-            for x, length, letter in zip(self.scales, (m, n), "mn"):
-                _check_vector(x, 1 if single else length, "1 value, or " + letter)
-                if x.dtype != "fp32":
-                    raise TypeError(f"{x.name}: {x.dtype}; need float32")
-            text += ",scale=tensor" if single else ",scale=row"
-        text += f",math={math}" if math != "strict" else ""
-        return text + (f",align={align}" if align != DEFAULT_ALIGN else "")
+            if x.shape != self.made_shape:
+                raise ValueError(f"{x.name}: shape {x.shape}, need the output's {self.made_shape}")
 
-    def check_against(self, executable: Executable) -> None:
-        """What is left: types and strides that must be those of the output."""
-        given = {"a": self.a, "b": self.b, "c": self.out, "bias": self.bias}
-        given.update((f"d{i}", x) for i, x in enumerate(self.d))
-        for name, x in given.items():
-            if x is not None:
-                check_operand(x, executable.operands[name])
+    def _scale_field(self, m: int, n: int) -> str:
+        if not self.scales:
+            return ""
+        single = all(_count(x) == 1 for x in self.scales)
+        for x, length, letter in zip(self.scales, (m, n), "mn"):
+            _check_vector(x, 1 if single else length, "1 value, or " + letter)
+            if x.dtype != "fp32":
+                raise TypeError(f"{x.name}: {x.dtype}; need float32")
+        return ",scale=tensor" if single else ",scale=row"
 
 
 def _layout_hint(layout: str, k: int, b: Matrix) -> str:

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""What examples 10 to 12 share: many configs on a small problem, each in a process of its own, so that a kernel that crashes
+is one line and the sweep goes on. A case is JSON; --single-test runs one. What the library refuses ahead needs no process.
+
+  OK                  built, run, and right
+  UNSUPPORTED(rule)   the library refuses it: the rule that it breaks, or no-code where there is no kernel yet
+  FAIL                it did not build, did not run, or gave something wrong
+  CRASH               its process ended otherwise
+"""
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+from conv_reference import backward_data, backward_weight, forward
+from example import Checks, parse, parser, random
+
+import tilewise
+from tilewise.grouped_conv_utils import (GpuGroupedConvRunner, GroupedConvKernelConfig, GroupedConvProblem,
+                                         build_grouped_conv_libraries)
+
+DIRECTIONS = ["forward", "bwd_data", "bwd_weight"]
+LIMIT_S = 120
+
+
+def problem_for(direction, ndim):
+    deep = {"Di": 8, "Z": 3, "pad_d": 1} if ndim == 3 else {}
+    return GroupedConvProblem(N=1, G=2, C=64, K=64, Hi=8, Wi=8, Y=3, X=3, pad_h=1, pad_w=1, direction=direction, **deep)
+
+
+def fields_of(case):
+    """The fields that a case names, in the library's words."""
+    words = {"vector_size_a": "vector_a", "pad_m": "pad", "pad_n": "pad", "pad_k": "pad"}
+    return {words.get(name, name) for name in case} | set(case.get("options", {}))
+
+
+def config_for(case):
+    """The case's config. What it does not name, such as the buffers that a pipeline needs, the library may correct."""
+    config = GroupedConvKernelConfig(**case)
+    checked = tilewise.check(config.to_library(), fix=True)
+    if not checked.valid and not fields_of(case) & {change["field"] for change in checked.changes}:
+        config = GroupedConvKernelConfig.from_library(tilewise.KernelConfig(checked.corrected))
+    return config
+
+
+def refusal(config, problem):
+    """The first rule that the config, or the config with this problem, breaks; None where it may run."""
+    checked = tilewise.check(config.to_library())
+    if not checked.valid:
+        return checked.violations[0].rule
+    kernel = tilewise.KernelConfig(config.to_library())
+    if not kernel.available:
+        return "no-code"
+    registry = tilewise.Registry("one")
+    registry.add(kernel)
+    wanted = problem.problem(config.dtype, config.layout)
+    plan = tilewise.Dispatcher(None, arch=config.arch, registry=registry).select(wanted)
+    return None if plan else plan.rejected[0].rule
+
+
+def run_single(text):
+    """One case, in this process: prints its outcome as the last line."""
+    case = json.loads(text)
+    direction, ndim = case["variant"], case["ndim_spatial"]
+    config, problem = config_for(case), problem_for(direction, ndim)
+    rule = refusal(config, problem)
+    if rule is not None:
+        print(f"UNSUPPORTED({rule})")
+        return
+    (built,) = build_grouped_conv_libraries([config])
+    if built.path is None:
+        print(f"FAIL {built.error}")
+        return
+    rng = np.random.default_rng(0)
+    x, w, dy = (random(rng, shape, config.dtype) for shape in
+                (problem.input_shape(), problem.weight_shape(), problem.output_shape()))
+    operands, want = {
+        "forward": lambda: ((x, w), forward(x, w, 1, 1)),
+        "bwd_data": lambda: ((dy, w), backward_data(dy, w, x.shape[1:1 + ndim], 1, 1)),
+        "bwd_weight": lambda: ((x, dy), backward_weight(x, dy, w.shape[2:2 + ndim], 1, 1))}[direction]()
+    result = GpuGroupedConvRunner(built.path).run(*operands, problem)
+    if not result.success:
+        print(f"FAIL {result.error}")
+        return
+    right = Checks().close(config.name, result.output, want, problem.flops / want.size / 2)
+    print("OK" if right else "FAIL wrong result")
+
+
+def outcome_of(case, script):
+    """Runs one case in a process of its own, unless the library refuses it."""
+    rule = refusal(config_for(case), problem_for(case["variant"], case["ndim_spatial"]))
+    if rule is not None:
+        return f"UNSUPPORTED({rule})"
+    command = [sys.executable, script, "--single-test", json.dumps(case)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return f"CRASH after {LIMIT_S} s"
+    lines = done.stdout.strip().splitlines()
+    if done.returncode != 0 or not lines:
+        return f"CRASH with {done.returncode}: {done.stderr.strip().splitlines()[-1:] or 'no output'}"
+    return lines[-1]
+
+
+def arguments(text, script):
+    """The flags of a sweep; --single-test is served here and ends the process."""
+    flags = parser(text, ["fp32", "bf16", "fp16"])
+    flags.add_argument("--directions", nargs="+", choices=DIRECTIONS, default=DIRECTIONS, help="(default: all)")
+    flags.add_argument("--ndim", nargs="+", type=int, choices=[2, 3], default=[2, 3], help="(default: 2 3)")
+    flags.add_argument("--verbose", action="store_true", help="say more about each case")
+    flags.add_argument("--single-test", metavar="JSON", help="run one case in this process")
+    known, _ = flags.parse_known_args()
+    if known.single_test:
+        run_single(known.single_test)
+        sys.exit(0)
+    args = parse(flags)
+    args.script = script
+    return args
+
+
+def sweep(args, cases):
+    """All cases, as many at a time as there are CPUs; [(case, outcome)] in order."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        outcomes = list(pool.map(lambda case: outcome_of(case, args.script), cases))
+    for case, outcome in zip(cases, outcomes):
+        shown = {key: value for key, value in case.items() if args.verbose or key not in ("dtype", "arch")}
+        print(f"  {outcome:32} {' '.join(f'{key}={value}' for key, value in shown.items())}")
+    return list(zip(cases, outcomes))
+
+
+def conclude(results, what, count, expected):
+    """Ends the example: no failure, no crash, and as many supported as this arch has."""
+    checks = Checks()
+    bad = [outcome for _, outcome in results if outcome.split()[0] in ("FAIL", "CRASH")]
+    checks.that("no case failed or crashed", not bad, "; ".join(bad[:3]))
+    if expected is None:
+        print(f"{count} {what} supported; this arch has no expected count")
+    else:
+        checks.that(f"{count} {what} supported", count == expected, f"need {expected}")
+    checks.finish()

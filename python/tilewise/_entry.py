@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Calls that were made before: a prepared kernel for each kind of operands, found by one key, and its launch.
+
+tilewise.gemm and the convolutions make the key from what they are given; on a miss they work the problem out (Call) and
+keep the entry. A hit only hands over addresses.
+"""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import _arrays
+from ._call import Call
+from ._operands import ALIAS, current_stream, make_on_stream, stream_handle
+from ._runtime import Executable, open_executable
+from ._workspace import workspace as workspace_for
+
+_MOST_ENTRIES = 4096  # programs with ever new shapes must not grow for ever
+
+
+class Entry:
+    """A prepared kernel, and how to make its output where none is given."""
+
+    __slots__ = ("executable", "out_shape", "make_out", "cuda_index")
+
+    def __init__(self, executable: Executable, out_shape: tuple[int, ...]):
+        self.executable = executable
+        self.out_shape = out_shape
+        self.make_out: _arrays.Maker | None = None
+        self.cuda_index = int(executable.device[5:]) if executable.device.startswith("cuda:") else -1
+
+
+entries: dict[Any, Entry] = {}
+os.register_at_fork(after_in_child=entries.clear)
+
+
+def prepare_entry(key: Any, call: Call, problem: str, strategy: str | None, kernel: str | None, like: Any,
+                  stream: Any) -> Entry:
+    """Prepares a problem and keeps it under the key; `like` is the array whose library and stream count."""
+    handle: int | None = None  # of interest for measuring alone: while it is captured, nothing is measured
+    if strategy == "measure" and stream is not None:
+        handle = stream_handle(stream)
+    elif strategy == "measure" and call.device.startswith("cuda:"):
+        handle = current_stream(like, int(call.device[5:]))
+    executable = open_executable(problem, call.device, strategy, kernel, None, None, Executable, handle)
+    call.check_against(executable)
+    entry = Entry(executable, call.out_shape(executable))
+    if len(entries) >= _MOST_ENTRIES:
+        entries.clear()
+    # What could not be measured during a capture is measured the next time.
+    if not any(note["kind"] == "capture" for note in executable.plan.notes):
+        entries[key] = entry
+    return entry
+
+
+def launch(entry: Entry, like: Any, address_a: int, address_b: int, out: Any, address_c: int, more: Any, alpha: float,
+           beta: float, stream: Any, workspace: Any) -> Any:
+    """One launch; returns the output, made in the library and on the device of `like` if it was not given."""
+    executable = entry.executable
+    handle: int | None = None
+    if stream is not None:
+        handle = stream_handle(stream)
+    elif entry.cuda_index >= 0:
+        handle = current_stream(like, entry.cuda_index)
+    if out is None:
+        make = entry.make_out or _arrays.maker_like(like, entry.out_shape, executable.operands["c"].dtype)
+        entry.make_out = make
+        out, address_c = make() if stream is None else make_on_stream(make, like, stream)
+    elif address_c == address_a or address_c == address_b:
+        raise ValueError(ALIAS)
+    if executable.workspace_bytes:
+        with workspace_for(executable.workspace_bytes, workspace, like, executable.device, stream) as address:
+            executable.launch(address_a, address_b, address_c, more, alpha, beta, handle, address)
+    else:
+        executable.launch(address_a, address_b, address_c, more, alpha, beta, handle, None)
+    return out

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""What the original dispatcher's Python modules share, under their names: paths, the GPU's arch, checks of single choices,
+coloured messages. Every rule is the library's: a choice is put into a config of the arch, and the config is checked.
+"""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ._library import DeviceError
+from .api import kernels
+from .config import check
+
+__all__ = ["Colors", "ValidationResultBase", "auto_correct_trait", "auto_correct_wave", "cleanup_generated_kernels",
+           "default_arch", "detect_gpu_arch", "get_build_dir", "get_ck_root", "get_codegen_dir", "get_dispatcher_root",
+           "get_generated_kernels_dir", "host_cpu_arch", "print_error", "print_info", "print_phase", "print_success",
+           "validate_trait_combo", "validate_warp_tile_config", "validate_wave_config"]
+
+DEVICE_ERROR = 5  # the library's code for a device that is missing
+
+# ---- places ----------------------------------------------------------------------------------------------------------
+
+
+def get_dispatcher_root() -> pathlib.Path:
+    """The folder of this package."""
+    return pathlib.Path(__file__).resolve().parent
+
+
+def get_ck_root() -> pathlib.Path:
+    """The folder above it: a source checkout, or site-packages."""
+    return get_dispatcher_root().parents[1]
+
+
+def get_build_dir() -> pathlib.Path:
+    """Where built kernels are kept (TILEWISE_CACHE_DIR)."""
+    given = os.environ.get("TILEWISE_CACHE_DIR")
+    if given:
+        return pathlib.Path(given)
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tilewise"
+
+
+def get_generated_kernels_dir() -> pathlib.Path:
+    """Where they can be found by the names that the original gives its libraries."""
+    return get_build_dir() / "libraries"
+
+
+def get_codegen_dir() -> pathlib.Path:
+    """Where the source of every built kernel is: source.cpp beside it."""
+    return get_build_dir() / "v1"
+
+
+def cleanup_generated_kernels(gen_dir: Any = None) -> int:
+    """Removes the libraries' names, and says how many; the cached kernels stay (`tilewise cache clear` removes them)."""
+    folder = pathlib.Path(gen_dir) if gen_dir is not None else get_generated_kernels_dir()
+    found = [*folder.glob("libdispatcher_*.so"), *folder.glob("libdispatcher_*.so.json")]
+    for path in found:
+        path.unlink(missing_ok=True)
+    return sum(path.suffix == ".so" for path in found)
+
+
+# ---- archs -----------------------------------------------------------------------------------------------------------
+
+
+def _amd_arch() -> str | None:
+    for path in sorted(pathlib.Path("/sys/class/kfd/kfd/topology/nodes").glob("*/properties")):
+        facts = dict(line.split(maxsplit=1) for line in path.read_text().splitlines() if " " in line)
+        version = int(facts.get("gfx_target_version", 0))  # 90402 is gfx942; 0 is a CPU
+        if version:
+            return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
+    return None
+
+
+@functools.lru_cache(maxsize=1)
+def _nvidia_arch() -> str | None:
+    if not os.path.exists("/dev/nvidiactl") and not os.path.exists("/dev/dxg"):
+        return None
+    # In a process of its own: this one may fork later, which a process that has opened a GPU must not.
+    code = "import tilewise; print(tilewise.Dispatcher('cuda:0').describe()['arch'])"
+    path = os.pathsep.join([os.fspath(get_dispatcher_root().parent), os.environ.get("PYTHONPATH", "")])
+    asked = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True,
+                           text=True)
+    return asked.stdout.strip() or None if asked.returncode == 0 else None
+
+
+def detect_gpu_arch() -> str:
+    """The arch of the GPU here, such as gfx942 or sm_90a. Where there is none that is a DeviceError: no other is assumed."""
+    found = _amd_arch() or _nvidia_arch()
+    if found is None:
+        raise DeviceError(DEVICE_ERROR, "no GPU was found (neither an AMD GPU under /sys/class/kfd nor an NVIDIA GPU "
+                                        "with its driver); name an arch, such as gfx942, or use the CPU: "
+                                        f"{host_cpu_arch()}")
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def host_cpu_arch() -> str:
+    """The arch of the CPU here, such as cpu-avx512."""
+    return str(kernels(op="gemm", dtype="fp32", rule_set="tiny")[0].config["arch"])
+
+
+def default_arch() -> str:
+    """Where the runners run unless told otherwise: the GPU here, else the CPU."""
+    return _amd_arch() or _nvidia_arch() or host_cpu_arch()
+
+
+def device_of(arch: str) -> str:
+    """The device that kernels of an arch run on."""
+    return "cpu" if arch.startswith("cpu-") else "cuda:0" if arch.startswith("sm_") else "hip:0"
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class ValidationResultBase:
+    """The outcome of a check: what is wrong, what is only doubtful, and what would mend it."""
+
+    is_valid: bool = True
+    errors: list[str] = dataclasses.field(default_factory=list)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    suggested_fixes: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.is_valid
+
+    def print_result(self, indent: str = "  ") -> None:
+        print(f"{indent}{'valid' if self.is_valid else 'invalid'}")
+        for kind, texts in (("error", self.errors), ("warning", self.warnings)):
+            for text in texts:
+                print(f"{indent}  {kind}: {text}")
+        for field, value in self.suggested_fixes.items():
+            print(f"{indent}  {field} -> {value}")
+
+
+@functools.lru_cache(maxsize=64)
+def _some_config(arch: str, dtype: str, pipeline: str | None = None) -> dict[str, Any]:
+    """A valid config of the arch to put a choice into, with that pipeline where a rule set has one."""
+    listed = kernels(op="gemm", arch=arch, dtype=dtype)
+    return next((kernel for kernel in listed if kernel.config["pipeline"] == pipeline), listed[0]).config
+
+
+def _triple(values: Sequence[int]) -> str:
+    return "x".join(map(str, values))
+
+
+def numbers(text: str) -> list[int]:
+    """128x128x32 as numbers."""
+    return [int(part) for part in text.split("x")]
+
+
+def _judge(config: dict[str, Any], rules: set[str]) -> tuple[bool, str]:
+    broken = [item for item in check(config).violations if item.rule in rules]
+    return not broken, "; ".join(f"{item.rule}: have {item.have}, need {item.need}" for item in broken)
+
+
+def validate_wave_config(wave_cfg: Sequence[int], arch: str, dtype: str = "fp16") -> tuple[bool, str]:
+    """Whether the arch has this arrangement of waves, and if not, which it has."""
+    return _judge({**_some_config(arch, dtype), "wave": _triple(wave_cfg)}, {"wave_listed", "positive"})
+
+
+def validate_warp_tile_config(warp_cfg: Sequence[int], arch: str, dtype: str = "fp16") -> tuple[bool, str]:
+    """Whether the arch has this warp tile for the type, and if not, which it has."""
+    return _judge({**_some_config(arch, dtype), "warp_tile": _triple(warp_cfg)}, {"warp_tile_listed", "positive"})
+
+
+def validate_trait_combo(pipeline: str, epilogue: str, scheduler: str, arch: str | None = None,
+                         dtype: str = "fp16") -> tuple[bool, str]:
+    """Whether a pipeline, an epilogue and a scheduler go together on the arch."""
+    config = {**_some_config(arch or default_arch(), dtype, pipeline), "pipeline": pipeline, "epilogue": epilogue,
+              "scheduler": scheduler}
+    return _judge(config, {"pipeline", "epilogue", "scheduler"})
+
+
+def auto_correct_wave(wave_cfg: Sequence[int], arch: str, dtype: str = "fp16") -> list[int]:
+    """The arrangement of waves itself where the arch has it, else the one that the library takes instead."""
+    if validate_wave_config(wave_cfg, arch, dtype)[0]:
+        return list(wave_cfg)
+    mended = check({**_some_config(arch, dtype), "wave": _triple(wave_cfg)}, fix=True).corrected
+    return numbers((mended or _some_config(arch, dtype))["wave"])
+
+
+def auto_correct_trait(pipeline: str, scheduler: str, arch: str | None = None, dtype: str = "fp16") -> tuple[str, str]:
+    """(pipeline, scheduler), corrected where they do not go together."""
+    config = {**_some_config(arch or default_arch(), dtype, pipeline), "pipeline": pipeline, "scheduler": scheduler}
+    mended = check(config, fix=True).corrected or config
+    return mended["pipeline"], mended["scheduler"]
+
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+
+class Colors:
+    """Escape codes for a terminal; plain() is the text itself where the output is no terminal or NO_COLOR is set."""
+
+    RED, GREEN, YELLOW, BLUE, CYAN, BOLD, RESET = (f"\033[{code}m" for code in ("31", "32", "33", "34", "36", "1", "0"))
+
+    @staticmethod
+    def enabled() -> bool:
+        return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    @classmethod
+    def paint(cls, text: str, color: str) -> str:
+        return f"{color}{text}{cls.RESET}" if cls.enabled() else text
+
+    @classmethod
+    def red(cls, text: str) -> str:
+        return cls.paint(text, cls.RED)
+
+    @classmethod
+    def green(cls, text: str) -> str:
+        return cls.paint(text, cls.GREEN)
+
+    @classmethod
+    def yellow(cls, text: str) -> str:
+        return cls.paint(text, cls.YELLOW)
+
+    @classmethod
+    def cyan(cls, text: str) -> str:
+        return cls.paint(text, cls.CYAN)
+
+    @classmethod
+    def bold(cls, text: str) -> str:
+        return cls.paint(text, cls.BOLD)
+
+
+def print_phase(number: int | str, description: str) -> None:
+    """The heading of a step."""
+    print(f"\n{Colors.bold(f'[{number}] {description}')}")
+
+
+def print_success(message: str) -> None:
+    """A line for what went well."""
+    print(f"  {Colors.green('OK')} {message}")
+
+
+def print_error(message: str) -> None:
+    """A line for what did not."""
+    print(f"  {Colors.red('FAIL')} {message}")
+
+
+def print_info(message: str) -> None:
+    """A line of any other kind."""
+    print(f"  {message}")

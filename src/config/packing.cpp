@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "config/packing.hpp"
+
+#include "config/geometry.hpp"
+
+namespace tilewise {
+
+bool packs_operand(const KernelConfig& c, const ArchSpec& arch, int operand) {
+    return c.op == Op::gemm && has_wide_waves(c, arch) &&
+           vector_width(c, operand) * bytes_of(operand_dtype(c, operand)) != kPackedBytes;
+}
+
+bool packs_operands(const KernelConfig& c, const ArchSpec& arch) {
+    return packs_operand(c, arch, 0) || packs_operand(c, arch, 1);
+}
+
+PackedMatrices packed_matrices(const Problem& p, int operand) {
+    const DType dtype = operand == 0 ? p.dtype_a : p.dtype_b;
+    const std::int64_t elements = (operand == 0 ? p.gemm.m : p.gemm.n) * p.gemm.k;
+    const std::int64_t length = contiguous_length(p, operand);
+    const bool shared = batch_stride(p, operand) == 0;  // by the whole batch
+    return {length, elements / length, shared ? 1 : p.gemm.batch, static_cast<int>(bytes_of(dtype))};
+}
+
+std::int64_t packed_offset(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int operand) {
+    const std::int64_t sums = partial_bytes(p.gemm.m, p.gemm.n, p.gemm.batch, c.split_k);
+    return operand == 1 && packs_operand(c, arch, 0) ? sums + packed_matrices(p, 0).bytes() : sums;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "select/checked_run.hpp"
+
+#include "measure/bound_run.hpp"
+#include "measure/checked_operands.hpp"
+#include "problem/facts.hpp"
+#include "problem/problem_text.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+constexpr float kAlpha = 1.0f;
+constexpr float kBeta = 0.5f;  // not 1, so that a kernel that ignores its value is caught
+
+// Chooses and builds; nothing is built for a plan that is not wanted.
+Status get_ready(Runtime& runtime, const Problem& problem, const Choice& choice, bool strict, CheckedRun& out) {
+    auto plan = choose_plan(runtime, problem, choice);
+    if (!plan) return plan.error();
+    out.plan = std::move(*plan);
+    out.notes = out.plan.notes;
+    if (auto status = strict ? forbid(out.notes) : Status(); !status) return status;
+    auto executable = runtime.dispatcher->executable(problem, out.plan);
+    if (!executable) return executable.error();
+    out.executable = std::move(*executable);
+    out.notes = joined(out.plan.notes, out.executable->notes());
+    return strict ? forbid(out.notes) : Status();
+}
+
+Json report_to_json(const VerifyReport& report) {
+    return Json::object({{"ok", report.ok},
+                         {"max_error", report.max_error},
+                         {"tolerance", report.tolerance},
+                         {"method", name_of(report.method)},
+                         {"checked", report.checked},
+                         {"message", describe(report)}});
+}
+
+Json plan_to_json(const CheckedRun& run) {
+    return Json::object({{"kernel", run.plan.kernel->name},
+                         {"source", run.plan.source},
+                         {"why", run.plan.why},
+                         {"origin", name_of(run.executable->built().origin)},
+                         {"notes", notes_to_json(run.notes)},
+                         {"threads", run.executable->threads()},
+                         {"workspace_bytes", run.executable->workspace_bytes()}});
+}
+
+}  // namespace
+
+Result<CheckedRun> run_checked(Runtime& runtime, const Problem& problem, const Choice& choice,
+                               const CheckedRunOptions& options) {
+    CheckedRun run;
+    if (auto status = get_ready(runtime, problem, choice, options.strict, run); !status) return status.error();
+    const float alpha = kAlpha * suggested_alpha(problem), beta = problem.beta ? kBeta : 0.0f;
+    auto checked = make_checked_operands(*runtime.device, *runtime.builder, problem, kSeed);
+    if (!checked) return checked.error();
+    auto bound = BoundRun::make(run.executable, *runtime.device, {&(*checked)->operands(), 1}, alpha, beta);
+    if (!bound) return bound.error();
+    auto recording = runtime.device->record([&](Stream stream, std::int64_t) { return bound->run(0, stream); }, 1);
+    if (!recording) return recording.error();
+    auto seconds = (*recording)->replay();
+    if (!seconds) return seconds.error();
+    run.us = *seconds * 1e6;
+    run.tflops = flops(problem) / run.us / 1e6;
+    if (!options.validate) return run;
+    VerifyOptions verifying;
+    verifying.split_k = run.plan.kernel->config.split_k;
+    auto report = (*checked)->verify(alpha, beta, verifying);
+    if (!report) return report.error();
+    run.report = std::move(*report);
+    return run;
+}
+
+Json checked_run_to_json(const Problem& problem, const CheckedRun& run) {
+    Json json = Json::object({{"problem", print_problem(problem)},
+                              {"kernel", run.plan.kernel->name},
+                              {"plan", plan_to_json(run)},
+                              {"time_us", run.us},
+                              {"tflops", run.tflops}});
+    if (run.report) json.set("validation", report_to_json(*run.report));
+    return json;
+}
+
+}  // namespace tilewise

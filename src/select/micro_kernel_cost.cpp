@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "select/micro_kernel_cost.hpp"
+
+#include <algorithm>
+
+#include "select/machine_rates.hpp"
+
+namespace tilewise {
+namespace {
+
+// The next smaller piece, as the kernels cut what a whole micro-kernel does not cover (kernels/cpu/vector_core.hpp).
+std::int64_t smaller_piece(std::int64_t size) {
+    std::int64_t power = 1;
+    while (power * 2 < size) power *= 2;
+    return power;
+}
+
+// The length of k as the micro-kernels see it.
+struct Depth {
+    double units;   // of warp tile's depth
+    double blocks;  // of the tile's depth: after each, sums are stored
+};
+
+void add_pieces(MicroKernelWork& work, std::int64_t row_count, std::int64_t vector_count, double times, const Depth& k,
+                bool whole) {
+    constexpr double kFewestSums = 4;
+    const double rows = static_cast<double>(row_count), vectors = static_cast<double>(vector_count);
+    const double products = std::max(rows * vectors, kFewestSums) * k.units * times;
+    work.products += products;
+    work.vector_reads += products / rows;
+    work.row_reads += products / vectors;
+    work.calls += k.blocks * times;
+    (whole ? work.stores : work.detours) += rows * vectors * k.blocks * times;
+}
+
+// All columns under `rows` rows. Commonly the last panel is narrower only under whole micro-kernels.
+void add_rows(MicroKernelWork& work, std::int64_t rows, const ProductShape& shape, double times, const Shape3& tile,
+              std::int64_t lanes, const Depth& k) {
+    const std::int64_t n = shape.n, vectors = std::max<std::int64_t>(tile.n / lanes, 1), left = n % tile.n;
+    std::int64_t last = shape.any_width ? (left + lanes - 1) / lanes : vectors;
+    while (rows == tile.m && last > 1 && left <= smaller_piece(last) * lanes) last = smaller_piece(last);
+    if (n >= tile.n) add_pieces(work, rows, vectors, static_cast<double>(n / tile.n) * times, k, true);
+    if (left > 0) add_pieces(work, rows, last, times, k, false);
+}
+
+}  // namespace
+
+std::int64_t vector_lanes(const ArchSpec& arch) { return std::max(1, arch.load_bytes / 4); }
+
+double peak_tflops(const ArchSpec& arch, const KernelConfig& c) {
+    const double peak = peak_tflops(arch, c.dtype);
+    int deepest = c.warp_tile.k;
+    if (const WarpTiles* listed = arch.find_warp_tiles({c.dtype, c.dtype_b})) {
+        for (const Shape3& tile : listed->tiles) deepest = std::max(deepest, tile.k);
+    }
+    return c.warp_tile.k == deepest ? peak : std::min(peak, c.warp_tile.k * peak_tflops(arch, DType::fp32));
+}
+
+double step_us(const KernelConfig& c, const ArchSpec& arch) {
+    return static_cast<double>(2 * vector_lanes(arch) * c.warp_tile.k) / (peak_tflops(arch, c) * 1e6);
+}
+
+MicroKernelWork& MicroKernelWork::operator+=(const MicroKernelWork& more) {
+    products += more.products;
+    vector_reads += more.vector_reads;
+    row_reads += more.row_reads;
+    calls += more.calls;
+    stores += more.stores;
+    detours += more.detours;
+    return *this;
+}
+
+double steps(const MicroKernelWork& w, const MicroKernelPrices& p) {
+    return w.products + w.vector_reads * p.vector_read + w.row_reads * p.row_read + w.calls * p.call +
+           w.stores * p.store + w.detours * p.detour;
+}
+
+MicroKernelWork product_work(const ProductShape& shape, double times, const KernelConfig& c, std::int64_t lanes) {
+    const Shape3& tile = c.warp_tile;
+    const auto& [m, n, k, block_k, any_width] = shape;
+    const Depth depth = {blocks_of(k, tile.k), blocks_of(k, block_k)};
+    MicroKernelWork work;
+    if (tile.k >= kAmxDepth) {
+        const double vectors = static_cast<double>(tile.m * tile.n) / static_cast<double>(lanes);
+        work.products = blocks_of(m, tile.m) * blocks_of(n, tile.n) * vectors * depth.units * times;
+        return work;
+    }
+    if (m >= tile.m) add_rows(work, tile.m, shape, static_cast<double>(m / tile.m) * times, tile, lanes, depth);
+    std::int64_t piece = tile.m;
+    for (std::int64_t left = m % tile.m; left > 0; left -= piece) {
+        while (piece > left) piece = smaller_piece(piece);
+        add_rows(work, piece, shape, times, tile, lanes, depth);
+    }
+    return work;
+}
+
+}  // namespace tilewise
