@@ -15,12 +15,14 @@ struct DirectConv {
     static_assert(kIsInteger<A> == kIsInteger<typename Config::B>, "integers multiply integers, floats floats");
     static_assert(!kIsInteger<A> || Config::direction == Direction::forward, "integers have no gradients");
     static constexpr bool kWeight = Config::direction == Direction::backward_weight;
-    // Two channels of a group at once, where they come in pairs.
-    static constexpr bool kHasPairs = kHasBf16Dot && kSame<A, Bf16> && kSame<typename Config::B, Bf16> &&
-                                      Config::warp_k == PairUnits::depth && !Config::depthwise && !kWeight;
+    // bf16, two products at once: of two channels of a group, or of two rows of taps where a group has but one.
+    static constexpr bool kHasPairs =
+        kHasBf16Dot && kSame<A, Bf16> && kSame<typename Config::B, Bf16> && Config::warp_k == 2 && !kWeight;
     using Single = typename ConditionalType<kWeight, DirectWeight<Config>, DirectForward<Config, SingleUnits<A>>>::type;
-    using Pairs = typename ConditionalType<kHasPairs, DirectForward<Config, PairUnits>, Single>::type;
+    using PairKind = typename ConditionalType<Config::depthwise, RowPairUnits, PairUnits>::type;
+    using Pairs = typename ConditionalType<kHasPairs, DirectForward<Config, PairKind>, Single>::type;
     static TILEWISE_INLINE bool is_paired(const KernelConv& conv) {
+        if (Config::depthwise) return kHasPairs && conv.c == 1 && conv.k == 1;
         return kHasPairs && (Config::direction == Direction::forward ? conv.c : conv.k) % PairUnits::depth == 0;
     }
 

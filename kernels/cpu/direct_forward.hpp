@@ -149,10 +149,24 @@ struct DirectForward {
                 const Index p0 = j0 * y.in_step + y.in_first + i0 * y.tap_shift;
                 const Index p1 = j1 * x.in_step + x.in_first + i1 * x.tap_shift;
                 const Index tap = (y.tap_first + i0 * y.tap_step) * conv.filter[1] + x.tap_first + i1 * x.tap_step;
-                rows[count++] = {base + (p0 * in_size[1] + p1) * in_size[2] * in.pixel_stride, tap};
+                rows[count++] = {base + (p0 * in_size[1] + p1) * in_size[2] * in.pixel_stride, tap, 0, kLowerWords};
             }
         }
-        return count;
+        return Units::rows == 2 ? pair_rows(count, x.tap_step) : count;
+    }
+
+    // Puts together rows that follow each other in a plane of the filter.
+    TILEWISE_INLINE Index pair_rows(Index count, Index step) {
+        Index pairs = 0;
+        for (Index i = 0; i < count; ++pairs) {
+            const TapRow<Storage> row = rows[i];
+            const Index next = row.number + step, plane = conv.filter[1];
+            const bool paired = i + 1 < count && rows[i + 1].number == next && next / plane == row.number / plane;
+            rows[pairs] = row;
+            if (paired) rows[pairs].second = rows[i + 1].in - row.in, rows[pairs].words = kBothWords;
+            i += paired ? 2 : 1;
+        }
+        return pairs;
     }
 
     // The last pixel where vectors up to channel `end` may be read whole without leaving the tensor, whichever the row.
@@ -162,8 +176,19 @@ struct DirectForward {
         const Lanes& last = lanes[ceil_div(end - begin_channel, kLanes) - 1];
         const Index reach = last.first + round_up(last.reach, kLanes) * Units::depth + map.inputs;
         Index slack = in_size[2] * in.pixel_stride;
-        for (Index i = 0; i < count; ++i) slack = least<Index>(slack, limit - rows[i].in - reach);
+        for (Index i = 0; i < count; ++i) {
+            const Index second = rows[i].second > 0 ? rows[i].second : 0;
+            slack = least<Index>(slack, limit - rows[i].in - second - reach);
+        }
         return slack < 0 ? -1 : slack / in.pixel_stride;
+    }
+
+    TILEWISE_OUTER void stage_row(Storage* to, const Storage* from, Index channels, Index pixels) const {
+        for (Index c = 0; c < channels; ++c) {
+            for (Index p = 0; p < pixels; ++p) {
+                to[p * stage_channels + c] = from[c * in.channel_stride + p * in.pixel_stride];
+            }
+        }
     }
 
     // Copies what the piece meets, pixels from `low` to `high`, into rows with the block's channels side by side.
@@ -171,13 +196,12 @@ struct DirectForward {
         const Index channels = least(stage_channels, conv.groups * map.inputs - first_channel);
         for (Index i = 0; i < count; ++i) {
             Storage* to = stage + i * stage_pixels() * stage_channels;
-            staged_rows[i] = {to - first_channel, rows[i].number};
+            staged_rows[i] = {to - first_channel, rows[i].number, 0, rows[i].words};
             const Storage* from = rows[i].in + first_channel * in.channel_stride + low * in.pixel_stride;
-            for (Index c = 0; c < channels; ++c) {
-                for (Index p = 0; p < high - low; ++p) {
-                    to[p * stage_channels + c] = from[c * in.channel_stride + p * in.pixel_stride];
-                }
-            }
+            stage_row(to, from, channels, high - low);
+            if (rows[i].words == kLowerWords) continue;
+            staged_rows[i].second = count * stage_pixels() * stage_channels;
+            stage_row(to + staged_rows[i].second, from + rows[i].second, channels, high - low);
         }
     }
 
@@ -303,7 +327,12 @@ struct DirectForward {
 
     // Gets ready for channels begin_channel to `end`.
     TILEWISE_OUTER void plan_channels(Index end) {
-        const Packer packer = {map, classes, places, static_cast<const typename Weight::Storage*>(args.b.data)};
+        const Packer packer = {map,
+                               classes,
+                               places,
+                               static_cast<const typename Weight::Storage*>(args.b.data),
+                               outer[1][0].tap_step,
+                               conv.filter[1]};
         packer.pack(weights, begin_channel, end);
         for (Index i = 0; i < ceil_div(end - begin_channel, kWidth) * kVectors; ++i) {
             const Index channel = least<Index>(begin_channel + i * kLanes, map.all_outputs - 1);

@@ -13,11 +13,15 @@
 namespace tilewise::cpu {
 
 // A line of inputs that meets a line of outputs, from its first pixel on, and the number of the row of taps.
+// Units that take two rows at once find the other line `second` elements further on; `words` says which half counts.
 template <class Storage>
 struct TapRow {
     const Storage* in;
     Index number;
+    Index second;
+    u32 words;
 };
+inline constexpr u32 kBothWords = 0xffffffffu, kLowerWords = 0x55555555u;
 
 // What the blocks of one line have in common, for one residue class and one set of channels.
 template <class Storage>
@@ -58,10 +62,14 @@ struct LineBlock {
         V v[pixels][vectors];
     };
 
+    static TILEWISE_INLINE Vec<u16> fetch(const Storage* p, const Lanes& lanes) {
+        return whole ? load<Vec<u16>>(p) : load_first<Vec<u16>>(p, lanes.valid * Index(sizeof(u16)));
+    }
+
     // `taps` neighbouring taps; positions `step` apart. `at` is where the first position's first tap reads.
     template <int taps, int step>
-    static TILEWISE_INLINE void add(Sums& sums, const Storage* in, const u32* weights, Index at, const Task& task,
-                                    const Lanes* lanes, Index valid, Index run_time_step) {
+    static TILEWISE_INLINE void add(Sums& sums, const TapRow<Storage>& row, const Storage* in, const u32* weights,
+                                    Index at, const Task& task, const Lanes* lanes, Index valid, Index run_time_step) {
         const Index stride = task.pixel_stride * (step == 0 ? run_time_step : 1), move = step == 0 ? run_time_step : 1;
         constexpr int kStep = step == 0 ? 1 : step, kReads = (pixels - 1) * kStep + taps;
         alignas(kCacheLine) static constexpr Storage kZeros[kWidth * Units::depth] = {};
@@ -72,7 +80,10 @@ struct LineBlock {
         TILEWISE_UNROLL
         for (int t = 0; t < taps; ++t) {
             TILEWISE_UNROLL
-            for (int v = 0; v < vectors; ++v) w[t][v] = load<U>(weights + t * kWidth + v * kLanes);
+            for (int v = 0; v < vectors; ++v) {
+                w[t][v] = load<U>(weights + t * kWidth + v * kLanes);
+                if (Units::rows == 2 && row.words == kLowerWords) w[t][v] &= 0xffffu;
+            }
         }
         const Storage* p = in + at * task.pixel_stride;
         TILEWISE_UNROLL
@@ -91,7 +102,13 @@ struct LineBlock {
                     from = check == Check::edges && !inside ? kZeros : p + lanes[v].first - lanes[0].first;
                     if (check == Check::edges) walk(from, 0);
                 }
-                U in_units = read_lanes<Units, whole, spread>(from, lanes[v]);
+                U in_units;
+                if constexpr (Units::rows == 1) {
+                    in_units = read_lanes<Units, whole, spread>(from, lanes[v]);
+                } else {
+                    const Storage* second = check == Check::edges && !inside ? from : from + row.second;
+                    in_units = zip_words(fetch(from, lanes[v]), fetch(second, lanes[v]), row.words);
+                }
                 if (taps > 1) hold(in_units);
                 TILEWISE_UNROLL
                 for (int t = 0; t < taps; ++t) {
@@ -104,32 +121,32 @@ struct LineBlock {
     }
 
     // One row of taps and one step of the reduction.
-    static TILEWISE_INLINE void add_row(Sums& sums, const Storage* in, const u32* weights, Index at, const Task& task,
-                                        const Lanes* lanes, Index valid) {
+    static TILEWISE_INLINE void add_row(Sums& sums, const TapRow<Storage>& row, const Storage* in, const u32* weights,
+                                        Index at, const Task& task, const Lanes* lanes, Index valid) {
         if constexpr (ct_taps > 0 && check == Check::none) {
-            add<ct_taps, ct_step>(sums, in, weights, at, task, lanes, valid, 1);
+            add<ct_taps, ct_step>(sums, row, in, weights, at, task, lanes, valid, 1);
         } else {
-            add_taps(sums, in, weights, at, task, lanes, valid);
+            add_taps(sums, row, in, weights, at, task, lanes, valid);
         }
     }
     // Any number of taps. Where the number is known, so are they, but for the ends of lines and for dilations.
-    static TILEWISE_INLINE void add_taps(Sums& sums, const Storage* in, const u32* weights, Index at, const Task& task,
-                                         const Lanes* lanes, Index valid) {
+    static TILEWISE_INLINE void add_taps(Sums& sums, const TapRow<Storage>& row, const Storage* in, const u32* weights,
+                                         Index at, const Task& task, const Lanes* lanes, Index valid) {
         const WalkDim& x = task.x;
         Index tap = 0;
         if constexpr (ct_taps == 0 && check != Check::lanes) {
             if (x.tap_shift == 1 && x.in_step == 1) {
                 for (; x.taps - tap >= 3; tap += 3) {
-                    add<3, 1>(sums, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
+                    add<3, 1>(sums, row, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
                 }
                 if (x.taps - tap == 2) {
-                    add<2, 1>(sums, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
+                    add<2, 1>(sums, row, in, weights + tap * kWidth, at + tap, task, lanes, valid, 1);
                     tap += 2;
                 }
             }
         }
         for (; tap < x.taps; ++tap) {
-            add<1, 0>(sums, in, weights + tap * kWidth, at + tap * x.tap_shift, task, lanes, valid, x.in_step);
+            add<1, 0>(sums, row, in, weights + tap * kWidth, at + tap * x.tap_shift, task, lanes, valid, x.in_step);
         }
     }
 
@@ -145,7 +162,7 @@ struct LineBlock {
             const TapRow<Storage> row = task.rows[r];
             const u32* weights = task.weights + row.number * task.steps * row_words;
             for (Index s = 0; s < task.steps; ++s, weights += row_words) {
-                add_row(sums, row.in + lanes[0].first + s * Units::depth, weights, at, task, lanes, valid);
+                add_row(sums, row, row.in + lanes[0].first + s * Units::depth, weights, at, task, lanes, valid);
             }
         }
         if (task.writes_outputs) {
@@ -170,6 +187,9 @@ struct LineBlock {
                 const bool all = whole || !converted || left >= kLanes;
                 if constexpr (is_raw) {
                     all ? store(to, sums.v[p][v]) : store_first(to, sums.v[p][v], left * kBytesEach);
+                } else if constexpr (Units::is_dot && kSame<Out, Bf16>) {
+                    const Vec<u16> raw = float_to_bf16(sums.v[p][v]);
+                    all ? store(to, raw) : store_first(to, raw, left * kBytesEach);
                 } else if constexpr (!Units::is_integer) {
                     write_values<Out>(to, sums.v[p][v], all ? Index(kLanes) : left);
                 }

@@ -41,23 +41,27 @@ struct WeightPacker {
     const LineClass* classes;
     const TapPlace* places;
     const Storage* from;
+    Index next_row;  // for units of two rows: how far on, in rows of taps of one plane, the second one is
+    Index plane_rows;
 
     TILEWISE_INLINE Index steps() const { return map.inputs / Units::depth; }
     TILEWISE_INLINE Index block_words() const { return map.taps * steps() * width; }
 
-    TILEWISE_INLINE void put(u32* block, Index tap, Index step, U units) const {
-        const Index row = tap / map.line_taps;
-        const TapPlace& place = places[tap % map.line_taps];
-        if (place.line_class < 0) return;
+    TILEWISE_INLINE Index place_of(const TapPlace& place, Index row, Index step) const {
         const LineClass& c = classes[place.line_class];
         const Index rows = map.taps / map.line_taps;
-        const Index at = c.offset * rows * steps() + (row * steps() + step) * c.x.taps + place.place;
-        store(block + at * width, units);
+        return (c.offset * rows * steps() + (row * steps() + step) * c.x.taps + place.place) * width;
+    }
+    TILEWISE_INLINE void put(u32* block, Index tap, Index step, U units) const {
+        const TapPlace& place = places[tap % map.line_taps];
+        if (place.line_class >= 0) store(block + place_of(place, tap / map.line_taps, step), units);
     }
 
     static TILEWISE_INLINE U packed(Vec<Storage> raw) {
         if constexpr (Units::is_integer) {
             return reinterpret_cast<U>(widen(raw)) & 0xffffu;
+        } else if constexpr (Units::rows == 2) {
+            return Units::units(raw);
         } else {
             return as_bits(decode<T>(raw));
         }
@@ -105,10 +109,24 @@ struct WeightPacker {
         }
     }
 
+    // Puts the weights of the second row beside those of the first. Rows come in order, so no half is lost.
+    TILEWISE_OUTER void pair_rows(u32* block) const {
+        for (Index tap = 0; tap < map.taps; ++tap) {
+            const Index row = tap / map.line_taps;
+            const TapPlace& place = places[tap % map.line_taps];
+            if (place.line_class < 0 || row % plane_rows + next_row >= plane_rows) continue;
+            u32* unit = block + place_of(place, row, 0);
+            store(unit, load<U>(unit) | load<U>(block + place_of(place, row + next_row, 0)) << 16);
+        }
+    }
+
     // Blocks of channels from `begin` to `end`.
     TILEWISE_OUTER void pack(u32* to, Index begin, Index end) const {
         for (Index block = begin; block < end; block += width, to += block_words()) {
-            for (Index lane = 0; lane < width; lane += kLanes) pack_lanes(to + lane, block + lane);
+            for (Index lane = 0; lane < width; lane += kLanes) {
+                pack_lanes(to + lane, block + lane);
+                if (Units::rows == 2) pair_rows(to + lane);
+            }
         }
     }
 };

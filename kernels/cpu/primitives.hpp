@@ -152,9 +152,16 @@ TILEWISE_INLINE F dot_bf16(U a, U b, F c) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
+// Nearest even; denormals become zero, as in the sums of dot_bf16.
+TILEWISE_INLINE Vec<u16> float_to_bf16(F f) {
+    Vec<u16> out;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(out) : "v"(f));
+    return out;
+}
 #else
 inline constexpr bool kHasBf16Dot = false;
 TILEWISE_INLINE F dot_bf16(U, U, F c) { return c; }
+TILEWISE_INLINE Vec<u16> float_to_bf16(F) { return Vec<u16>{}; }
 #endif
 
 // c + the four products of unsigned bytes of a and signed bytes of b in each lane.

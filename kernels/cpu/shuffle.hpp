@@ -62,9 +62,18 @@ TILEWISE_INLINE U high_words(Vec<u16> words, U from) {
     asm("vpermw %g1, %2, %0%{%3%}%{z%}" : "=v"(out) : "v"(words), "v"(from), "Yk"(kUpper));
     return out;
 }
+// Words of two vectors side by side in each lane, a in the lower half; words whose bit of the mask is 0 become zero.
+TILEWISE_INLINE U zip_words(Vec<u16> a, Vec<u16> b, u32 mask) {
+    constexpr u32 kFirst = 0, kSecond = 2 * kLanes;
+    U from;
+    for (u32 l = 0; l < kLanes; ++l) from[l] = (kFirst + l) | (kSecond + l) << 16;
+    asm("vpermi2w %g2, %g1, %0%{%3%}%{z%}" : "+v"(from) : "v"(a), "v"(b), "Yk"(mask));
+    return from;
+}
 #else
 inline constexpr bool kHasWordPermute = false;
 TILEWISE_INLINE U high_words(Vec<u16>, U) { return U{}; }
+TILEWISE_INLINE U zip_words(Vec<u16>, Vec<u16>, u32) { return U{}; }
 #endif
 
 TILEWISE_INLINE void transpose_quarters(U* v) {

@@ -15,8 +15,8 @@ struct SingleUnits {
     using Acc = typename ConditionalType<kSame<T, Int8>, i32, float>::type;
     using Storage = typename T::Storage;
     using Raw = Vec<Storage>;
-    static constexpr int depth = 1;
-    static constexpr bool is_integer = kSame<T, Int8>;
+    static constexpr int depth = 1, rows = 1;
+    static constexpr bool is_integer = kSame<T, Int8>, is_dot = false;
     static TILEWISE_INLINE Vec<Acc> step(Vec<Acc> acc, U in, U weight) {
         if constexpr (is_integer) {
             return dot_i16(in, weight, acc);
@@ -45,11 +45,22 @@ struct PairUnits {
     using Acc = float;
     using Storage = u16;
     using Raw = U;
-    static constexpr int depth = 2;
-    static constexpr bool is_integer = false;
+    static constexpr int depth = 2, rows = 1;
+    static constexpr bool is_integer = false, is_dot = true;
     static TILEWISE_INLINE F step(F acc, U in, U weight) { return dot_bf16(in, weight, acc); }
     static TILEWISE_INLINE U units(U raw) { return raw; }
     static TILEWISE_INLINE U spread(U raw, U from) { return permute(raw, from); }
+};
+
+// Two bf16 of one channel, from the lines that two neighbouring rows of taps lead to.
+struct RowPairUnits {
+    using Acc = float;
+    using Storage = u16;
+    using Raw = Vec<u16>;
+    static constexpr int depth = 1, rows = 2;
+    static constexpr bool is_integer = false, is_dot = true;
+    static TILEWISE_INLINE F step(F acc, U in, U weight) { return dot_bf16(in, weight, acc); }
+    static TILEWISE_INLINE U units(Raw raw) { return widen(raw); }
 };
 
 template <class Units>
