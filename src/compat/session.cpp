@@ -170,6 +170,15 @@ void Session::close() {
 std::string Session::name_at(std::int64_t index) const {
     char* text = nullptr;
     if (tilewise_registry_name_at(registry_, index, &text) != TILEWISE_OK) return {};
+    return told(Text(text).get());
+}
+
+std::string Session::told(const std::string& kernel) const {
+    constexpr const char* kOriginalLayout = "rcr";
+    if (field_of(kernel, "op") != "gemm" || field_of(kernel, "layout") != "any") return kernel;
+    const std::string layout = settings_.layout.empty() ? kOriginalLayout : settings_.layout;
+    char* text = nullptr;
+    if (tilewise_config_set(kernel.c_str(), "layout", layout.c_str(), &text) != TILEWISE_OK) return kernel;
     return Text(text).get();
 }
 
