@@ -130,6 +130,7 @@ def auto_correct_kernel_config(config: KernelConfig, verbose: bool = False) -> t
 
 
 def print_kernel_config(config: KernelConfig, title: str = "kernel config") -> None:
+    """A config in the library's words, a field a line."""
     print(f"{title}:")
     for key, value in config.to_library().items():
         print(f"  {key:12} {value}")
@@ -137,6 +138,7 @@ def print_kernel_config(config: KernelConfig, title: str = "kernel config") -> N
 
 def print_auto_correction(original: KernelConfig, corrected: KernelConfig, changes: Sequence[str],
                           indent: str = "  ") -> None:
+    """What auto_correct_kernel_config changed, a change a line."""
     print(f"{indent}corrected for {corrected.gfx_arch}:")
     for change in changes:
         print(f"{indent}  {change}")

@@ -307,4 +307,5 @@ def cleanup_gemm() -> None:
 
 
 def reset_for_example(verbose: bool = False) -> None:
+    """The same as cleanup_gemm, under the name that the original's examples use."""
     cleanup_gemm()

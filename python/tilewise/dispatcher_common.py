@@ -230,16 +230,20 @@ class Colors:
 
 
 def print_phase(number: int | str, description: str) -> None:
+    """The heading of a step."""
     print(f"\n{Colors.bold(f'[{number}] {description}')}")
 
 
 def print_success(message: str) -> None:
+    """A line for what went well."""
     print(f"  {Colors.green('OK')} {message}")
 
 
 def print_error(message: str) -> None:
+    """A line for what did not."""
     print(f"  {Colors.red('FAIL')} {message}")
 
 
 def print_info(message: str) -> None:
+    """A line of any other kind."""
     print(f"  {message}")

@@ -27,8 +27,8 @@ std::string problem_text(const Settings& settings, std::int64_t m, std::int64_t 
 std::string current_kernel() {
     constexpr std::int64_t kMiddling = 1024;
     if (!session().is_open()) return {};
-    if (!session().kernel().empty()) return session().kernel();
-    return session().select(problem_text(session().settings(), kMiddling, kMiddling, kMiddling));
+    if (!session().kernel().empty()) return session().told(session().kernel());
+    return session().told(session().select(problem_text(session().settings(), kMiddling, kMiddling, kMiddling)));
 }
 
 bool read_shape(const std::string& kernel, const char* field, int* const (&out)[3]) {
@@ -89,7 +89,7 @@ int dispatcher_select_kernel(int64_t M, int64_t N, int64_t K, char* name_buffer,
     if (!session().is_open()) return not_open();
     if (!name_buffer || buffer_size < 1) return fail(kBad, "there is no buffer for the name");
     const std::string name = session().select(problem_text(session().settings(), M, N, K));
-    return name.empty() ? kNoKernel : give(name, name_buffer, buffer_size);
+    return name.empty() ? kNoKernel : give(session().told(name), name_buffer, buffer_size);
 }
 
 int dispatcher_is_supported(int64_t M, int64_t N, int64_t K) {

@@ -40,6 +40,9 @@ public:
     std::int64_t count(const std::string& op) const;  // of one operation
     std::string name_at(std::int64_t index) const;    // "" outside
     std::string export_json() const;                  // as the original wrote it
+    // A kernel's name as clients are told it: the original's kernels have a layout, so one for any layout is named by that
+    // of the settings, in which it runs.
+    std::string told(const std::string& kernel) const;
 
     // The name of the kernel for a problem's text; "" when there is none.
     std::string select(const std::string& problem, int split_k = 1);
@@ -51,7 +54,7 @@ public:
     double run_on_host(const std::string& problem, const Buffers& buffers);
 
 private:
-    Settings settings_of_now();
+    bool read_settings();  // of the environment, once; false where it makes no sense
     int open_context();
     int list_kernels();
 

@@ -10,24 +10,6 @@
 
 namespace tilewise {
 
-GemmView merged_view(const ProblemView& v, const KernelConfig& c) {
-    GemmView view = v.gemm;
-    if (c.specialization == Specialization::depthwise) {
-        view.n = v.problem.conv.k;  // its columns are the channels of all groups
-        return view;
-    }
-    const std::int64_t groups = is_conv(c.op) ? c.num_groups_to_merge : 1;
-    view.n *= groups;
-    (c.op == Op::conv_bwd_weight ? view.m : view.k) *= groups;
-    return view;
-}
-
-std::int64_t vector_length(const Problem& p, const KernelConfig& c, int operand) {
-    // A depthwise kernel moves the channels of many groups at once; others those of the groups they merge.
-    const bool depthwise = c.specialization == Specialization::depthwise;
-    return contiguous_length(p, operand, depthwise ? p.conv.g : c.num_groups_to_merge);
-}
-
 bool starts_aligned(const Problem& p, const KernelConfig& c, int operand) {
     const int width = vector_width(c, operand);
     if (width <= 1) return true;
@@ -123,6 +105,19 @@ bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
                   TILEWISE_TEXT("a divisor of g={}", v.problem.conv.g));
 }
 
+// Merged groups form one product with more columns and a deeper reduction.
+GemmView merged_view(const ProblemView& v, const KernelConfig& c) {
+    GemmView view = v.gemm;
+    if (c.specialization == Specialization::depthwise) {
+        view.n = v.problem.conv.k;  // its columns are the channels of all groups
+        return view;
+    }
+    const std::int64_t groups = is_conv(c.op) ? c.num_groups_to_merge : 1;
+    view.n *= groups;
+    (c.op == Op::conv_bwd_weight ? view.m : view.k) *= groups;
+    return view;
+}
+
 bool partial_tile(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const GemmView view = merged_view(v, c);
     struct Dimension {
@@ -146,7 +141,9 @@ bool misaligned(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Re
     for (int i = 0; i < 3; ++i) {
         const int width = vector_width(c, i);
         if (width <= 1) continue;
-        const std::int64_t length = vector_length(p, c, i);
+        // A depthwise kernel moves the channels of many groups at once; others those of the groups they merge.
+        const bool depthwise = c.specialization == Specialization::depthwise;
+        const std::int64_t length = contiguous_length(p, i, depthwise ? p.conv.g : c.num_groups_to_merge);
         if (length % width != 0) {
             return refuse(out, TILEWISE_TEXT("vector_{} {} along {} elements", kOperandName[i], width, length),
                           TILEWISE_TEXT("a divisor of {}", length));

@@ -35,10 +35,6 @@ std::span<const FitRule> fit_rules();  // in the order they are checked, cheapes
 const FitRule* first_misfit(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch,
                             Rejected* out = nullptr);
 
-// The product as the kernel's tile sees it: merged groups form one with more columns and a deeper reduction.
-GemmView merged_view(const ProblemView& problem, const KernelConfig& config);
-// The length that the kernel's vectors of an operand must divide.
-std::int64_t vector_length(const Problem& problem, const KernelConfig& config, int operand);
 // Whether every row of an operand begins on a boundary of the kernel's vectors: by its pointer and by its strides.
 bool starts_aligned(const Problem& problem, const KernelConfig& config, int operand);
 // Whether sums go to the workspace first and are finished in a second pass.

@@ -94,7 +94,7 @@ def test_names_counts_and_shapes_agree(gemm):
     buffer = ctypes.create_string_buffer(256)
     assert gemm.dispatcher_select_kernel(64, 64, 64, buffer, 256) == 0
     name = buffer.value.decode()
-    assert name.startswith("gemm_fp16_") and gemm.dispatcher_get_kernel_name().decode() == name
+    assert name.startswith("gemm_fp16_rcr_") and gemm.dispatcher_get_kernel_name().decode() == name
     numbers = [ctypes.c_int() for _ in range(9)]
     assert gemm.dispatcher_get_kernel_config(*map(ctypes.byref, numbers)) == 0
     tile, warp_tile, wave = ("x".join(str(n.value) for n in numbers[i:i + 3]) for i in (0, 3, 6))
@@ -180,7 +180,7 @@ print(code, library.dispatcher_get_kernel_name().decode())
                               env={**os.environ, **changes}, capture_output=True, text=True, check=True).stdout.split()
 
     code, name = run(TILEWISE_COMPAT_DTYPE="bf16", TILEWISE_COMPAT_LAYOUT="rrr")
-    assert code == "0" and name.startswith("gemm_bf16_")
+    assert code == "0" and name.startswith("gemm_bf16_rrr_")
     assert run(TILEWISE_COMPAT_DTYPE="bf17")[0] == "-1"
     assert run(TILEWISE_COMPAT_REPEAT="often")[0] == "-1"
 

@@ -35,5 +35,5 @@ def test_gemm_takes_such_a_kernel(kernel):
 def test_candidates_say_whether_they_pad():
     odd = "gemm:m=100,n=101,k=102,dtype=bf16,layout=rcr"
     padded = tilewise.select(odd, arch="gfx942", rule_set="tiny")
-    assert padded.plan.notes and all(candidate.padded for candidate in padded.candidates)
+    assert padded.notes and all(candidate.padded for candidate in padded.candidates)
     assert not any(candidate.padded for candidate in tilewise.select(odd, arch="gfx942", rule_set="full").candidates)

@@ -9,13 +9,15 @@
 #include <cstring>
 
 #include "base/random.hpp"
+#include "build/nvrtc.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_set.hpp"
 #include "config/rules.hpp"
 #include "device/forwarding_device.hpp"
-#include "problem/random_problem.hpp"
+#include "device/null/null_device.hpp"
+#include "run/conv_problems.hpp"
 #include "run/run_testing.hpp"
 
 namespace tilewise {
@@ -62,17 +64,30 @@ protected:
     }
 };
 
+enum class Kind { product, merged, depthwise };
+Kind kind_of(const KernelConfig& c) {
+    if (c.specialization == Specialization::depthwise) return Kind::depthwise;
+    return c.num_groups_to_merge > 1 ? Kind::merged : Kind::product;
+}
+
 // A kernel that the arch has, made strict: it wants whole tiles in some dimensions, and aligned rows of one layout.
-std::optional<Kernel> strict_kernel(Random& random, const ArchSpec& arch, Op op, DTypePair pair) {
-    const auto configs = expand(arch, op, pair, RuleSet::tests);
-    if (!configs || configs->empty()) return std::nullopt;
-    KernelConfig c = random.pick(*configs);
+std::optional<Kernel> strict_kernel(Random& random, const ArchSpec& arch, Op op, DTypePair pair, Kind kind) {
+    const auto configs = expand(arch, op, pair, RuleSet::standard);
+    std::vector<KernelConfig> fitting;
+    for (const KernelConfig& config : *configs) {
+        if (kind_of(config) == kind) fitting.push_back(config);
+    }
+    if (fitting.empty()) return std::nullopt;
+    KernelConfig c = random.pick(fitting);
     if (c.pipeline == Pipeline::preshuffle) return std::nullopt;
     c.layout = op == Op::gemm
                    ? static_cast<Layout>(random.between(static_cast<int>(Layout::rcr), static_cast<int>(Layout::ccc)))
                    : channels_last(c.ndim);
     c.pad = {random.chance(30), random.chance(30), random.chance(30)};
-    for (int i = 0; i < 3; ++i) set_vector_width(c, i, 1 << random.between(0, 2));
+    for (int i = 0; i < 3; ++i) {
+        const bool has_neighbours = kind != Kind::depthwise || !is_weight(op, i);
+        if (has_neighbours) set_vector_width(c, i, 1 << random.between(0, 2));
+    }
     if (!check_config(c, arch).empty() || !has_template(c)) return std::nullopt;
     return make_kernel(std::move(c));
 }
@@ -86,30 +101,26 @@ void make_odd_gemm(Random& random, Problem& p, Layout layout) {
     }
 }
 
-void make_odd_conv(Random& random, Problem& p, const KernelConfig& config) {
-    do randomize_conv(random, p, 5);
-    while (p.conv.in.rank != config.ndim);
+// The groups may be any number, whatever the kernel merges.
+Problem odd_conv(Random& random, const KernelConfig& config) {
+    Problem p = random_conv_problem(random, config, false);
     p.layout = config.layout;
     ConvShape& s = p.conv;
-    if (config.specialization == Specialization::depthwise) {
-        s.k = s.k / s.g;
-        s.g = s.c = random.between(2, 20);
-        s.k *= s.g;
-    }
-    const bool small = config.specialization == Specialization::filter_3x3;
-    if (small) s.filter = filled(config.ndim, 3);
-    const bool pointwise = config.specialization == Specialization::filter_1x1 ||
-                           config.specialization == Specialization::filter_1x1_stride1;
-    if (pointwise) s.filter = filled(config.ndim, 1), s.pad_before = s.pad_after = filled(config.ndim, 0);
-    if (config.specialization == Specialization::filter_1x1_stride1) s.stride = filled(config.ndim, 1);
+    const std::int64_t c = s.c / s.g, k = s.k / s.g;
+    if (config.num_groups_to_merge > 1 && s.g > 2 && random.chance(60)) --s.g;
+    s.c = s.g * c, s.k = s.g * k;
+    return p;
 }
 
 Problem odd_problem(Random& random, const KernelConfig& config) {
     Problem p;
-    p.op = config.op;
-    p.dtype_a = config.dtype, p.dtype_b = config.dtype_b, p.dtype_out = config.dtype_out;
-    p.op == Op::gemm ? make_odd_gemm(random, p, config.layout) : make_odd_conv(random, p, config);
-    randomize_options(random, p);
+    if (config.op == Op::gemm) {
+        p.dtype_a = config.dtype, p.dtype_b = config.dtype_b, p.dtype_out = config.dtype_out;
+        make_odd_gemm(random, p, config.layout);
+        randomize_options(random, p);
+    } else {
+        p = odd_conv(random, config);
+    }
     p.packed_b = false;
     p.math = Math::strict;
     p.align_bytes = kDefaultAlignBytes;
@@ -127,16 +138,21 @@ INSTANTIATE_TEST_SUITE_P(Op, PaddedLaunchOf, testing::ValuesIn(kAllOps),
 TEST_P(PaddedLaunchOf, RandomProblemsOnStrictKernelsMatchTheReference) {
     Random random(2027);
     Builder builder(settings_);
-    const auto pairs = pairs_of(device_->arch());
-    constexpr int kKernels = 8, kRunsEach = 40;
+    // Of types only the sizes matter here: four bytes, two and one. Backward directions have no int8.
+    const DType narrow = GetParam() == Op::gemm || GetParam() == Op::conv_fwd ? DType::int8 : DType::bf16;
+    const std::array types = {DType::fp32, DType::bf16, narrow};
+    constexpr int kKernels = 6, kRunsEach = 20, kKinds = 3;
     int kernels = 0, runs = 0;
     for (std::size_t i = 0; kernels < kKernels && i < 1000; ++i) {
-        const auto kernel = strict_kernel(random, device_->arch(), GetParam(), pairs[i % pairs.size()]);
+        // The kinds in turns, each with the next pair of types.
+        const auto kind = GetParam() == Op::gemm ? Kind::product : static_cast<Kind>(kernels % kKinds);
+        const auto kernel = strict_kernel(random, device_->arch(), GetParam(),
+                                          {types[i % types.size()], types[i % types.size()]}, kind);
         if (!kernel || device_->refuses(kernel->config)) continue;
         int here = 0;
         for (int tries = 0; here < kRunsEach && tries < 50 * kRunsEach; ++tries) {
             const Problem problem = odd_problem(random, kernel->config);
-            if (check_problem(problem) || flops(problem) > kMostFlops) continue;
+            if (check_problem(problem) || reference_flops(problem) > kMostFlops) continue;
             const auto padded = padded_problem(problem, kernel->config, device_->arch());
             if (!padded || flops(padded->problem) > kMostPaddedFlops) continue;
             SCOPED_TRACE(kernel->name + "\n" + print_problem(problem));
@@ -183,6 +199,37 @@ TEST_F(PaddedLaunchTest, NothingIsCopiedThatNeedNotBe) {
     EXPECT_EQ(copied_bytes("m=40,n=128,k=128,beta=1"), 40 * 128 + 2 * 40 * 128) << "C in as well";
     EXPECT_EQ(copied_bytes("m=48,n=128,k=128,ldb=130"), 128 * 128) << "rows of B off their boundaries";
     EXPECT_EQ(copied_bytes("m=48,n=128,k=100,batch=3,batch_stride_b=0"), 3 * 48 * 100 + 128 * 100) << "one B for all";
+}
+
+// What a GPU gets to see, without one: the padded sizes, and copies where tensor copies may begin.
+TEST_F(PaddedLaunchTest, AGpuKernelIsGivenThePaddedProblem) {
+    if (const auto nvrtc = find_nvrtc(settings_.nvrtc, std::nullopt); !nvrtc) GTEST_SKIP() << nvrtc.error().message;
+    NullDevice device(arch_named("sm_90a"));
+    Builder builder(settings_);
+    const Kernel kernel = make_kernel(*parse_kernel_name(
+        "gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_"
+        "pw1@sm_90a"));
+    const Problem problem = parse_problem("gemm:m=30,n=21,k=9,dtype=bf16,layout=rcr,batch=2").value();
+    auto ready = Executable::prepare(problem, kernel, device, builder);
+    ASSERT_TRUE(ready.ok()) << ready.error().message;
+    alignas(16) std::array<unsigned short, 2 * 30 * 21> a{}, b{}, c{};  // as large as the largest of them
+    a.fill(7);
+    Operands operands;
+    operands.a = a.data(), operands.b = b.data(), operands.c = c.data();
+    std::vector<unsigned char> memory(static_cast<std::size_t>(ready->workspace_bytes()) + 3, kGuard);
+    operands.workspace = memory.data() + 3;
+    ASSERT_TRUE(ready->launch(operands).ok());
+    ASSERT_EQ(device.launches.size(), 1u);
+    const KernelArgs& args = device.launches[0].args;
+    EXPECT_EQ(args.m, 30);
+    EXPECT_EQ(args.n, 24);
+    EXPECT_EQ(args.k, 16);
+    EXPECT_EQ(args.a.row_stride, 16);
+    for (const void* pointer : {args.a.data, args.b.data, args.c.data}) {
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointer) % 256, 0u);
+    }
+    const auto* copied = static_cast<const unsigned short*>(args.a.data);
+    for (int i = 0; i < 2 * 30 * 16; ++i) ASSERT_EQ(copied[i], i % 16 < 9 ? 7 : 0) << i;
 }
 
 TEST_F(PaddedLaunchTest, WhatIsLackingIsSaidAsUsual) {

@@ -26,7 +26,7 @@ def main():
         problem = tilewise.Problem(f"{text},dtype={args.dtype}")
         plan = dispatcher.select(problem)
         print(f"{problem}\n  {plan.source}: {plan.why}")
-        best = sorted((item.predicted_us for item in plan.candidates if item.predicted_us is not None))
+        best = sorted(item.predicted_us for item in plan.candidates if item.predicted_us is not None)
         checks.that("candidates come in the order of their predicted times",
                     best == [item.predicted_us for item in plan.candidates if item.predicted_us is not None])
         measured = {}
