@@ -288,12 +288,13 @@ TEST_F(DispatcherTest, RecordsThatAreLoadedLaterCount) {
     ASSERT_FALSE(damaged.ok());
     EXPECT_NE(damaged.error().message.find("line"), std::string::npos) << damaged.error().message;
     EXPECT_FALSE(tuning_->load(folder_ + "/none.jsonl").ok());
+}
 
-    TEST_F(DispatcherTest, AConvolutionIsPlannedLikeAProduct) {
-        const auto plan = dispatcher_->plan(problem("conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32"));
-        ASSERT_TRUE(plan.ok()) << plan.error().message;
-        EXPECT_TRUE(plan->kernel->name.starts_with("grouped_conv_fwd_fp32_")) << plan->kernel->name;
-    }
+TEST_F(DispatcherTest, AConvolutionIsPlannedLikeAProduct) {
+    const auto plan = dispatcher_->plan(problem("conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32"));
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_TRUE((*plan)->kernel->name.starts_with("grouped_conv_fwd_fp32_")) << (*plan)->kernel->name;
+}
 
 }  // namespace
 }  // namespace tilewise
