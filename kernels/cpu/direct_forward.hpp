@@ -5,6 +5,8 @@
 // in each of them blocks of warp_n channels, and for each of those the line's residue classes (conv_walk.hpp), in blocks
 // of pixels (direct_line.hpp). Outputs are written from registers, or go through the sums of a piece of a line if there
 // is an epilogue or if channels are not neighbours. Channels-first inputs are turned around piece by piece first.
+// Floors: taps * (channels of a group) multiply-adds of kLanes outputs each, one a clock (half of it where bf16 comes in
+// pairs); bytes: inputs and outputs once from memory, inputs once for every row of taps from the second-level cache.
 #pragma once
 #include "direct_line.hpp"
 #include "direct_pack.hpp"

@@ -5,6 +5,8 @@
 // of a few taps are in registers: a block of p pixels holds p vectors of dy and reads p + t - 1 vectors of x for t taps,
 // so p * t multiply-adds take 2p + t - 1 loads. In the end sums are turned around into GKYXC. Partial sums of a split
 // reduction (or of two_stage) go to the workspace in that order too and are added up part by part: always the same bits.
+// Floors: taps * (channels of a group) multiply-adds for each kLanes elements of dy, one a clock; bytes: dy and x once from
+// memory, x once for every row of taps (for every three of a known 3x3 filter) from the second-level cache.
 #pragma once
 #include "conv_walk.hpp"
 #include "direct_forward.hpp"
