@@ -10,7 +10,7 @@ Result<Comparison> compare(const Case& of, Dispatcher& dispatcher, const std::ve
                            const CompareOptions& options) {
     auto tensors = Tensors::make(of.problem, 1);
     if (!tensors) return tensors.error();
-    auto ours = bind_ours(dispatcher, {&of.problem, 1}, operands_of(*tensors), options.seconds);
+    auto ours = bind_ours(dispatcher, {&of.problem, 1}, operands_of(*tensors), options);
     if (!ours) return ours.error();
     const auto& [fastest, modelled] = *ours;
     if (auto status = fastest.run.run(); !status) return status.error();

@@ -46,14 +46,15 @@ struct PeerCalls {
     std::vector<std::string> implementations;
 };
 
-Result<OurTimes> add_ours(Contest& contest, const Tensors& tensors, Dispatcher& dispatcher, double seconds) {
+Result<OurTimes> add_ours(Contest& contest, const Tensors& tensors, Dispatcher& dispatcher,
+                          const CompareOptions& options) {
     // Who may pack weights ahead may leave it, too: direct kernels take them as they are.
     std::vector<Problem> problems = {tensors.problem()};
     if (tensors.problem().packed_b) {
         problems.push_back(tensors.problem());
         problems.back().packed_b = false;
     }
-    auto ours = bind_ours(dispatcher, problems, operands_of(tensors), seconds);
+    auto ours = bind_ours(dispatcher, problems, operands_of(tensors), options);
     if (!ours) return ours.error();
     for (const OurKernel& one : {ours->fastest, ours->modelled}) {
         auto status = contest.add(
@@ -72,7 +73,7 @@ Result<Comparison> compare_conv(const Case& of, Dispatcher& dispatcher, const st
     Contest contest(*tensors);
     Comparison result{of, std::nullopt, {}, ""};
     if (!options.peers_only) {
-        auto ours = add_ours(contest, *tensors, dispatcher, options.seconds);
+        auto ours = add_ours(contest, *tensors, dispatcher, options);
         if (!ours) return ours.error();
         result.ours = *ours;
     }

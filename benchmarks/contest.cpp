@@ -38,7 +38,7 @@ Result<BoundRun> bind_one(Dispatcher& dispatcher, const Problem& problem, const 
 }  // namespace
 
 Result<OurKernels> bind_ours(Dispatcher& dispatcher, std::span<const Problem> problems, const Operands& operands,
-                             double seconds) {
+                             const CompareOptions& compare) {
     SelectOptions options;
     options.strategy = Strategy::rules;
     std::vector<OurKernel> bound;
@@ -47,7 +47,7 @@ Result<OurKernels> bind_ours(Dispatcher& dispatcher, std::span<const Problem> pr
     for (const Problem& problem : problems) {
         auto selection = dispatcher.select(problem, options);
         if (!selection) return selection.error();
-        const std::size_t count = std::min(options.measure_top, selection->candidates.size());
+        const std::size_t count = std::min(compare.top, selection->candidates.size());
         for (std::size_t i = 0; i < count; ++i) {
             const Candidate& candidate = selection->candidates[i];
             auto run = bind_one(dispatcher, problem, *candidate.kernel, operands);
@@ -62,7 +62,7 @@ Result<OurKernels> bind_ours(Dispatcher& dispatcher, std::span<const Problem> pr
     if (bound.empty()) return unsupported_error(fmt::format("no kernel may run {}", print_problem(problems.front())));
     std::vector<TimedCall> calls;
     for (const OurKernel& one : bound) calls.push_back([&one](int) { (void)one.run.run(); });
-    const std::vector<double> us = fastest_us(calls, seconds);
+    const std::vector<double> us = fastest_us(calls, compare.seconds);
     const auto fastest = std::min_element(us.begin(), us.end()) - us.begin();
     return OurKernels{bound[static_cast<std::size_t>(fastest)], bound[modelled]};
 }

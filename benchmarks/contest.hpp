@@ -19,7 +19,7 @@
 namespace tilewise::bench {
 
 struct OurTimes {
-    std::string kernel;   // the fastest of the model's first eight
+    std::string kernel;   // the fastest of the model's first few
     double us = 0;        // of that kernel
     double rules_us = 0;  // of the kernel the analytic model puts first
 };
@@ -34,20 +34,21 @@ struct Comparison {
 struct CompareOptions {
     double seconds = 0.12;  // of timing, for each of those that are compared
     bool peers_only = false;
+    std::size_t top = 8;  // how many of the model's best are timed to find the fastest
 };
 
 struct OurKernel {
     std::string kernel;
     BoundRun run;
 };
-// The model's first choice and the fastest of its first eight, which are timed for that, ready to run on the operands. (The
+// The model's first choice and the fastest of its first few, which are timed for that, ready to run on the operands. (The
 // strategy `measure` does the same with cold operands and the clock on the wall, which a busy machine disturbs.) Of several
 // problems, which must differ in packed_b alone, the best of all.
 struct OurKernels {
     OurKernel fastest, modelled;
 };
 Result<OurKernels> bind_ours(Dispatcher& dispatcher, std::span<const Problem> problems, const Operands& operands,
-                             double seconds);
+                             const CompareOptions& compare);
 
 Operands operands_of(const Tensors& tensors);
 // The values of C as they lie in memory, without the gaps of its strides.

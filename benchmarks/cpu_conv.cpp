@@ -12,11 +12,12 @@ namespace tilewise::bench {
 namespace {
 
 constexpr const char* kUsage =
-    "cpu_conv --problems FILE [--onednn FILE]... [--quick] [--seconds S] [--only TEXT]... [--peers-only]\n"
+    "cpu_conv --problems FILE [--onednn FILE]... [--quick] [--seconds S] [--top N] [--only TEXT]... [--peers-only]\n"
     "  --problems FILE   the shapes to compare, a problem a line\n"
     "  --onednn FILE     a shared library to compare with; may be given several times\n"
     "  --quick           the smallest shapes of each family\n"
     "  --seconds S       of timing, for each library on each problem (0.12)\n"
+    "  --top N           of our kernels the fastest of the model's first N is compared (8)\n"
     "  --only TEXT       cases whose 'direction type form family dimensions origin' contains the text, such as\n"
     "                    'conv_fwd fp32 plain' or '3d'; given several times, all of the texts\n"
     "  --peers-only      without tilewise: microseconds and GFLOPS of each library\n";

@@ -12,10 +12,11 @@ namespace tilewise::bench {
 namespace {
 
 constexpr const char* kUsage =
-    "cpu_gemm [--openblas FILE]... [--onednn FILE]... [--quick] [--seconds S] [--only TEXT]...\n"
+    "cpu_gemm [--openblas FILE]... [--onednn FILE]... [--quick] [--seconds S] [--top N] [--only TEXT]...\n"
     "  --openblas, --onednn   a shared library to compare with; may be given several times\n"
     "  --quick                a few small problems\n"
     "  --seconds S            of timing, for each library on each problem (0.12)\n"
+    "  --top N                of our kernels the fastest of the model's first N is compared (8)\n"
     "  --only TEXT            cases whose 'type form family' contains the text, such as 'fp32 plain' or 'odd'\n";
 
 Status run(const Options& options) {

@@ -60,6 +60,11 @@ Result<Options> parse_options(int count, char** arguments, const char* usage) {
             char* end = nullptr;
             options.compare.seconds = std::strtod(value.c_str(), &end);
             if (*end != 0 || !(options.compare.seconds > 0)) return usage_error("--seconds takes a number above 0");
+        } else if (option == "--top") {
+            char* end = nullptr;
+            const long top = std::strtol(value.c_str(), &end, 10);
+            if (*end != 0 || top < 1) return usage_error("--top takes a whole number above 0");
+            options.compare.top = static_cast<std::size_t>(top);
         } else if (option == "--only") {
             options.only.push_back(value);
         } else if (option == "--problems" || option == "--table") {

@@ -5,17 +5,21 @@
 // in each of them blocks of warp_n channels, and for each of those the line's residue classes (conv_walk.hpp), in blocks
 // of pixels (direct_line.hpp). Outputs are written from registers, or go through the sums of a piece of a line if there
 // is an epilogue or if channels are not neighbours. Channels-first inputs are turned around piece by piece first.
+// Floors: taps * (channels of a group) multiply-adds of kLanes outputs each, one a clock (half of it where bf16 comes in
+// pairs); bytes: inputs and outputs once from memory, inputs once for every row of taps from the second-level cache.
 #pragma once
 #include "direct_line.hpp"
 #include "direct_pack.hpp"
 
 namespace tilewise::cpu {
 
-// Sums held in registers: what is left of 32 (16 before AVX-512) by taps, inputs and permutations.
-inline constexpr int kDirectSums = kVectorBytes == 64 ? 20 : 8;
-inline constexpr int direct_pixels(int warp_m, int vectors) {
-    const int most = vectors >= kDirectSums ? 1 : kDirectSums / vectors;
-    return warp_m < most ? warp_m : most;
+// Sums held in registers: what inputs and weights leave of 32 (of 16 before AVX-512); permutations take some more. Where
+// the warp tile has more pixels, a multiple of 7 is taken, since the widths of most layers are.
+template <class Config>
+constexpr int direct_pixels(int vectors) {
+    const int sums = kVectorBytes < 64 ? 8 : Config::depthwise ? 28 : 20, most = vectors >= sums ? 1 : sums / vectors;
+    if (Config::warp_m <= most) return Config::warp_m;
+    return most > 7 ? most - most % 7 : most;
 }
 
 // Hands out scratch memory, a cache line at a time; without a base it counts.
@@ -40,7 +44,7 @@ struct DirectForward {
     using Task = LineTask<Storage>;
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kVectors = Config::warp_n > kLanes ? Config::warp_n / kLanes : 1;
-    static constexpr int kWidth = kVectors * kLanes, kPixels = direct_pixels(Config::warp_m, kVectors);
+    static constexpr int kWidth = kVectors * kLanes, kPixels = direct_pixels<Config>(kVectors);
     static constexpr Index kBlockChannels = Config::tile_n > kWidth ? Config::tile_n / kWidth* kWidth : kWidth;
     static constexpr Index kPieceBlocks = 4;  // blocks of pixels whose sums wait for the epilogue together
     // Backward data takes apart what is strided, so its number of taps differs between the classes.

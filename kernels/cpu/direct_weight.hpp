@@ -5,17 +5,21 @@
 // of a few taps are in registers: a block of p pixels holds p vectors of dy and reads p + t - 1 vectors of x for t taps,
 // so p * t multiply-adds take 2p + t - 1 loads. In the end sums are turned around into GKYXC. Partial sums of a split
 // reduction (or of two_stage) go to the workspace in that order too and are added up part by part: always the same bits.
+// Floors: taps * (channels of a group) multiply-adds for each kLanes elements of dy, one a clock; bytes: dy and x once from
+// memory, x once for every row of taps (for every three of a known 3x3 filter) from the second-level cache.
 #pragma once
 #include "conv_walk.hpp"
 #include "direct_forward.hpp"
 
 namespace tilewise::cpu {
 
-// A line of dy and the line of x that one row of taps leads to.
+inline constexpr int kMostRows = 3;  // rows of taps that are taken at once
+
+// A line of dy and the lines of x that one or more rows of taps lead to.
 template <class StorageY, class StorageX>
 struct WeightLine {
     const StorageY* dy;
-    const StorageX* x;
+    const StorageX* x[kMostRows];
     Index y_stride, x_stride;  // between pixels
     WalkDim walk;
 };
@@ -33,9 +37,14 @@ struct WeightBlock {
     // A multiply-add takes four clocks to finish: that many sums must be under way.
     static constexpr int chains(int taps) { return taps * kVectors >= 4 ? 1 : taps * kVectors >= 2 ? 2 : 4; }
 
-    template <int taps>
+    // Taps of several rows share what is read of dy, if their sums fit the registers.
+    static constexpr bool kTakesRows =
+        whole && kTaps == kMostRows && Config::ct_filter[1] == kMostRows && kVectors <= 2;
+    static constexpr int pixels_for(int rows) { return rows > 1 && kPixels * kVectors > 8 ? 8 / kVectors : kPixels; }
+
+    template <int taps, int rows>
     struct Sums {
-        F v[chains(taps)][taps][kVectors];
+        F v[rows][chains(taps * rows)][taps][kVectors];
     };
 
     static TILEWISE_INLINE U read_y(const Line& line, Index pixel, int v, const Lanes& lanes) {
@@ -49,8 +58,8 @@ struct WeightBlock {
     }
 
     // `pixels` positions from j on, `taps` neighbouring taps from `tap` on. With step 0 any step and shift will do.
-    template <int pixels, int taps, int step, bool inside>
-    static TILEWISE_INLINE void add(Sums<taps>& sums, const Line& line, Index j, Index tap, const Lanes* lanes) {
+    template <int pixels, int taps, int step, bool inside, int rows>
+    static TILEWISE_INLINE void add(Sums<taps, rows>& sums, const Line& line, Index j, Index tap, const Lanes* lanes) {
         const WalkDim& walk_x = line.walk;
         const auto size = static_cast<unsigned long long>(walk_x.in_size);
         const Index at = j * walk_x.in_step + walk_x.in_first + tap * walk_x.tap_shift;
@@ -60,7 +69,17 @@ struct WeightBlock {
             dy[i / kVectors][i % kVectors] = read_y(line, j + i / kVectors, i % kVectors, lanes[i % kVectors]);
             hold(dy[i / kVectors][i % kVectors]);
         }
-        const StorageX* p = line.x + at * line.x_stride;
+        TILEWISE_UNROLL
+        for (int row = 0; row < rows; ++row) {
+            add_row<pixels, taps, step, inside>(sums.v[row], line, line.x[row], dy, at, size, lanes);
+        }
+    }
+    template <int pixels, int taps, int step, bool inside, int count>
+    static TILEWISE_INLINE void add_row(F (&sums)[count][taps][kVectors], const Line& line, const StorageX* x_line,
+                                        const U (&dy)[pixels][kVectors], Index at, unsigned long long size,
+                                        const Lanes* lanes) {
+        const WalkDim& walk_x = line.walk;
+        const StorageX* p = x_line + at * line.x_stride;
         constexpr int kReads = step == 0 ? pixels * taps : (pixels - 1) * step + taps;
         TILEWISE_UNROLL
         for (int r = 0; r < kReads; ++r) {
@@ -68,7 +87,7 @@ struct WeightBlock {
             Index pixel_x = at + r;
             if constexpr (step == 0) {
                 pixel_x = at + r / taps * walk_x.in_step + r % taps * walk_x.tap_shift;
-                from = line.x + pixel_x * line.x_stride;
+                from = x_line + pixel_x * line.x_stride;
             } else {
                 walk(p, line.x_stride);
                 if (taps < step && r % step >= taps) continue;
@@ -84,42 +103,47 @@ struct WeightBlock {
                     if (step == 0 ? t != r % taps : r < t || (r - t) % (step == 0 ? 1 : step) != 0 || i >= pixels) {
                         continue;
                     }
-                    F& sum = sums.v[i % chains(taps)][t][v];
+                    F& sum = sums[i % count][t][v];
                     sum = fma(as_float(x), as_float(dy[i][v]), sum);
                 }
             }
         }
     }
 
-    // All positions of the line for taps from `tap` on; sums are [tap][kWidth], `stride` apart.
-    template <int taps, int step>
-    static TILEWISE_NOINLINE void run_taps(const Line& given, Index tap, float* to, Index stride,
+    // All positions of the line for taps from `tap` on; sums are [row][tap][kWidth], row_stride and `stride` apart.
+    template <int taps, int step, int rows>
+    static TILEWISE_NOINLINE void run_taps(const Line& given, Index tap, float* to, Index stride, Index row_stride,
                                            const Lanes* given_lanes) {
+        constexpr int kBlock = pixels_for(rows), kSums = rows * taps * kVectors, kRow = taps * kVectors;
         const Line line = given;
         Lanes lanes[kVectors];
         TILEWISE_UNROLL
         for (int v = 0; v < kVectors; ++v) lanes[v] = given_lanes[v];
-        Sums<taps> sums = {};
+        const auto place = [&](int i) {
+            return to + i / kRow * row_stride + i % kRow / kVectors * stride + i % kVectors * kLanes;
+        };
+        Sums<taps, rows> sums = {};
         TILEWISE_UNROLL
-        for (int i = 0; i < taps * kVectors; ++i) {
-            sums.v[0][i / kVectors][i % kVectors] = load<F>(to + i / kVectors * stride + i % kVectors * kLanes);
+        for (int i = 0; i < kSums; ++i) {
+            sums.v[i / kRow][0][i % kRow / kVectors][i % kVectors] = load<F>(place(i));
         }
         const WalkDim& x = line.walk;
         Index j = 0;
-        for (; x.count - j >= kPixels && whole && step != 0; j += kPixels) {
+        for (; x.count - j >= kBlock && whole && step != 0; j += kBlock) {
             const Index at = j * x.in_step + x.in_first + tap * x.tap_shift;
-            if (at >= 0 && at + (kPixels - 1) * step + taps <= x.in_size) {
-                add<kPixels, taps, step, true>(sums, line, j, tap, lanes);
+            if (at >= 0 && at + (kBlock - 1) * step + taps <= x.in_size) {
+                add<kBlock, taps, step, true, rows>(sums, line, j, tap, lanes);
             } else {
-                add<kPixels, taps, step, false>(sums, line, j, tap, lanes);
+                add<kBlock, taps, step, false, rows>(sums, line, j, tap, lanes);
             }
         }
-        for (; j < x.count; ++j) add<1, taps, step, false>(sums, line, j, tap, lanes);
+        for (; j < x.count; ++j) add<1, taps, step, false, rows>(sums, line, j, tap, lanes);
         TILEWISE_UNROLL
-        for (int i = 0; i < taps * kVectors; ++i) {
-            F total = sums.v[0][i / kVectors][i % kVectors];
-            for (int c = 1; c < chains(taps); ++c) total += sums.v[c][i / kVectors][i % kVectors];
-            store(to + i / kVectors * stride + i % kVectors * kLanes, total);
+        for (int i = 0; i < kSums; ++i) {
+            F total = sums.v[i / kRow][0][i % kRow / kVectors][i % kVectors];
+            for (int c = 1; c < chains(taps * rows); ++c)
+                total += sums.v[i / kRow][c][i % kRow / kVectors][i % kVectors];
+            store(place(i), total);
         }
     }
 
@@ -128,18 +152,18 @@ struct WeightBlock {
         const WalkDim& x = line.walk;
         if constexpr (kTaps > 0 && whole) {
             if (x.tap_shift == 1 && x.in_step == kStep && x.taps == kTaps) {
-                return run_taps<kTaps, kStep>(line, 0, sums, stride, lanes);
+                return run_taps<kTaps, kStep, 1>(line, 0, sums, stride, 0, lanes);
             }
         }
         Index tap = 0;
         if constexpr (whole && kTaps == 0) {
             const bool next = x.tap_shift == 1 && x.in_step == 1;
             for (; next && x.taps - tap >= 3; tap += 3) {
-                run_taps<3, 1>(line, tap, sums + tap * stride, stride, lanes);
+                run_taps<3, 1, 1>(line, tap, sums + tap * stride, stride, 0, lanes);
             }
         }
-        for (; x.taps - tap >= 3; tap += 3) run_taps<3, 0>(line, tap, sums + tap * stride, stride, lanes);
-        for (; tap < x.taps; ++tap) run_taps<1, 0>(line, tap, sums + tap * stride, stride, lanes);
+        for (; x.taps - tap >= 3; tap += 3) run_taps<3, 0, 1>(line, tap, sums + tap * stride, stride, 0, lanes);
+        for (; tap < x.taps; ++tap) run_taps<1, 0, 1>(line, tap, sums + tap * stride, stride, 0, lanes);
     }
 };
 
@@ -193,11 +217,31 @@ struct DirectWeight {
         }
     }
 
+    // The same for kMostRows rows of taps at once, all of whose lines may be read in whole vectors.
+    TILEWISE_INLINE bool add_rows(Line line, Index channel, float* to, const Lanes* block) {
+        using Block = WeightBlock<Config, true, !Config::depthwise>;
+        const WalkDim& x = line.walk;
+        const bool fits = !Config::depthwise || (conv.c == 1 && conv.k == 1);
+        if constexpr (Block::kTakesRows) {
+            if (!fits || x.tap_shift != 1 || x.in_step != Block::kStep || x.taps != Block::kTaps) return false;
+            line.dy += channel;
+            for (const StorageX*& p : line.x) p += block->first;
+            const Index stride = conv.c * kWidth;
+            for (Index c = 0; c < conv.c; ++c, to += kWidth) {
+                Block::template run_taps<Block::kTaps, Block::kStep, kMostRows>(line, 0, to, stride, line_taps * stride,
+                                                                                block);
+                for (const StorageX*& p : line.x) ++p;
+            }
+            return true;
+        }
+        return false;
+    }
+
     // Adds one line of dy with one row of taps to the sums of kWidth channels.
     TILEWISE_NOINLINE void add_row(Line line, Index channel, bool whole, float* to, const Lanes* block) {
         const bool spread = !Config::depthwise || conv.c != 1 || conv.k != 1;
-        line.dy += channel, line.x += block->first;
-        for (Index c = 0; c < conv.c; ++c, ++line.x, to += kWidth) {
+        line.dy += channel, line.x[0] += block->first;
+        for (Index c = 0; c < conv.c; ++c, ++line.x[0], to += kWidth) {
             const Index stride = conv.c * kWidth;
             if (!whole || (Config::depthwise && spread)) {
                 WeightBlock<Config, false, true>::run(line, to, stride, block);
@@ -235,18 +279,24 @@ struct DirectWeight {
                       least<Index>(kWidth, channels - channel));
             }
             for (Index i0 = r0.begin; i0 < r0.end; ++i0) {
+                const Index p0 = j0 * d0.in_step + d0.in_first + i0 * d0.tap_shift;
                 for (Index i1 = r1.begin; i1 < r1.end; ++i1) {
-                    const Index p0 = j0 * d0.in_step + d0.in_first + i0 * d0.tap_shift;
                     const Index p1 = j1 * d1.in_step + d1.in_first + i1 * d1.tap_shift;
-                    const auto* x = image_x + (p0 * conv.in[1] + p1) * conv.in[2] * conv.x.pixel_stride;
+                    const Index below = conv.in[2] * conv.x.pixel_stride;
+                    const auto* x = image_x + (p0 * conv.in[1] + p1) * below;
                     float* row = to + (i0 * conv.filter[1] + i1) * line_taps * conv.c * kWidth;
-                    Line line = {dy, x, conv.y.pixel_stride, conv.x.pixel_stride, walk_y.dim[2]};
+                    Line line = {dy, {x, x, x}, conv.y.pixel_stride, conv.x.pixel_stride, walk_y.dim[2]};
                     bool whole = reads_whole(x, block, channel);
                     if (is_staged()) {
                         const Index first = block->first, count = least(stage_channels, conv.groups * conv.c - first);
                         stage(stage_x, stage_channels, x + first * conv.x.channel_stride, conv.x, conv.in[2], count);
-                        line = {stage_y - channel, stage_x - first, kWidth, stage_channels, walk_y.dim[2]};
+                        line = {stage_y - channel, {stage_x - first}, kWidth, stage_channels, walk_y.dim[2]};
                         whole = false;
+                    } else if (i1 == 0 && r1.end == kMostRows) {
+                        for (int i = 1; i < kMostRows; ++i) line.x[i] = x + i * d1.tap_shift * below;
+                        if (reads_whole(line.x[kMostRows - 1], block, channel) && add_rows(line, channel, row, block)) {
+                            break;
+                        }
                     }
                     add_row(line, channel, whole, row, block);
                 }

@@ -56,6 +56,7 @@ TILEWISE_INLINE U permute(U v, U from) {
 // takes.
 #if defined(__AVX512BW__)
 inline constexpr bool kHasWordPermute = true;
+inline constexpr U kLaneNumbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 TILEWISE_INLINE U high_words(Vec<u16> words, U from) {
     constexpr u32 kUpper = 0xaaaaaaaau;
     U out;
@@ -64,14 +65,14 @@ TILEWISE_INLINE U high_words(Vec<u16> words, U from) {
 }
 // Words of two vectors side by side in each lane, a in the lower half; words whose bit of the mask is 0 become zero.
 TILEWISE_INLINE U zip_words(Vec<u16> a, Vec<u16> b, u32 mask) {
-    constexpr u32 kFirst = 0, kSecond = 2 * kLanes;
-    U from;
-    for (u32 l = 0; l < kLanes; ++l) from[l] = (kFirst + l) | (kSecond + l) << 16;
+    constexpr u32 kSecond = 2 * kLanes;
+    U from = kLaneNumbers | (kLaneNumbers + kSecond) << 16;
     asm("vpermi2w %g2, %g1, %0%{%3%}%{z%}" : "+v"(from) : "v"(a), "v"(b), "Yk"(mask));
     return from;
 }
 #else
 inline constexpr bool kHasWordPermute = false;
+inline constexpr U kLaneNumbers = {};
 TILEWISE_INLINE U high_words(Vec<u16>, U) { return U{}; }
 TILEWISE_INLINE U zip_words(Vec<u16>, Vec<u16>, u32) { return U{}; }
 #endif

@@ -27,6 +27,8 @@ struct SingleUnits {
     static TILEWISE_INLINE U units(Raw raw) {
         if constexpr (is_integer) {
             return reinterpret_cast<U>(widen(raw));
+        } else if constexpr (kSame<T, Bf16> && kHasWordPermute) {  // one instruction where decode takes two
+            return high_words(raw, kLaneNumbers << 16);
         } else {
             return as_bits(decode<T>(raw));
         }

@@ -160,9 +160,11 @@ TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading
 
 #define TW_D8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define TW_D16 TW_D0 ", %10, %11, %12, %13, %14, %15"
+#define TW_D24 TW_D0 ", " TW_D10(1) ", %20, %21, %22, %23"
 #define TW_D32 TW_D0 ", " TW_D10(1) ", " TW_D10(2) ", %30, %31"
 #define TW_D40 TW_D0 ", " TW_D10(1) ", " TW_D10(2) ", " TW_D10(3)
 #define TW_D48 TW_D40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define TW_D56 TW_D40 ", " TW_D10(4) ", %50, %51, %52, %53, %54, %55"
 #define TW_D64 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", %60, %61, %62, %63"
 #define TW_D80 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", " TW_D10(6) ", " TW_D10(7)
 #define TW_D96 TW_D80 ", " TW_D10(8) ", %90, %91, %92, %93, %94, %95"
@@ -185,8 +187,12 @@ TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading
 #define TW_WGMMA_ALL(T, TAIL, K)                                                                               \
     if constexpr (kN == 16) TW_WGMMA(16, T, TAIL, TW_D8, 8, 9, 10, 11, 12, TW_R8(K, 0));                       \
     if constexpr (kN == 32) TW_WGMMA(32, T, TAIL, TW_D16, 16, 17, 18, 19, 20, TW_R16(K, 0));                   \
+    if constexpr (kN == 48) TW_WGMMA(48, T, TAIL, TW_D24, 24, 25, 26, 27, 28, TW_R16(K, 0), TW_R8(K, 16));     \
     if constexpr (kN == 64) TW_WGMMA(64, T, TAIL, TW_D32, 32, 33, 34, 35, 36, TW_R32(K, 0));                   \
+    if constexpr (kN == 80) TW_WGMMA(80, T, TAIL, TW_D40, 40, 41, 42, 43, 44, TW_R32(K, 0), TW_R8(K, 32));     \
     if constexpr (kN == 96) TW_WGMMA(96, T, TAIL, TW_D48, 48, 49, 50, 51, 52, TW_R32(K, 0), TW_R16(K, 32));    \
+    if constexpr (kN == 112)                                                                                   \
+        TW_WGMMA(112, T, TAIL, TW_D56, 56, 57, 58, 59, 60, TW_R32(K, 0), TW_R16(K, 32), TW_R8(K, 48));         \
     if constexpr (kN == 128) TW_WGMMA(128, T, TAIL, TW_D64, 64, 65, 66, 67, 68, TW_R64(K, 0));                 \
     if constexpr (kN == 160) TW_WGMMA(160, T, TAIL, TW_D80, 80, 81, 82, 83, 84, TW_R64(K, 0), TW_R16(K, 64));  \
     if constexpr (kN == 192) TW_WGMMA(192, T, TAIL, TW_D96, 96, 97, 98, 99, 100, TW_R64(K, 0), TW_R32(K, 64)); \

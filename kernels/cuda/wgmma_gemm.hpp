@@ -8,7 +8,7 @@
 //             has a line for each row (or column); one of 16 bits that is contiguous along m (or n) has, for each 64 rows,
 //             a line for each k. Then for each computing warpgroup two buffers of 64 lines for its results, then the barriers.
 // Registers   Each computing warpgroup holds its rows of the tile in 32 bits: tile_m / wave_m x tile_n / 128 a thread; twice
-//             where the sums of a stage are added to those before in fp32 (8-bit floats, strict).
+//             where the sums of two stages are added to those before in fp32 (8-bit floats, strict).
 // Pipelines   compv6: the warpgroups share each tile, by rows. compv5: each takes whole tiles, in turns, so that the results
 //             of one leave while the other multiplies.
 // Bytes       A tile reads (tile_m + tile_n) x k elements through the L2 cache, of which blocks of a cluster share
@@ -172,23 +172,36 @@ struct WgmmaGemm {
         }
     }
 
-    // Adds up each stage's sums in fp32; the other warpgroup keeps the matrix unit busy meanwhile.
+    // Adds up the sums of every two stages in fp32; the other warpgroup keeps the matrix unit busy meanwhile.
     TILEWISE_DEVICE void multiply_promoted(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
         each_sum([&](int r, int i) { sums[r][i] = 0; });
-        for (int step = range.begin; step < range.end; ++step, at.advance()) {
+        for (int step = range.begin; step < range.end;) {
             Sums part;
-            barrier_wait(full(at.stage), at.parity);
             pin_all(part);
-            wgmma_fence();
-            multiply_stage(part, at.stage, own_rows, false);
-            wgmma_commit();
-            pin_all(part);
-            if (Shape::kTakesTurns && step + 1 == range.end) next_turn_to_multiply(me);
+            int last = issue_stage(part, own_rows, at, false, ++step == range.end, me);
+            if (step < range.end) {
+                const int next = issue_stage(part, own_rows, at, true, ++step == range.end, me);
+                wgmma_wait<1>();
+                release(last);
+                last = next;
+            }
             wgmma_wait<0>();
             pin_all(part);
-            release(at.stage);
+            release(last);
             each_sum([&](int r, int i) { sums[r][i] += part[r][i]; });
         }
+    }
+    // Returns the stage, which is in use until its products have ended.
+    TILEWISE_DEVICE int issue_stage(Sums& part, int own_rows, Cursor& at, bool keep, bool is_last,
+                                    const Place& me) const {
+        const int stage = at.stage;
+        barrier_wait(full(stage), at.parity);
+        wgmma_fence();
+        multiply_stage(part, stage, own_rows, keep);
+        wgmma_commit();
+        if (Shape::kTakesTurns && is_last) next_turn_to_multiply(me);
+        at.advance();
+        return stage;
     }
 
     // A stage is released when the products of the next one are under way.

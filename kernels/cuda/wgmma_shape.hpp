@@ -23,7 +23,7 @@ struct WgmmaShape {
         kWaveRows / 64;                          // products of 64 rows that a warpgroup issues for each 32 bytes of k
     static constexpr int kOwnSums = kTileN / 2;  // of a thread, for each repeat
     using Sums = Sum[kRepeats][kOwnSums];
-    // The matrix unit adds up products of 8-bit floats with 13 bits: the sums of each stage are added up in fp32.
+    // The matrix unit adds up products of 8-bit floats with 13 bits: the sums of a few stages are added up in fp32.
     static constexpr bool kPromotes = kIs8BitFloat<A> && Config::math == Math::strict;
     static constexpr int kStages = Config::stages;
     static constexpr int kClusterM = Config::cluster_m, kClusterN = Config::cluster_n;

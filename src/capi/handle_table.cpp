@@ -55,7 +55,7 @@ Slot* new_slot() {
     if (all.used == kChunks * kChunkSlots) throw std::runtime_error("too many handles are open");
     auto& chunk = all.chunks[all.used / kChunkSlots];
     if (!chunk.load(std::memory_order_relaxed)) chunk.store(new Slot[kChunkSlots], std::memory_order_release);
-    all.free.reserve(all.used + 1);  // so that giving a place back never fails
+    if (all.free.capacity() <= all.used) all.free.reserve(2 * all.used + 1);  // so that giving a place back never fails
     Slot* slot = &chunk.load(std::memory_order_relaxed)[all.used % kChunkSlots];
     slot->index = all.used++;
     return slot;

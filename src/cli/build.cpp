@@ -82,16 +82,16 @@ Status add_work(const Context& context, const ArchSpec& arch, Work& work) {
     auto suffixes = code_suffixes(arch);
     // Only a pack goes to machines that nobody has seen yet.
     if (!context.arguments.value("pack")) suffixes.resize(1);
-    std::set<std::string> seen;  // kernels that differ in launch fields share a binary
+    std::set<std::string> seen;  // sources: kernels that differ in launch fields, or in what their code leaves open, share one
     for (const Kernel& kernel : *kernels) {
         if (!kernel.available) {
             ++work.without_template;
             continue;
         }
-        if (!seen.insert(code_id(kernel.config)).second) continue;
         for (const std::string_view suffix : suffixes) {
             auto request = build_request(kernel.config, arch, suffix);
             if (!request) return request.error();
+            if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
             work.portable += suffix == kPtx ? 1 : 0;
             work.requests.push_back(std::move(*request));
         }

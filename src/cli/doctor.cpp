@@ -34,6 +34,13 @@ constexpr Variable kVariables[] = {
     {"TILEWISE_PACKS", "packs of built kernels to look in, separated by ':'"},
     {"TILEWISE_ARCH_FILE", "an arch file to add, as --arch-file does"},
     {"TILEWISE_LIBRARY", "the library the Python package loads"},
+    {"TILEWISE_COMPAT_DTYPE", "element type of the original's functions and gpu_helper; fp16"},
+    {"TILEWISE_COMPAT_LAYOUT", "their layout: rcr, and of convolutions channels_last or channels_first"},
+    {"TILEWISE_COMPAT_DEVICE", "their device; auto: the first GPU, where there is none the CPU"},
+    {"TILEWISE_COMPAT_RULE_SET", "the rule set the original's functions choose from"},
+    {"TILEWISE_COMPAT_KERNEL", "the one kernel the original's functions use"},
+    {"TILEWISE_COMPAT_WARMUP", "runs of the original's functions before the timed ones; 0"},
+    {"TILEWISE_COMPAT_REPEAT", "timed runs of the original's functions; 1"},
 };
 
 struct Finding {

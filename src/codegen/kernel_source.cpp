@@ -43,11 +43,17 @@ std::string conv_lines(const KernelConfig& c) {
            extents_line("ct_dilation", c.ct_dilation);
 }
 
+// Kernels walk over all dimensions that there are, so one binary serves 1-D, 2-D and 3-D: its text names one of them.
+std::string any_dimensions_name(KernelConfig c) {
+    c.ndim = c.default_ndim();
+    return code_name(c);
+}
+
 std::string cpu_source(const KernelConfig& c) {
     const std::string_view header = c.op == Op::gemm ? "gemm" : is_direct(c) ? "direct_conv" : "conv";
     const std::string_view macro = c.op == Op::gemm ? "GEMM" : is_direct(c) ? "DIRECT_CONV" : "CONV";
     std::string text =
-        fmt::format("// {}\n#include \"cpu/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n", code_name(c), header);
+        fmt::format("// {}\n#include \"cpu/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n", any_dimensions_name(c), header);
     for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
         text += fmt::format("    using {} = tilewise::cpu::{};\n", name, element_type(dtype));
     }

@@ -102,7 +102,7 @@ std::string alignment_option(const Buffers& buffers) {
 }
 
 int Session::configure(const char* name, const char* value) {
-    settings_of_now();
+    if (!read_settings()) return kBad;
     if (!name || !value) return fail(kBad, "a setting needs a name and a value");
     if (!settings_.set(name, value)) {
         return fail(kBad, std::string("no setting '") + name + "' with the value '" + value + "'");
@@ -112,19 +112,18 @@ int Session::configure(const char* name, const char* value) {
     return open();
 }
 
-Settings Session::settings_of_now() {
-    if (has_settings_) return settings_;
+bool Session::read_settings() {
+    if (has_settings_) return true;
     std::string problem;
     settings_ = settings_of_environment(problem);
     has_settings_ = problem.empty();
     if (!has_settings_) fail(kBad, problem);
-    return settings_;
+    return has_settings_;
 }
 
 int Session::open() {
     if (is_open()) return kFine;
-    settings_of_now();
-    if (!has_settings_) return kBad;
+    if (!read_settings()) return kBad;
     if (tilewise_check_abi(TILEWISE_ABI_VERSION) != TILEWISE_OK || open_context() != kFine || list_kernels() != kFine) {
         const std::string why = tilewise_last_error();
         close();

@@ -54,7 +54,7 @@ public:
     double run_on_host(const std::string& problem, const Buffers& buffers);
 
 private:
-    Settings settings_of_now();
+    bool read_settings();  // of the environment, once; false where it makes no sense
     int open_context();
     int list_kernels();
 

@@ -238,6 +238,7 @@ Result<ArchSpec> parse_arch(std::string_view text, const std::string& file) {
         arch.epilogues[static_cast<std::size_t>(*epilogue)] = true;
     }
     if (from.has("depthwise_tiles")) arch.depthwise_tiles = read_shapes(from, "depthwise_tiles");
+    if (from.has("depthwise_bf16_tiles")) arch.depthwise_bf16_tiles = read_shapes(from, "depthwise_bf16_tiles");
     arch.known_bad = from.texts_or_none("known_bad");
     for (const std::string& name : arch.known_bad) {
         const ConfigRule* rule = find_config_rule(name);

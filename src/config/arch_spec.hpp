@@ -106,6 +106,8 @@ struct ArchSpec {
     std::vector<Shape3> waves;
     std::vector<WarpTiles> warp_tiles;
     std::vector<Shape3> depthwise_tiles;  // pixels x channels x 1 that one wave computes at a time
+    std::vector<Shape3>
+        depthwise_bf16_tiles;  // those for bf16, where they differ: of depth 2, two rows of taps at once
     std::array<PipelineSpec, kPipelineCount> pipelines;
     std::array<TileLimits, kOperatorCount> limits;
     // For each field of role option, by index into config_fields(): the operations that have it.

@@ -108,7 +108,10 @@ std::int64_t access_bytes(const KernelConfig& c, int operand) {
 }
 
 const std::vector<Shape3>* warp_tiles_of(const KernelConfig& c, const ArchSpec& arch) {
-    if (c.specialization == Specialization::depthwise) return &arch.depthwise_tiles;
+    if (c.specialization == Specialization::depthwise) {
+        const bool has_own = c.dtype == DType::bf16 && c.dtype_b == DType::bf16 && !arch.depthwise_bf16_tiles.empty();
+        return has_own ? &arch.depthwise_bf16_tiles : &arch.depthwise_tiles;
+    }
     const WarpTiles* entry = arch.find_warp_tiles({c.dtype, c.dtype_b});
     return entry ? &entry->tiles : nullptr;
 }

@@ -11,7 +11,7 @@
 //                  Q = sum (a_i b_i)^2, independent errors stay below 6*sqrt(2)*v*sqrt(Q) (Hoeffding), and cutting
 //                  shifts by up to 2*v*|sum|; the lesser of the two bounds counts. tf32x3 keeps twice the bits.
 //   8-bit floats   Matrix units add up 32 products at a time and cut the sum to 13 bits: u = 2^-13, k/32 steps (fast).
-//                  Strict kernels add up the sums of 128 products in fp32, so that an error is one of a few products and
+//                  Strict kernels add up the sums of 256 products in fp32, so that an error is one of a few products and
 //                  errors are independent: as if inputs were rounded, v = 2^-13.
 //   integers       Exact, as long as what follows is.
 //   then           Each operation multiplies the error so far by its steepest slope and adds its own: u of a plain

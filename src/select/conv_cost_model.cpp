@@ -13,18 +13,18 @@ namespace tilewise {
 namespace {
 
 // In steps, fitted to what benchmarks/cpu_choice measured.
-constexpr MicroKernelPrices kProductPrices = {1.0, 0.1, 20, 2, 20};
+constexpr MicroKernelPrices kProductPrices = {1, 0.1, 2, 0.5, 12};
 constexpr struct ImplicitPrices {
-    double gathered_row = 5, gathered_run = 10, gathered_vector = 4;
-    double pointer = 4, pointed_read = 0.1, crowded_read = 0.6;
-    double packed_a = 10, turned_b = 10, copied_b = 5, copied_run = 10;
-    double sum = 2, task = 100;
+    double gathered_row = 2.5, gathered_run = 16, gathered_vector = 9;
+    double pointer = 4.7, pointed_read = 0.1, crowded_read = 0.8;
+    double packed_a = 3, turned_b = 3, copied_b = 5, copied_run = 10;
+    double sum = 3, task = 100;
 } kImplicit;
 struct DirectPrices {
-    double read, spread, edge_read, masked_read, weight_read, row, block, store, packed, line;
+    double read, spread, masked_read, weight_read, row, block, store, packed, line;
 };
-constexpr DirectPrices kDirect = {0.1, 0.6, 0.5, 2, 1, 4, 5, 2, 0.5, 200};
-constexpr DirectPrices kDirectWeight = {0.5, 1, 0.5, 2, 1, 5, 20, 1, 2, 50};
+constexpr DirectPrices kDirect = {0.35, 0.5, 0.5, 0.85, 7, 2.5, 3.3, 0.1, 300};
+constexpr DirectPrices kDirectWeight = {0.4, 0.7, 2.4, 0.5, 2.5, 20, 1, 2, 70};
 
 double whole(double size, double unit) { return std::ceil(size / unit); }
 
@@ -43,6 +43,15 @@ bool is_unpadded(const ConvShape& s) {
 // The micro-kernels take values as they lie in memory.
 bool is_as_stored(const KernelConfig& c) {
     return (c.dtype == DType::fp32 && c.warp_tile.k == 1) || (c.dtype == DType::bf16 && c.warp_tile.k == 2);
+}
+
+// Kernels that do the same as another, but for problems that the other cannot run, give way to it and to those that are
+// nearly as good: among a few that are measured, they would be one kernel twice.
+double twin_factor(const KernelConfig& c) {
+    constexpr double kGivesWay = 0.015;
+    double factor = 1 + (c.split_image ? kGivesWay : 0);
+    for (int groups = 2; groups < c.num_groups_to_merge; groups *= 2) factor += kGivesWay;
+    return factor;
 }
 
 }  // namespace
@@ -243,6 +252,10 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
     const double pixels = std::max(1.0, std::min<double>(c.warp_tile.m, std::floor(sums / vectors)));
     const double channels = static_cast<double>(out_channels_) * groups_;
     const double wide = whole(channels, vectors * static_cast<double>(lanes_));
+    // Two channels of a group at once, where they come in pairs (kernels/cpu/direct_conv.hpp).
+    const bool paired = c.dtype == DType::bf16 && c.dtype_b == DType::bf16 && c.warp_tile.k == 2 && !is_weight &&
+                        c.specialization != Specialization::depthwise && static_cast<std::int64_t>(channels_) % 2 == 0;
+    const double inputs = paired ? channels_ / 2 : channels_;
     const bool is_narrow = std::fmod(channels, vectors * static_cast<double>(lanes_)) != 0;
     const bool spreads = s.c != s.g || s.k != s.g;
     for (std::size_t i = 0; i < class_count_; ++i) {
@@ -256,16 +269,14 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
         const bool compiled = c.ct_filter.rank > 0 && c.ct_stride.rank > 0;
         const bool shares = s.dilation[last] == 1 && (compiled || step == 1) && of.line_taps > 1;
         const double together = !shares ? 1 : compiled ? line_taps : std::min(3.0, line_taps);
-        const double rounds = std::ceil(line_taps / together), rows = taps / line_taps * channels_;
+        const double rounds = std::ceil(line_taps / together), rows = taps / line_taps * inputs;
         const double blocks = lines * std::ceil(of.line / pixels) * wide;
         const double read_each =
             shares ? rounds * ((pixels - 1) * static_cast<double>(step) + together) : line_taps * pixels;
         const double reads = blocks * rows * vectors * read_each;
-        w.products += positions * wide * vectors * taps * channels_;
+        w.products += positions * wide * vectors * taps * inputs;
         w.reads += reads + (is_weight ? blocks * rows * rounds * pixels * vectors : 0);
         w.spreads += spreads ? reads : 0;
-        const double along = std::ceil(of.line / pixels);
-        w.edge_reads += reads * std::min(along, 2.0) / along;
         w.masked_reads += is_narrow ? reads / wide : 0;
         w.weight_reads +=
             is_weight ? lines * wide * rows * 2 * line_taps * vectors : blocks * rows * line_taps * vectors;
@@ -284,9 +295,9 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
 double ConvCostModel::direct_steps(const KernelConfig& c) const {
     const DirectWork w = direct_work(c);
     const DirectPrices& p = problem_.op == Op::conv_bwd_weight ? kDirectWeight : kDirect;
-    return w.products + w.reads * p.read + w.spreads * p.spread + w.edge_reads * p.edge_read +
-           w.masked_reads * p.masked_read + w.weight_reads * p.weight_read + w.rows * p.row + w.blocks * p.block +
-           w.stores * p.store + w.packed * p.packed + w.lines * p.line;
+    return w.products + w.reads * p.read + w.spreads * p.spread + w.masked_reads * p.masked_read +
+           w.weight_reads * p.weight_read + w.rows * p.row + w.blocks * p.block + w.stores * p.store +
+           w.packed * p.packed + w.lines * p.line;
 }
 
 double ConvCostModel::parts(const KernelConfig& c) const {
@@ -297,7 +308,7 @@ double ConvCostModel::predicted_us(const KernelConfig& c) const {
     const double count = parts(c), workers = std::min<double>(threads_, count);
     const double speedup = count / std::ceil(count / workers);
     const double work = is_direct(c) ? direct_steps(c) : implicit_steps(c);
-    const double compute_us = work * step_us(c, arch_) / speedup;
+    const double compute_us = work * step_us(c, arch_) / speedup * twin_factor(c);
     // Of the two, the shorter is not hidden quite.
     constexpr double kNotHidden = 0.1;
     const double floor_us = std::max(compute_us, memory_us_) + kNotHidden * std::min(compute_us, memory_us_);

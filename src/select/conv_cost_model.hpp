@@ -36,7 +36,6 @@ struct DirectWork {
     double products = 0;      // vector multiply-adds
     double reads = 0;         // vectors of activations
     double spreads = 0;       // of these, those whose lanes change places
-    double edge_reads = 0;    // those in blocks of pixels at the ends of a line, which look where they are
     double masked_reads = 0;  // those in blocks of channels that are not whole
     double weight_reads = 0;  // vectors of weights; backward weight: sums taken up and put down
     double rows = 0;          // rows of taps and steps of the reduction that a block of pixels goes through

@@ -40,7 +40,8 @@ def test_a_case_and_its_shapes():
 
 @pytest.mark.parametrize("text, said", [
     ("conv_fwd:n=1", "gemm"), (TEXT.replace(",layout=crc", ""), "layout"), (TEXT + ",epilogue=gelu", "epilogue"),
-    (TEXT.replace("m=2", "m=0"), "m=0"), (TEXT.replace("bf16", "fp8"), "fp8"), (TEXT.replace("crc", "nn"), "layout=nn"),
+    (TEXT.replace("m=2", "m=0"), "m=0"), (TEXT.replace("bf16", "bf8"), "bf8"), (TEXT.replace("crc", "nn"), "layout=nn"),
+    (TEXT + ",math=fast", "math=fast"),
 ])
 def test_what_cannot_be_compared_is_refused(text, said):
     with pytest.raises(ValueError, match=f"line 2: .*{said}"):

@@ -112,6 +112,19 @@ TEST_F(PackTest, AHitNeedsNoCompilerAndGoesIntoTheCache) {
     EXPECT_TRUE(cache().verify().empty());
 }
 
+TEST_F(PackTest, OneMayBeAddedLater) {
+    settings_.packs.clear();
+    Builder builder(settings_);
+    EXPECT_FALSE(builder.build(answering(2)).ok());
+    ASSERT_TRUE(builder.add_pack(pack_).ok());
+    EXPECT_FALSE(builder.needs_compiler(answering(2)));
+    const auto kernel = builder.build(answering(2));
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    EXPECT_EQ(kernel->origin, KernelOrigin::pack);
+    EXPECT_FALSE(builder.add_pack(at("missing.pack")).ok());
+    EXPECT_TRUE(builder.build(answering(3)).ok()) << "the others are still there";
+}
+
 TEST_F(PackTest, WithoutAWritableCacheItIsLoadedFromMemory) {
     ASSERT_TRUE(write_file(settings_.cache_dir, "a file, not a folder").ok());
     Builder first(settings_), second(settings_);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 
@@ -29,6 +30,12 @@ constexpr unsigned char kGuard = 0xC3;
 
 class PaddedLaunchTest : public RunTest {
 protected:
+    void SetUp() override {
+        RunTest::SetUp();
+        settings_.compile_limit =
+            std::chrono::minutes(3);  // some kernels are large, and other tests run beside this one
+    }
+
     // One launch with a workspace that begins anywhere, full of garbage, and ends at once.
     static Status launch_guarded(const Executable& executable, Operands operands, std::int64_t skew) {
         const auto bytes = static_cast<std::size_t>(executable.workspace_bytes());

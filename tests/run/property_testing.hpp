@@ -16,6 +16,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "device/forwarding_device.hpp"
 #include "measure/bound_run.hpp"
 #include "measure/device_tensors.hpp"
 #include "measure/verify.hpp"
@@ -29,6 +30,16 @@ inline int number(const char* variable, int otherwise) {
     const char* text = std::getenv(variable);
     return text ? std::atoi(text) : otherwise;
 }
+
+// The device with work cut for any number of threads, whatever the host has.
+class ThreadsDevice final : public ForwardingDevice {
+public:
+    ThreadsDevice(Device& device, int threads) : ForwardingDevice(device), threads_(threads) {}
+    int max_threads() const override { return threads_; }
+
+private:
+    int threads_;
+};
 
 // The host's arch, or the one that TILEWISE_TEST_ARCH names; a cache of its own that is gone in the end.
 class PropertyTest : public testing::Test {
@@ -78,7 +89,10 @@ private:
     }
 
     void check_run(Random& random, const Problem& problem, const Kernel& kernel) {
-        auto ready = Executable::prepare(problem, kernel, *device_, *builder_);
+        constexpr int kMostThreads = 9;
+        const auto threads = static_cast<int>(random.between(1, kMostThreads));
+        ThreadsDevice device(*device_, threads);
+        auto ready = Executable::prepare(problem, kernel, device, *builder_);
         ASSERT_TRUE(ready.ok()) << ready.error().message;
         const std::uint64_t seed = random.bits();
         auto tensors = Tensors::make(problem, seed);
@@ -98,7 +112,8 @@ private:
         options.split_k = kernel.config.split_k;
         const VerifyReport report = verify_result(*tensors, alpha, beta, options);
         ASSERT_TRUE(report.ok) << kernel.name << "\n"
-                               << print_problem(problem) << "\nseed " << seed << ", alpha " << alpha << "\n"
+                               << print_problem(problem) << "\nseed " << seed << ", alpha " << alpha << ", " << threads
+                               << " threads\n"
                                << describe(report);
     }
 };

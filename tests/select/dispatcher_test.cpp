@@ -249,10 +249,51 @@ TEST_F(DispatcherTest, WithoutACompilerAndKernelsTheBuildSaysWhatToDo) {
     EXPECT_NE(executable.error().message.find("TILEWISE_CXX"), std::string::npos) << executable.error().message;
 }
 
+TEST_F(DispatcherTest, ARegistryOfTheCallersIsChosenFromAndItsPlanIsNotKept) {
+    const Problem p = problem(kSmall);
+    const auto usual = *dispatcher_->plan(p);
+    const auto all = *dispatcher_->select(p);
+    Registry mine("mine");
+    mine.add(*all.candidates.back().kernel);
+    SelectOptions options;
+    options.registry = &mine;
+    const auto plan = dispatcher_->plan(p, options);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ((*plan)->kernel->name, all.candidates.back().kernel->name);
+    EXPECT_EQ((*dispatcher_->plan(p))->kernel->name, usual->kernel->name);
+    mine.clear();
+    const auto none = dispatcher_->plan(p, options);
+    ASSERT_FALSE(none.ok());
+    EXPECT_EQ(none.error().code, ErrorCode::unsupported);
+}
+
+TEST_F(DispatcherTest, RecordsThatAreLoadedLaterCount) {
+    const Problem p = problem(kSmall);
+    ASSERT_EQ((*dispatcher_->plan(p))->source, "rules");
+    const KernelPtr other = dispatcher_->select(p)->candidates.back().kernel;
+    const auto digest = digest_of(*build_request(other->config, *device_));
+    TuningDatabase elsewhere(folder_ + "/elsewhere.jsonl");
+    ASSERT_TRUE(elsewhere.add({device_->identity(), print_problem(p), other->name, *digest, 1.0}).ok());
+    const auto loaded = tuning_->load(elsewhere.path());
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    EXPECT_EQ(*loaded, 1u);
+    dispatcher_->forget_plans();
+    const auto plan = *dispatcher_->plan(p);
+    EXPECT_EQ(plan->source, "tuned");
+    EXPECT_EQ(plan->kernel->name, other->name);
+    EXPECT_FALSE(std::filesystem::exists(tuning_->path())) << "for this process only";
+
+    std::ofstream(elsewhere.path(), std::ios::app) << "nonsense\n";
+    const auto damaged = tuning_->load(elsewhere.path());
+    ASSERT_FALSE(damaged.ok());
+    EXPECT_NE(damaged.error().message.find("line"), std::string::npos) << damaged.error().message;
+    EXPECT_FALSE(tuning_->load(folder_ + "/none.jsonl").ok());
+}
+
 TEST_F(DispatcherTest, AConvolutionIsPlannedLikeAProduct) {
     const auto plan = dispatcher_->plan(problem("conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32"));
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    EXPECT_TRUE(plan->kernel->name.starts_with("grouped_conv_fwd_fp32_")) << plan->kernel->name;
+    EXPECT_TRUE((*plan)->kernel->name.starts_with("grouped_conv_fwd_fp32_")) << (*plan)->kernel->name;
 }
 
 }  // namespace
