@@ -91,7 +91,7 @@ test-pip:
 	$(PHASE) 'pip install into a fresh environment'
 	@rm -rf build/pip-check
 	@python3 -m venv build/pip-check
-	@CXX="$$(tools/setup --print-compiler)" build/pip-check/bin/pip install -q --disable-pip-version-check .
+	@CXX="$$(tools/setup --print-compiler)" build/pip-check/bin/pip install -q --disable-pip-version-check '.[numpy]'
 	@cd build/pip-check && bin/python -I ../../tests/install/import_check.py
 
 test-install:
