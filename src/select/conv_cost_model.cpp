@@ -21,10 +21,10 @@ constexpr struct ImplicitPrices {
     double sum = 3, task = 100;
 } kImplicit;
 struct DirectPrices {
-    double read, spread, masked_read, weight_read, row, block, store, packed, line;
+    double read, spread, far_read, masked_read, weight_read, row, generic_row, block, store, packed, line;
 };
-constexpr DirectPrices kDirect = {0.35, 0.5, 0.5, 0.85, 7, 2.5, 3.3, 0.1, 300};
-constexpr DirectPrices kDirectWeight = {0.4, 0.7, 2.4, 0.5, 2.5, 20, 1, 2, 70};
+constexpr DirectPrices kDirect = {0.35, 0.5, 5.5, 0.5, 0.85, 4, 12, 2.5, 3.3, 0.1, 300};
+constexpr DirectPrices kDirectWeight = {0.4, 0.7, 5.5, 2.4, 0.5, 2.5, 8, 20, 1, 2, 70};
 
 double whole(double size, double unit) { return std::ceil(size / unit); }
 
@@ -245,9 +245,10 @@ double ConvCostModel::implicit_steps(const KernelConfig& c) const {
 double ConvCostModel::direct_steps(const KernelConfig& c) const {
     const DirectWork w = direct_work(c);
     const DirectPrices& p = problem_.op == Op::conv_bwd_weight ? kDirectWeight : kDirect;
-    return w.products + w.reads * p.read + w.spreads * p.spread + w.masked_reads * p.masked_read +
-           w.weight_reads * p.weight_read + w.rows * p.row + w.blocks * p.block + w.stores * p.store +
-           w.packed * p.packed + w.lines * p.line;
+    return w.products + w.reads * p.read + w.spreads * p.spread + w.far_reads * p.far_read +
+           w.masked_reads * p.masked_read + w.weight_reads * p.weight_read + w.rows * p.row +
+           w.generic_rows * p.generic_row + w.blocks * p.block + w.stores * p.store + w.packed * p.packed +
+           w.lines * p.line;
 }
 
 double ConvCostModel::parts(const KernelConfig& c) const {

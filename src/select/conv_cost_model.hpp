@@ -37,8 +37,10 @@ struct DirectWork {
     double reads = 0;         // vectors of activations
     double spreads = 0;       // of these, those whose lanes change places
     double masked_reads = 0;  // those in blocks of channels that are not whole
+    double far_reads = 0;     // further vectors, where the lanes of one reach beyond a vector of inputs
     double weight_reads = 0;  // vectors of weights; backward weight: sums taken up and put down
     double rows = 0;          // rows of taps and steps of the reduction that a block of pixels goes through
+    double generic_rows = 0;  // of these, those whose taps are not compiled in
     double blocks = 0;        // of pixels
     double stores = 0;        // vectors of outputs
     double packed = 0;        // elements of weights

@@ -23,7 +23,7 @@ double block_pixels(const KernelConfig& c, const ArchSpec& arch, int vectors) {
 // Taps of a line whose reads are shared: all of them where they are compiled in, else up to three side by side.
 struct SharedTaps {
     double together, rounds;
-    bool any;
+    bool any, compiled;
 };
 SharedTaps shared_taps(const ConvShape& s, const KernelConfig& c, std::int64_t line_taps) {
     constexpr double kTogether = 3;
@@ -32,9 +32,17 @@ SharedTaps shared_taps(const ConvShape& s, const KernelConfig& c, std::int64_t l
     const bool compiled = c.ct_filter.rank > 0 && c.ct_stride.rank > 0 && (!backward || s.stride[last] == 1);
     const bool side_by_side = s.dilation[last] == 1 && (backward || s.stride[last] == 1);
     const double taps = static_cast<double>(line_taps);
-    if (line_taps <= 1 || !(compiled || side_by_side)) return {1, taps, false};
+    if (line_taps <= 1 || !(compiled || side_by_side)) return {1, taps, false, compiled};
     const double together = compiled ? taps : std::min(kTogether, taps);
-    return {together, std::ceil(taps / together), true};
+    return {together, std::ceil(taps / together), true, compiled};
+}
+
+// Vectors of inputs that the lanes of one vector of outputs take theirs from: the groups they belong to lie further apart the
+// more channels those have (kernels/cpu/spread.hpp).
+double source_vectors(std::int64_t outputs, std::int64_t inputs, std::int64_t lanes) {
+    std::int64_t groups = 1;
+    if (outputs % lanes != 0) groups = lanes % outputs == 0 ? lanes / outputs : (lanes + outputs - 2) / outputs + 1;
+    return blocks_of((groups - 1) * inputs + 1, lanes);
 }
 
 }  // namespace
@@ -54,6 +62,7 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
     const bool row_pairs = pairs && depthwise && !spreads;
     const bool channel_pairs = pairs && !depthwise && static_cast<std::int64_t>(channels_) % 2 == 0;
     const double inputs = channel_pairs ? channels_ / 2 : channels_;
+    const double sources = source_vectors(out_channels_, static_cast<std::int64_t>(inputs), lanes_);
     for (std::size_t i = 0; i < class_count_; ++i) {
         const TapClass& of = classes_[i];
         if (of.taps == 0) continue;
@@ -69,10 +78,12 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
         w.products += positions * wide * vectors * line_taps * rows;
         w.reads += reads + (is_weight ? blocks * rows * shared.rounds * pixels * vectors : 0);
         w.spreads += spreads || row_pairs ? reads : 0;
+        w.far_reads += reads * (sources - 1);
         w.masked_reads += is_narrow ? reads / wide : 0;
         w.weight_reads +=
             is_weight ? lines * wide * rows * 2 * line_taps * vectors : blocks * rows * line_taps * vectors;
         w.rows += blocks * rows * shared.rounds;
+        w.generic_rows += shared.compiled ? 0 : blocks * rows * shared.rounds;
         w.blocks += is_weight ? lines * wide * rows * shared.rounds : blocks;
         w.stores += is_weight ? 0 : positions * wide * vectors;
         w.lines += lines * blocks_of(static_cast<std::int64_t>(channels), c.tile.n);
