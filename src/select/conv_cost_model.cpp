@@ -242,56 +242,6 @@ double ConvCostModel::implicit_steps(const KernelConfig& c) const {
            w.sums * kImplicit.sum + w.tasks * kImplicit.task;
 }
 
-DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
-    DirectWork w;
-    const ConvShape& s = problem_.conv;
-    const bool is_weight = problem_.op == Op::conv_bwd_weight;
-    const double vectors = std::max(1.0, static_cast<double>(c.warp_tile.n / lanes_));
-    // As many pixels as leave registers for the rest (kernels/cpu/direct_forward.hpp, direct_weight.hpp).
-    const double sums = arch_.load_bytes >= 64 ? (is_weight ? 14 : 20) : (is_weight ? 6 : 8);
-    const double pixels = std::max(1.0, std::min<double>(c.warp_tile.m, std::floor(sums / vectors)));
-    const double channels = static_cast<double>(out_channels_) * groups_;
-    const double wide = whole(channels, vectors * static_cast<double>(lanes_));
-    // Two channels of a group at once, where they come in pairs (kernels/cpu/direct_conv.hpp).
-    const bool paired = c.dtype == DType::bf16 && c.dtype_b == DType::bf16 && c.warp_tile.k == 2 && !is_weight &&
-                        c.specialization != Specialization::depthwise && static_cast<std::int64_t>(channels_) % 2 == 0;
-    const double inputs = paired ? channels_ / 2 : channels_;
-    const bool is_narrow = std::fmod(channels, vectors * static_cast<double>(lanes_)) != 0;
-    const bool spreads = s.c != s.g || s.k != s.g;
-    for (std::size_t i = 0; i < class_count_; ++i) {
-        const TapClass& of = classes_[i];
-        if (of.taps == 0) continue;
-        const double taps = static_cast<double>(of.taps), line_taps = static_cast<double>(of.line_taps);
-        const double positions = of.positions * of.residues, lines = positions / of.line;
-        // Neighbouring taps share what is read, those compiled in all of them, else three.
-        const int last = s.in.rank - 1;
-        const std::int64_t step = problem_.op == Op::conv_bwd_data ? 1 : s.stride[last];
-        const bool compiled = c.ct_filter.rank > 0 && c.ct_stride.rank > 0;
-        const bool shares = s.dilation[last] == 1 && (compiled || step == 1) && of.line_taps > 1;
-        const double together = !shares ? 1 : compiled ? line_taps : std::min(3.0, line_taps);
-        const double rounds = std::ceil(line_taps / together), rows = taps / line_taps * inputs;
-        const double blocks = lines * std::ceil(of.line / pixels) * wide;
-        const double read_each =
-            shares ? rounds * ((pixels - 1) * static_cast<double>(step) + together) : line_taps * pixels;
-        const double reads = blocks * rows * vectors * read_each;
-        w.products += positions * wide * vectors * taps * inputs;
-        w.reads += reads + (is_weight ? blocks * rows * rounds * pixels * vectors : 0);
-        w.spreads += spreads ? reads : 0;
-        w.masked_reads += is_narrow ? reads / wide : 0;
-        w.weight_reads +=
-            is_weight ? lines * wide * rows * 2 * line_taps * vectors : blocks * rows * line_taps * vectors;
-        w.rows += blocks * rows * rounds;
-        w.blocks += is_weight ? lines * wide * rows * rounds : blocks;
-        w.stores += is_weight ? 0 : positions * wide * vectors;
-        w.lines += lines * blocks_of(static_cast<std::int64_t>(channels), c.tile.n);
-    }
-    const auto& filter = s.filter;
-    double taps = 1;
-    for (int i = 0; i < filter.rank; ++i) taps *= static_cast<double>(filter[i]);
-    w.packed = static_cast<double>(s.k) * static_cast<double>(s.c / s.g) * taps;
-    return w;
-}
-
 double ConvCostModel::direct_steps(const KernelConfig& c) const {
     const DirectWork w = direct_work(c);
     const DirectPrices& p = problem_.op == Op::conv_bwd_weight ? kDirectWeight : kDirect;
