@@ -91,7 +91,7 @@ static void problems(const char* problem) {
 /* ---- Kernels and registries -------------------------------------------------------------------------------------- */
 
 static void kernels(const char* problem, const char* arch) {
-    char query[128], *text = NULL, *name = NULL, *changed = NULL;
+    char query[128], list[256], *text = NULL, *name = NULL, *changed = NULL;
     tilewise_registry *registry = NULL, *other = NULL;
     int64_t added = 0;
     snprintf(query, sizeof query, "{\"arch\": \"%s\", \"op\": \"gemm\", \"dtype\": \"fp32\"}", arch);
@@ -114,6 +114,11 @@ static void kernels(const char* problem, const char* arch) {
     tilewise_free(text);
     NEED(tilewise_find_kernel(name, NULL, &text));
     show("one kernel", text);
+    tilewise_free(text);
+    snprintf(list, sizeof list, "[\"%s\"]", name);
+    NEED(tilewise_build(list, 0, &text)); /* into the cache; for an arch that need not be here, too */
+    EXPECT(strstr(text, "\"path\""));
+    show("built ahead", text);
     tilewise_free(text);
 
     NEED(tilewise_config_set(name, "warp_tile", "5x5x1", &changed)); /* no such instruction */
