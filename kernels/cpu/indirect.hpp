@@ -90,11 +90,17 @@ TILEWISE_OUTER void fill_pointers(const char** table, const Walk& walk, const Ke
     }
 }
 
+// What reads through pointers are vector micro-kernels. A config for AMX has none, and stands here for one that is never used.
+template <class Config>
+struct WithoutAmx : Config {
+    static constexpr int warp_k = Config::warp_k < kAmxDepth ? Config::warp_k : 1;
+};
+
 // Rows of one walk for all groups of a part.
 template <class Config>
 struct Indirect {
     using P = Product<Config>;
-    using Core = VectorCore<Config>;
+    using Core = VectorCore<WithoutAmx<Config>>;
     using Nest = typename P::Nest;
     using E = typename Core::Engine;
     using Acc = typename E::Acc;

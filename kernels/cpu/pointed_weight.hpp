@@ -61,7 +61,7 @@ struct WeightMicro {
 
 template <class Config>
 struct PointedWeight {
-    using Core = VectorCore<Config>;
+    using Core = VectorCore<WithoutAmx<Config>>;
     using E = typename Core::Engine;
     using Acc = typename E::Acc;
     using A = typename Config::A;

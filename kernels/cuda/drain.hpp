@@ -96,7 +96,7 @@ struct Drain {
     // Rows and columns are counted from the tile's first, here and below.
     TILEWISE_DEVICE void run(const Core& core) const {
         const bool partial = args.split_k > 1, plain = is_plain(args);
-        if (!Config::staged_epilogue && plain && !partial) return write_direct(core);
+        if (!Config::staged_epilogue && !partial && is_simple<Out, Sum>(args)) return write_direct(core);
         TILEWISE_ROLLED
         for (int pass = 0; pass < Core::kPasses; ++pass) {
             core.put(pass, region);
@@ -128,7 +128,7 @@ private:
             for (int first = 0; first < Core::kRun; first += run) {
                 Value values[run];
                 TILEWISE_UNROLL
-                for (int i = 0; i < run; ++i) values[i] = finish_plain<Out>(args, sums[first + i]);
+                for (int i = 0; i < run; ++i) values[i] = finish_simple<Out>(args, sums[first + i]);
                 if (is_inside(row, col + first)) write_values(values, row, col + first);
             }
         });

@@ -141,6 +141,20 @@ TILEWISE_DEVICE ValueOf<Sum, Out> finish_plain(const KernelArgs& args, Sum sum) 
     }
 }
 
+// Whether that is one operation at most, and then the result: what unrolled code may do for each of its sums.
+template <class Out, class Sum>
+TILEWISE_DEVICE bool is_simple(const KernelArgs& args) {
+    return is_plain(args) && (!kExact<Sum, Out> || args.alpha == 1.0f);
+}
+template <class Out, class Sum>
+TILEWISE_DEVICE ValueOf<Sum, Out> finish_simple(const KernelArgs& args, Sum sum) {
+    if constexpr (kExact<Sum, Out>) {
+        return sum;
+    } else {
+        return float(sum) * args.alpha;
+    }
+}
+
 template <class Out, class Value>
 TILEWISE_DEVICE typename Out::Storage element_of(Value value) {
     if constexpr (kSame<Value, int>) {

@@ -243,7 +243,8 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void compute_tiles(const TileOrder<Shape::kClusterM, Shape::kClusterN>& order) const {
         const int thread = static_cast<int>(thread_index()) - 128;
         const Place me{thread / 128, thread % 128};
-        const bool boxes = Shape::kStoresBoxes && args.split_k == 1 && is_plain(args);
+        const bool boxes =
+            Shape::kStoresBoxes && args.split_k == 1 && is_simple<typename Shape::Out, typename Shape::Sum>(args);
         const Store store = this->store();
         Cursor at;
         int turn = 0;

@@ -77,7 +77,7 @@ struct WgmmaStore {
         }
     }
     TILEWISE_DEVICE void put_pair(unsigned at, Sum first, Sum second) const {
-        const Value low = finish_plain<Out>(args, first), high = finish_plain<Out>(args, second);
+        const Value low = finish_simple<Out>(args, first), high = finish_simple<Out>(args, second);
         if constexpr (Out::bytes == 4) {
             store_shared_float2(at, __builtin_bit_cast(float, element_of<Out>(low)),
                                 __builtin_bit_cast(float, element_of<Out>(high)));
@@ -87,7 +87,7 @@ struct WgmmaStore {
     }
 
     TILEWISE_DEVICE unsigned pack(Sum low, Sum high) const {
-        return pack_pair<Out>(finish_plain<Out>(args, low), finish_plain<Out>(args, high));
+        return pack_pair<Out>(finish_simple<Out>(args, low), finish_simple<Out>(args, high));
     }
 
     // Everything else: 64 rows of some sums at a time through shared memory, then element by element. The loop

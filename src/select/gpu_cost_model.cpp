@@ -108,7 +108,10 @@ double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const Ar
     // A persistent block overlaps the ends of its tiles with the next ones.
     const double between_us = (c.persistent ? 0.3 : 3.8) * (rounds - 1);
     const double tiles_us = rounds * (overlapped(compute_us, load_us, kWithinBlock) + store_us) + between_us;
-    const double memory_us = bytes_moved(view.problem) / (arch.memory_gbps * kMemoryReached * 1e3);
+    // Where the last round is not full, the units that have it read alone for a while.
+    constexpr double kUnevenShare = 0.4;
+    const double turns = tiles / units, uneven = turns > 1 ? kUnevenShare * (std::ceil(turns) / turns - 1) : 0;
+    const double memory_us = bytes_moved(view.problem) / (arch.memory_gbps * kMemoryReached * 1e3) * (1 + uneven);
     double total = overlapped(tiles_us, memory_us, kWithMemory) + kFillUs + arch.launch_us;
     if (c.split_k > 1) {
         // Sums to the cache and back, and the launch that adds them up.
