@@ -62,6 +62,9 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
     const bool row_pairs = pairs && depthwise && !spreads;
     const bool channel_pairs = pairs && !depthwise && static_cast<std::int64_t>(channels_) % 2 == 0;
     const double inputs = channel_pairs ? channels_ / 2 : channels_;
+    // Pairs of rows need registers for both, which many sums do not leave.
+    constexpr double kPairSums = 20, kSpilled = 0.3;
+    const bool spills = row_pairs && pixels * vectors > kPairSums;
     const double sources = source_vectors(out_channels_, static_cast<std::int64_t>(inputs), lanes_);
     for (std::size_t i = 0; i < class_count_; ++i) {
         const TapClass& of = classes_[i];
@@ -77,8 +80,8 @@ DirectWork ConvCostModel::direct_work(const KernelConfig& c) const {
         const double reads = blocks * tap_rows * inputs * vectors * read_each;
         w.products += positions * wide * vectors * line_taps * rows;
         w.reads += reads + (is_weight ? blocks * rows * shared.rounds * pixels * vectors : 0);
-        w.spreads += spreads || row_pairs ? reads : 0;
-        w.far_reads += reads * (sources - 1);
+        w.spreads += spreads ? reads : 0;
+        w.far_reads += reads * (sources - 1 + (spills ? kSpilled : 0));
         w.masked_reads += is_narrow ? reads / wide : 0;
         w.weight_reads +=
             is_weight ? lines * wide * rows * 2 * line_taps * vectors : blocks * rows * line_taps * vectors;
