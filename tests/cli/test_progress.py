@@ -35,6 +35,7 @@ def test_a_bar_shows_each_step_and_goes(on_a_terminal, words, steps):
 
 
 def test_a_message_does_not_stand_behind_a_bar(on_a_terminal):
-    packed = "conv_fwd:n=1,c=8,k=8,in=8,filter=3,dtype=fp32,packed_b=1"  # the tiny set has no kernel for it
-    code, out, shown = on_a_terminal("bench", GEMM, packed, "--strategy", "rules", *POOL)
+    conv = "conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32"
+    kernel = "gemm_fp32_any_basic_v1_default_intrawave_48x128x128_1x1x1_4x8x1@cpu-generic"
+    code, out, shown = on_a_terminal("bench", GEMM, conv, "--kernel", kernel, "--arch", "cpu-generic")
     assert code == 3 and not out and f"{ERASE}tilewise: " in shown, shown
