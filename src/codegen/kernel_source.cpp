@@ -52,8 +52,8 @@ std::string any_dimensions_name(KernelConfig c) {
 std::string cpu_source(const KernelConfig& c) {
     const std::string_view header = c.op == Op::gemm ? "gemm" : is_direct(c) ? "direct_conv" : "conv";
     const std::string_view macro = c.op == Op::gemm ? "GEMM" : is_direct(c) ? "DIRECT_CONV" : "CONV";
-    std::string text =
-        fmt::format("// {}\n#include \"cpu/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n", any_dimensions_name(c), header);
+    std::string text = fmt::format("// {}\n#include \"cpu/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n",
+                                   any_dimensions_name(c), header);
     for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
         text += fmt::format("    using {} = tilewise::cpu::{};\n", name, element_type(dtype));
     }
