@@ -2,7 +2,7 @@
 # The short way to everything; `make help` lists it. CMake does the building (CMakePresets.json), tools/ the rest.
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
-.PHONY: help setup build examples demo test test-full test-release lint test-asan test-tsan test-python \
+.PHONY: help setup build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
         test-fuzz test-kernels tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu format manifest clean
 .DEFAULT_GOAL := help
 
@@ -39,7 +39,7 @@ demo: build ## show what tilewise does
 test: setup test-release lint test-asan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
 
-test-full: test test-tsan test-fuzz test-kernels tidy test-pip test-install ## the tests and the long checks
+test-full: test test-ubsan test-tsan test-fuzz test-kernels tidy test-pip test-install ## the tests and the long checks
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -55,10 +55,16 @@ lint: ## quick checks of the sources: include order, layout, shell scripts
 	@if command -v shellcheck >/dev/null; then shellcheck $(SHELL_FILES); else echo 'shellcheck: not here, skipped'; fi
 
 test-asan:
-	$(PHASE) 'address and undefined-behaviour sanitizers: build and test'
+	$(PHASE) 'address sanitizer: build and test'
 	@$(CONFIGURE) asan
 	@$(BUILD) asan
 	@$(CTEST) asan
+
+test-ubsan:
+	$(PHASE) 'undefined-behaviour sanitizer: build and test'
+	@$(CONFIGURE) ubsan
+	@$(BUILD) ubsan
+	@$(CTEST) ubsan
 
 test-tsan:
 	$(PHASE) 'thread sanitizer: build and test'
@@ -68,7 +74,9 @@ test-tsan:
 
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
-	@$(VENV)/python -m pytest -q tests/capi tests/cli tests/python tests/docs tests/benchmarks tests/examples
+	@$(VENV)/python -m pytest -q tests/capi tests/cli tests/benchmarks > build/test-cli.log 2>&1 & first=$$!; \
+	$(VENV)/python -m pytest -q tests/python tests/docs tests/examples; second=$$?; \
+	wait $$first; first=$$?; cat build/test-cli.log; [ $$first = 0 ] && [ $$second = 0 ]
 
 test-fuzz:
 	$(PHASE) 'fuzzing'

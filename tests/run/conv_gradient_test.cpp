@@ -16,10 +16,10 @@
 namespace tilewise {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kGeometries = 5;
+#if defined(TILEWISE_SANITIZED)
+constexpr int kGeometries = 3;
 #else
-constexpr int kGeometries = 25;
+constexpr int kGeometries = 12;
 #endif
 // One in so many chooses among all kernels that selection has; the others among few, which need compiling only once.
 constexpr int kWideChoice = 5;

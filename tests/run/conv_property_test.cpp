@@ -18,7 +18,7 @@ namespace {
 using property_testing::number;
 
 // As for GEMM (gemm_property_test.cpp); a kernel takes about a second of compiling.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TILEWISE_SANITIZED)
 constexpr int kKernels = 18, kProblemsEach = 20;
 #else
 constexpr int kKernels = 60, kProblemsEach = 60;

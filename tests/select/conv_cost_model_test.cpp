@@ -164,7 +164,7 @@ TEST(ConvCostModel, IsCheap) {
             best_ns = std::min(best_ns, took.count() / static_cast<double>(kernels.size()));
         }
         EXPECT_GT(sum, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(TILEWISE_SANITIZED) && !defined(__SANITIZE_THREAD__)
         constexpr double kMostNs = 2000;
         EXPECT_LT(best_ns, kMostNs) << text;
 #endif

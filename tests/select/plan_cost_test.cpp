@@ -52,7 +52,7 @@ protected:
     static void expect_cheap(const std::string& name, double ns) {
         RecordProperty("ns of " + name, static_cast<int>(ns));
         std::printf("%s costs %.0f ns\n", name.c_str(), ns);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(TILEWISE_SANITIZED) && !defined(__SANITIZE_THREAD__)
         constexpr double kMostNs = 2000;
         EXPECT_LT(ns, kMostNs) << name;
 #endif
