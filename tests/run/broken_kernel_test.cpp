@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The checker checked: real kernels with one small fault each must not pass. A checker that lets one of them through would
 // let the same mistake through in the registry.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "device/forwarding_device.hpp"
 #include "run/run_testing.hpp"
@@ -38,6 +41,19 @@ const Fault kFaults[] = {
      "view.bias_by_col + (j + 1) * kBytes<Out>", kFused},
 };
 
+const std::string kConv = "conv_bwd_data:n=2,g=2,c=6,k=10,in=9x8,filter=3x3,stride=2x1,pad=1x1,dtype=fp32";
+
+const Fault kConvFaults[] = {
+    {"what lies right of the image is not cleared", "clear_clipped(to, copy_end, k + line, count);", "", kConv},
+    {"the second image is read from the first", "p + at.image * shape.image_stride", "p + 0 * shape.image_stride",
+     kConv},
+    {"a residue class takes the next class's taps", "(at - dim.tap_first * dilation) % s != 0",
+     "(at + 1 - dim.tap_first * dilation) % s != 0", kConv},
+    {"rows of a class lie side by side", "task.out.row_stride *= c.walk.dim[2].out_step", "task.out.row_stride *= 1",
+     "conv_bwd_data:n=1,g=1,c=6,k=10,in=9x8,filter=3x3,stride=1x2,pad=1x1,dtype=fp32"},
+    {"all groups take the weights of the first", "p = all + group * args.conv.k * filter", "p = all", kConv},
+};
+
 // The source with everything it includes in its place, as the preprocessor would leave it.
 void append_flat(const std::string& path, std::string_view text, std::set<std::string>& seen, std::string& out) {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -71,20 +87,37 @@ private:
     const BuiltKernel& other_;
 };
 
+// Gathers, so that all of its parts are used.
+Kernel conv_kernel(std::string_view op, std::string_view option = "") {
+    return make_kernel(*parse_kernel_name(
+        fmt::format("grouped_{}_fp32_any_2d_mem_default_intrawave_48x128x128_1x1x1_4x8x1{}@cpu-generic", op, option)));
+}
+
 class BrokenKernelTest : public RunTest {
 protected:
-    BuildRequest flat_request() const {
-        auto request = *build_request(small_kernel().config, *device_);
+    BuildRequest flat_request(const Kernel& kernel) const {
+        auto request = *build_request(kernel.config, *device_);
         std::string flat;
         std::set<std::string> seen;
         append_flat("", request.source, seen, flat);
         request.source = flat;
         return request;
     }
-    VerifyReport run_on(const std::string& problem_text, const BuiltKernel& built, Builder& builder) {
+    // The request with one text of the templates replaced.
+    static BuildRequest changed(BuildRequest request, const Fault& fault) {
+        const std::size_t at = request.source.find(fault.text);
+        EXPECT_NE(at, std::string::npos) << fault.what << ": the templates no longer have: " << fault.text;
+        if (at == std::string::npos) return request;
+        EXPECT_EQ(request.source.find(fault.text, at + 1), std::string::npos)
+            << fault.what << ": the text is there twice";
+        request.source.replace(at, fault.text.size(), fault.instead);
+        return request;
+    }
+    VerifyReport run_on(const Kernel& kernel, const std::string& problem_text, const BuiltKernel& built,
+                        Builder& builder) {
         const Problem problem = *parse_problem(problem_text);
         OtherCode device(*device_, built);
-        auto ready = Executable::prepare(problem, small_kernel(), device, builder);
+        auto ready = Executable::prepare(problem, kernel, device, builder);
         EXPECT_TRUE(ready.ok()) << ready.error().message;
         const auto report = checked_run(problem, std::move(*ready));
         EXPECT_TRUE(report.ok()) << report.error().message;
@@ -93,25 +126,41 @@ protected:
 };
 
 TEST_F(BrokenKernelTest, EveryFaultIsCaught) {
-    const BuildRequest right = flat_request();
-    std::vector<BuildRequest> requests = {right};
-    for (const Fault& fault : kFaults) {
-        BuildRequest wrong = right;
-        const std::size_t at = wrong.source.find(fault.text);
-        ASSERT_NE(at, std::string::npos) << fault.what << ": the templates no longer have: " << fault.text;
-        ASSERT_EQ(wrong.source.find(fault.text, at + 1), std::string::npos)
-            << fault.what << ": the text is there twice";
-        wrong.source.replace(at, fault.text.size(), fault.instead);
-        requests.push_back(std::move(wrong));
-    }
+    struct Family {
+        Kernel kernel;
+        std::span<const Fault> faults;
+    };
+    const Family families[] = {{small_kernel(), kFaults}, {conv_kernel("conv_bwd_data"), kConvFaults}};
     Builder builder(settings_);
-    const auto built = builder.build_all(requests, 2);
-    for (const auto& kernel : built) ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-    for (std::size_t i = 0; i < std::size(kFaults); ++i) {
-        const VerifyReport as_it_is = run_on(kFaults[i].problem, *built[0], builder);
-        EXPECT_TRUE(as_it_is.ok) << kFaults[i].problem << ": " << describe(as_it_is);
-        const VerifyReport report = run_on(kFaults[i].problem, *built[i + 1], builder);
-        EXPECT_FALSE(report.ok) << kFaults[i].what << " on " << kFaults[i].problem << ": " << describe(report);
+    for (const auto& [kernel, faults] : families) {
+        std::vector<BuildRequest> requests = {flat_request(kernel)};
+        for (const Fault& fault : faults) requests.push_back(changed(requests.front(), fault));
+        const auto built = builder.build_all(requests, 2);
+        for (const auto& one : built) ASSERT_TRUE(one.ok()) << one.error().message;
+        for (std::size_t i = 0; i < faults.size(); ++i) {
+            const VerifyReport as_it_is = run_on(kernel, faults[i].problem, *built[0], builder);
+            EXPECT_TRUE(as_it_is.ok) << faults[i].problem << ": " << describe(as_it_is);
+            const VerifyReport report = run_on(kernel, faults[i].problem, *built[i + 1], builder);
+            EXPECT_FALSE(report.ok) << faults[i].what << " on " << faults[i].problem << ": " << describe(report);
+        }
+    }
+}
+
+// Chunks of images come to be beyond 2^31 elements only; a smaller limit shows that they are right.
+TEST_F(BrokenKernelTest, ImagesAreTakenInChunks) {
+    const Fault small_chunks = {"a small limit", "kSplitImageElements = Index(1) << 31",
+                                "kSplitImageElements = Index(1) << 10"};
+    Builder builder(settings_);
+    for (const std::string op : {"conv_fwd", "conv_bwd_data", "conv_bwd_weight"}) {
+        const Kernel kernel = conv_kernel(op, "_splitimage");
+        const auto built = builder.build(changed(flat_request(kernel), small_chunks));
+        ASSERT_TRUE(built.ok()) << built.error().message;
+        for (const std::string_view rest : {"", ",beta=1", ",layout=ngchw"}) {
+            const std::string problem =
+                fmt::format("{}:n=7,g=2,c=6,k=4,in=9x11,filter=3x3,stride=2x1,pad=1x1,dtype=fp32{}", op, rest);
+            const VerifyReport report = run_on(kernel, problem, *built, builder);
+            EXPECT_TRUE(report.ok) << problem << ": " << describe(report);
+        }
     }
 }
 
