@@ -19,9 +19,9 @@ using property_testing::number;
 
 // As for GEMM (gemm_property_test.cpp); a kernel takes about a second of compiling.
 #if defined(TILEWISE_SANITIZED)
-constexpr int kKernels = 18, kProblemsEach = 20;
+constexpr int kKernels = 8, kProblemsEach = 20;
 #else
-constexpr int kKernels = 60, kProblemsEach = 60;
+constexpr int kKernels = 40, kProblemsEach = 60;
 #endif
 
 // One run in so many is large enough for several threads.

@@ -21,9 +21,9 @@ using property_testing::number;
 // A kernel takes about half a second of compiling, a problem one or two milliseconds. A sanitizer sees the library, which
 // fewer kernels exercise as well, and makes the reference several times slower.
 #if defined(TILEWISE_SANITIZED)
-constexpr int kKernels = 15, kProblemsEach = 30;
+constexpr int kKernels = 8, kProblemsEach = 30;
 #else
-constexpr int kKernels = 80, kProblemsEach = 100;
+constexpr int kKernels = 48, kProblemsEach = 100;
 #endif
 
 // Small enough for the reference, also under a sanitizer; larger than any micro-kernel and, at times, than a tile.
