@@ -31,7 +31,7 @@ std::string conv_lines(const KernelConfig& c) {
     const std::string_view direction = c.op == Op::conv_fwd        ? "forward"
                                        : c.op == Op::conv_bwd_data ? "backward_data"
                                                                    : "backward_weight";
-    std::string text = fmt::format("    static constexpr auto direction = tilewise::cpu::Direction::{};\n", direction);
+    std::string text = fmt::format("    static constexpr auto direction = tilewise::Direction::{};\n", direction);
     text += fmt::format("    static constexpr bool two_stage = {}, split_image = {}, explicit_gemm = {};\n",
                         c.two_stage, c.split_image, c.explicit_gemm);
     if (!is_direct(c)) {
