@@ -16,9 +16,8 @@ bool copies_asynchronously(Pipeline pipeline) {
 // The loops and the arithmetic are those of GEMM. Gathering is what the pipeline does: asynchronous or not.
 bool has_gather_template(const KernelConfig& c) {
     constexpr int kWarpgroupRows = 64;
-    const bool has_loop =
-        c.pipeline == Pipeline::basic_v1 || c.pipeline == Pipeline::compv3 || c.pipeline == Pipeline::compv4 ||
-        copies_asynchronously(c.pipeline);
+    const bool has_loop = c.pipeline == Pipeline::basic_v1 || c.pipeline == Pipeline::compv3 ||
+                          c.pipeline == Pipeline::compv4 || copies_asynchronously(c.pipeline);
     const bool is_async = c.gather == Gather::async;
     const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
     return has_loop && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
