@@ -203,7 +203,7 @@ using DepthwiseKernel =
 
 #if defined(__CUDACC__)
 #define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                          \
-    extern "C" __global__ void __launch_bounds__(Config::threads, 1)                                  \
+    extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)            \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                          \
         tilewise::cuda::DepthwiseKernel<Config>::run(args);                                           \
     }                                                                                                 \

@@ -73,15 +73,8 @@ struct DepthwiseShape {
     static constexpr int kRound = kWarps * kAlong;  // patches of a block at a time
     static constexpr int kRounds = Config::tile_m / (kRound * kPixels);
 
-    // Rows of 7 pixels divide most layers, others are about twice as wide as high; a line has no height.
-    static TILEWISE_DEVICE constexpr int width_of(int pixels) {
-        if (Config::ndim == 1) return pixels;
-        if (pixels % 7 == 0) return 7;
-        int width = 1;
-        while (width * width < pixels) width *= 2;
-        return width;
-    }
-    static constexpr int kWidth = width_of(kPixels), kHeight = kPixels / kWidth;
+    static constexpr int kWidth = Config::patch_width, kHeight = Config::patch_height;
+    static_assert(kWidth * kHeight == kPixels);
 
     using Rows = TapLine<kBackward, Config::ct_filter[1], Config::ct_stride[1], Config::ct_dilation[1], kHeight>;
     using Columns = TapLine<kBackward, Config::ct_filter[2], Config::ct_stride[2], Config::ct_dilation[2], kWidth>;
