@@ -8,7 +8,8 @@
 // that are contiguous in memory (a channel vector; a whole row of taps where these are neighbours), and read from there.
 // Each gathered element is written once and used for all columns of the block.
 #pragma once
-#include "conv_walk.hpp"
+#include "../common/conv_walk.hpp"
+#include "primitives.hpp"
 #include "pack.hpp"
 
 namespace tilewise::cpu {

@@ -6,7 +6,8 @@
 // the limit from t = 2 on, and with t = 1 the loads are (one for each multiply-add).
 // At the ends of a line, taps that lead outside are skipped, by branches that are the same for all channels.
 #pragma once
-#include "conv_walk.hpp"
+#include "../common/conv_walk.hpp"
+#include "primitives.hpp"
 #include "epilogue.hpp"
 #include "spread.hpp"
 

@@ -131,7 +131,7 @@ void GpuGemm::check(const KernelList& list) const {
             const auto fetched = on_device->fetch();
             ASSERT_TRUE(fetched.ok()) << fetched.error().message;
             VerifyOptions options;
-            options.split_k = kernel->config.split_k;
+            options.summation = summation_of(kernel->config, device->arch());
             const VerifyReport report = verify_result(*tensors, alpha, beta, options);
             EXPECT_TRUE(report.ok) << describe(report);
             ++mine, ++runs;
