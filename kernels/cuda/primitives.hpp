@@ -19,6 +19,9 @@ TILEWISE_DEVICE int block_threads() { return int(blockDim.x); }
 // The same in all threads of a warp, and known to be so.
 TILEWISE_DEVICE int warp_index() { return __shfl_sync(0xffffffffu, int(threadIdx.x) >> 5, 0); }
 
+// What the lane has whose index differs in the bits of `mask`. All lanes of a warp together.
+TILEWISE_DEVICE float exchange(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+
 TILEWISE_DEVICE void sync_block() { __syncthreads(); }
 TILEWISE_DEVICE void sync_warp() { __syncwarp(0xffffffffu); }
 
@@ -117,11 +120,14 @@ TILEWISE_DEVICE void store_shared(SharedAddress to, const Packet<bytes>& p) {
     }
 }
 
-// One or four fp32 of shared memory.
+// One, two or four fp32 of shared memory.
 TILEWISE_DEVICE float load_shared_float(SharedAddress from) {
     float x;
     asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
     return x;
+}
+TILEWISE_DEVICE void load_shared_float2(SharedAddress from, float& x, float& y) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(from) : "memory");
 }
 TILEWISE_DEVICE void load_shared_float4(SharedAddress from, float (&x)[4]) {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"

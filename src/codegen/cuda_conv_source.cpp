@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "codegen/depthwise_spec.hpp"
 #include "problem/types.hpp"
 
 namespace tilewise {
@@ -28,7 +29,6 @@ bool has_gather_template(const KernelConfig& c) {
 }
 bool has_halo_template(const KernelConfig&) { return false; }
 bool has_tensor_template(const KernelConfig&) { return false; }
-bool has_depthwise_template(const KernelConfig&) { return false; }
 
 std::string_view direction_of(Op op) {
     return op == Op::conv_fwd ? "forward" : op == Op::conv_bwd_data ? "backward_data" : "backward_weight";
@@ -77,6 +77,7 @@ std::string cuda_conv_lines(const KernelConfig& c) {
                         c.specialization == Specialization::filter_1x1_stride1);
     text += extent_line("ct_filter", c.ct_filter, c.ndim) + extent_line("ct_stride", c.ct_stride, c.ndim) +
             extent_line("ct_dilation", c.ct_dilation, c.ndim);
+    if (conv_family(c) == ConvFamily::depthwise) text += depthwise_lines(c);
     return text;
 }
 

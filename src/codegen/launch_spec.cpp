@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/conv_family.hpp"
+#include "codegen/depthwise_spec.hpp"
 #include "config/geometry.hpp"
 #include "problem/facts.hpp"
 
@@ -39,6 +41,10 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     spec.shared_bytes = shared_bytes(c, arch) / c.blocks_per_unit;
     spec.cluster = c.cluster;
     spec.persistent = c.persistent;
+    if (is_conv(c.op) && conv_family(c) == ConvFamily::depthwise) {
+        spec.shared_bytes = depthwise_spec(c).shared_bytes;
+        return spec;
+    }
     if (has_wide_waves(c, arch)) {
         divide_registers(spec, c, arch);
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};

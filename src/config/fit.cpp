@@ -99,6 +99,22 @@ bool other_filter(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
                            TILEWISE_TEXT("the problem's, or none"));
 }
 
+// On a GPU only the depthwise kernel that knows nothing in advance takes several output channels per group, one at a time. All
+// of them add up integers in fp32, which has those of so many taps.
+bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (c.specialization != Specialization::depthwise || arch.backend != "cuda") return false;
+    const ConvShape& s = v.problem.conv;
+    constexpr std::int64_t kMostTaps = 1024;  // 2^24 / 2^14
+    const std::int64_t taps = product(s.filter);
+    if (c.dtype == DType::int8 && taps > kMostTaps) {
+        return refuse(out, TILEWISE_TEXT("{} taps of int8", taps), TILEWISE_TEXT("at most {}", kMostTaps));
+    }
+    const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
+    return takes_one && s.k != s.g &&
+           refuse(out, TILEWISE_TEXT("{} output channels per group", s.k / std::max<std::int64_t>(1, s.g)),
+                  TILEWISE_TEXT("1, or a kernel without compile-time filter and vectors"));
+}
+
 bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return is_conv(c.op) && v.problem.conv.g % std::max(1, c.num_groups_to_merge) != 0 &&
            refuse(out, TILEWISE_TEXT("num_groups_to_merge {}", c.num_groups_to_merge),
@@ -234,6 +250,7 @@ constexpr FitRule kRules[] = {
     {"fit_deterministic", "the same bits were asked for every time", varies},
     {"fit_specialization", "what the kernel assumes of the filter holds", not_specialised},
     {"fit_compile_time", "extents compiled in are the problem's", other_filter},
+    {"fit_depthwise", "a depthwise kernel on a GPU has channels of its own for each group", beyond_depthwise},
     {"fit_groups", "groups are merged evenly", cannot_merge},
     {"fit_padding", "a dimension without padding is whole tiles", partial_tile},
     {"fit_vector", "vector accesses stay aligned and inside a row", misaligned},

@@ -8,6 +8,7 @@
 #include "problem/facts.hpp"
 #include "kernels/common/conv_walk.hpp"
 #include "run/block_grid.hpp"
+#include "run/depthwise_grid.hpp"
 #include "run/executable.hpp"
 
 namespace tilewise {
@@ -30,12 +31,12 @@ std::int64_t gather_tiles(const Problem& p, const KernelConfig& c) {
     return rows * blocks(gemm.n, c.tile.n) * gemm.batch * c.split_k;
 }
 
-std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
+std::int64_t tiles_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return gather_tiles(p, c);
         case ConvFamily::halo:
-        case ConvFamily::tensor:
-        case ConvFamily::depthwise: break;
+        case ConvFamily::tensor: break;
+        case ConvFamily::depthwise: return depthwise_blocks(p, c, arch);
     }
     return 0;
 }
@@ -45,10 +46,13 @@ std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
 LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     LaunchGeometry geometry;
     geometry.block = launch_spec(c, arch);
-    const std::int64_t tiles = tiles_of(p, c), resident = std::int64_t{arch.units} * c.blocks_per_unit;
+    const std::int64_t tiles = tiles_of(p, c, arch), resident = std::int64_t{arch.units} * c.blocks_per_unit;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
     geometry.raster_group = std::max(1, c.raster_group);
-    if (sums_in_workspace(c)) add_reduction(geometry, gemm_view(p));
+    if (sums_in_workspace(c)) {
+        conv_family(c) == ConvFamily::depthwise ? add_depthwise_reduction(geometry, p)
+                                                : add_reduction(geometry, gemm_view(p));
+    }
     return geometry;
 }
 
