@@ -7,6 +7,7 @@
 #include "config/fit.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
+#include "run/halo_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -37,6 +38,7 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
     const std::int64_t tiles = tiles_of(p, c), resident = std::int64_t{arch.units} * c.blocks_per_unit;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
     geometry.raster_group = std::max(1, c.raster_group);
+    if (conv_family(c) == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);
     if (sums_in_workspace(c)) add_reduction(geometry, gemm_view(p));
     return geometry;
 }
