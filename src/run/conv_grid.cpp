@@ -5,8 +5,10 @@
 
 #include "codegen/conv_family.hpp"
 #include "config/fit.hpp"
+#include "kernels/common/conv_walk.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
+#include "run/executable.hpp"
 #include "run/halo_grid.hpp"
 
 namespace tilewise {
@@ -14,10 +16,19 @@ namespace {
 
 std::int64_t blocks(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
-// Blocks walk over tiles of the GEMM view, group by group.
+// Blocks walk over tiles of the GEMM view; those of backward data belong to one residue class each.
 std::int64_t gather_tiles(const Problem& p, const KernelConfig& c) {
     const GemmView gemm = gemm_view(p);
-    return blocks(gemm.m, c.tile.m) * blocks(gemm.n, c.tile.n) * gemm.batch * c.split_k;
+    std::int64_t rows = 0;
+    if (c.op == Op::conv_bwd_data) {
+        const KernelConv conv = problem_args(p).conv;
+        for (Index i = 0; i < class_count(conv); ++i) {
+            rows += blocks(conv.images * backward_walk(conv, i).positions(), c.tile.m);
+        }
+    } else {
+        rows = blocks(gemm.m, c.tile.m);
+    }
+    return rows * blocks(gemm.n, c.tile.n) * gemm.batch * c.split_k;
 }
 
 std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
