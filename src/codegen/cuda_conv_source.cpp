@@ -27,7 +27,21 @@ bool has_gather_template(const KernelConfig& c) {
            (is_channels_last(c.layout) || !wide) &&
            (c.specialization == Specialization::none || c.specialization == Specialization::filter_1x1_stride1);
 }
-bool has_halo_template(const KernelConfig&) { return false; }
+// Patches of pixels in a ring of buffers, or in one; elements of 16 bits where ldmatrix has to turn the weights round.
+bool has_halo_template(const KernelConfig& c) {
+    const bool plain = c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
+                       c.producer_waves == 0 && c.split_k == 1 && !c.explicit_gemm && !c.split_image &&
+                       c.specialization == Specialization::none && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
+                       c.ct_dilation.rank == 0;
+    constexpr int kChunkBytes = 16, kStepRows = 16, kStepColumns = 8;
+    const std::int64_t bytes = bytes_of(c.dtype);
+    const bool fits = c.dtype == c.dtype_b && bytes <= 2 && (c.op == Op::conv_fwd || bytes == 2) &&
+                      c.warp_tile.m == kStepRows && c.warp_tile.n == kStepColumns &&
+                      c.vector_a * bytes == kChunkBytes && c.vector_c * bytes_of(c.dtype_out) >= 4 &&
+                      c.epilogue == Epilogue::cshuffle;
+    return c.op != Op::conv_bwd_weight && copies_asynchronously(c.pipeline) && plain && fits && c.persistent &&
+           is_channels_last(c.layout);
+}
 bool has_tensor_template(const KernelConfig&) { return false; }
 
 std::string_view direction_of(Op op) {
@@ -69,7 +83,8 @@ std::string cuda_conv_template(const KernelConfig& c) {
 std::string cuda_conv_lines(const KernelConfig& c) {
     std::string text =
         fmt::format("    static constexpr auto direction = tilewise::Direction::{};\n", direction_of(c.op));
-    text += fmt::format("    static constexpr int ndim = {}, merge = {};\n", c.ndim, c.num_groups_to_merge);
+    text += fmt::format("    static constexpr int ndim = {}, merge = {}, blocks_per_unit = {};\n", c.ndim,
+                        c.num_groups_to_merge, c.blocks_per_unit);
     text += fmt::format("    static constexpr bool channels_last = {}, two_stage = {}, split_image = {};\n",
                         is_channels_last(c.layout), c.two_stage, c.split_image);
     text += fmt::format("    static constexpr bool explicit_gemm = {}, filter_3x3 = {}, filter_1x1 = {};\n",

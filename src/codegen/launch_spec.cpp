@@ -6,6 +6,7 @@
 #include "codegen/conv_family.hpp"
 #include "codegen/depthwise_spec.hpp"
 #include "config/geometry.hpp"
+#include "config/halo_tile.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -38,7 +39,8 @@ void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& a
 LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     LaunchSpec spec;
     spec.threads = static_cast<int>(threads_per_block(c, arch));
-    spec.shared_bytes = shared_bytes(c, arch) / c.blocks_per_unit;
+    // What a patch takes depends on the problem: the grid says.
+    spec.shared_bytes = is_halo_conv(c) ? halo_shared_bytes(c, arch) : shared_bytes(c, arch) / c.blocks_per_unit;
     spec.cluster = c.cluster;
     spec.persistent = c.persistent;
     if (is_conv(c.op) && conv_family(c) == ConvFamily::depthwise) {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "config/geometry.hpp"
+#include "config/halo_fit.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
 
@@ -258,6 +259,7 @@ constexpr FitRule kRules[] = {
     {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
     {"fit_multi_d", "D tensors have limits of their own on the tile", beyond_multi_d},
+    {"fit_halo", "a patch of pixels and the weights of its groups fit a block", beyond_halo},
     {"fit_workspace", "scratch memory stays within the problem's limit", too_little_workspace},
 };
 

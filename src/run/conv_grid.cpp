@@ -5,11 +5,12 @@
 
 #include "codegen/conv_family.hpp"
 #include "config/fit.hpp"
-#include "problem/facts.hpp"
 #include "kernels/common/conv_walk.hpp"
+#include "problem/facts.hpp"
 #include "run/block_grid.hpp"
 #include "run/depthwise_grid.hpp"
 #include "run/executable.hpp"
+#include "run/halo_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -49,6 +50,7 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
     const std::int64_t tiles = tiles_of(p, c, arch), resident = std::int64_t{arch.units} * c.blocks_per_unit;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
     geometry.raster_group = std::max(1, c.raster_group);
+    if (conv_family(c) == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);
     if (sums_in_workspace(c)) {
         conv_family(c) == ConvFamily::depthwise ? add_depthwise_reduction(geometry, p)
                                                 : add_reduction(geometry, gemm_view(p));
