@@ -78,6 +78,8 @@ struct KernelArgs {
     // GPU: the order in which blocks take tiles: along this axis, `raster_group` rows of tiles side by side.
     KernelRaster raster;
     int raster_group;
+    // GPU convolutions that stage patches of their input: the output pixels that a block takes together, images first.
+    int patch[kMaxKernelDims + 1];
 };
 
 // What one call computes: a rectangle of C for a range of batch entries, and with split_k > 1 one part of k, whose

@@ -8,12 +8,14 @@
 
 #if defined(__CUDACC__)
 #define TILEWISE_DEVICE __device__ __forceinline__
-#define TILEWISE_UNROLL _Pragma("unroll")    // registers are indexed by numbers known at compile time
-#define TILEWISE_ROLLED _Pragma("unroll 1")  // keeps code small
+#define TILEWISE_UNROLL _Pragma("unroll")      // registers are indexed by numbers known at compile time
+#define TILEWISE_ROLLED _Pragma("unroll 1")    // keeps code small
+#define TILEWISE_UNROLL_4 _Pragma("unroll 4")  // four of a loop of unknown length at a time
 #else
 #define TILEWISE_DEVICE inline
 #define TILEWISE_UNROLL
 #define TILEWISE_ROLLED
+#define TILEWISE_UNROLL_4
 #endif
 
 namespace tilewise::cuda {
