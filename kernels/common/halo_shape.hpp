@@ -42,6 +42,12 @@ struct HaloAxis {
     // The taps of a tap's class, and its place among them.
     constexpr int class_taps(int tap) const { return (taps - tap % period + period - 1) / period; }
     constexpr int place_of(int tap) const { return tap / period; }
+    constexpr int taps_of_class(int which) const {
+        for (int tap = 0; tap < period && tap < taps; ++tap) {
+            if (class_of(tap) == which) return class_taps(tap);
+        }
+        return 0;
+    }
     constexpr int class_outputs() const { return (outputs + classes - 1) / classes; }  // of the first, which has most
 };
 
@@ -71,8 +77,8 @@ struct HaloTile {
 };
 
 // The patch of staged pixels that such a tile reads. Where the step is not 1, columns are kept by their residue, so that
-// neighbouring outputs always read neighbouring pixels. A pixel is `pitch` bytes: its channels and a chunk of zeros, an odd
-// number of 16-byte chunks, so that eight neighbouring pixels fall on different banks.
+// neighbouring outputs always read neighbouring pixels. A pixel is `pitch` bytes, an odd number of 16-byte chunks, so that
+// eight neighbouring pixels fall on different banks.
 struct HaloPatchShape {
     int images, depth, height;
     int columns, phase;  // columns of the image, and stored ones of each residue
@@ -103,7 +109,7 @@ constexpr HaloPatchShape halo_patch_shape(const HaloAxis (&axes)[kMaxKernelDims]
     p.images = tile.images, p.depth = extent[0], p.height = extent[1], p.columns = extent[2];
     p.phase = (p.columns + p.steps[2] - 1) / p.steps[2];
     p.chunks = chunks;
-    p.pitch = ((chunks + 1) | 1) * kHaloChunkBytes;
+    p.pitch = (chunks | 1) * kHaloChunkBytes;
     return p;
 }
 

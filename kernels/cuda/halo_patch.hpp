@@ -120,15 +120,6 @@ struct HaloPatch {
                         {is_there ? halo_place(image, d, h, w) : kHaloNowhere, u32(element / kChunk)});
         }
     }
-    // The chunk after every pixel's channels, of the buffer at `to`: copies never touch it.
-    TILEWISE_DEVICE void clear_zeros(SharedAddress to) const {
-        TILEWISE_ROLLED
-        for (int p = thread_index(); p < shape.pixels(); p += threads) {
-            store_shared<kChunkBytes>(to + p * shape.pitch + shape.chunks * kChunkBytes, zero_packet<kChunkBytes>());
-        }
-    }
-    // Where in a patch those zeros are, from a pixel on.
-    TILEWISE_DEVICE int zero_chunk() const { return shape.chunks; }
 
     // The patch of the tile at `origin`, channels from `first` on (the address of channel 0 of the first group that is staged, of
     // image 0, pixel 0), into the buffer at `to`. What is outside of the tensor is zero. The caller commits.
