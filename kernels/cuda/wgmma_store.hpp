@@ -9,7 +9,16 @@
 
 namespace tilewise::cuda {
 
-template <class Config>
+// Where in C a tile's results belong: in a matrix, right there.
+struct MatrixPlaces {
+    static constexpr bool kInRows = true;  // neighbouring rows of a tile are neighbours in C, and columns too
+    // Whether a row and column of the tiles are in C; changes them to those of C.
+    static TILEWISE_DEVICE bool find(const KernelArgs& args, const TilePlace&, Index& row, Index& column) {
+        return row < args.m && column < args.n;
+    }
+};
+
+template <class Config, class Places = MatrixPlaces>
 struct WgmmaStore {
     using Shape = WgmmaShape<Config>;
     using Out = typename Config::Out;
@@ -182,9 +191,9 @@ struct WgmmaStore {
         for (int i = thread; i < kElements; i += 128) {
             const int row = kAlongColumns ? i / Shape::kStagedColumns : i % 64;
             const int column = kAlongColumns ? i % Shape::kStagedColumns : i / 64;
-            const Index at_row = Shape::kSwapped ? column_begin + column : row_begin + row;  // of C
-            const Index at_column = Shape::kSwapped ? row_begin + row : column_begin + column;
-            if (at_row >= args.m || at_column >= args.n) continue;
+            Index at_row = Shape::kSwapped ? column_begin + column : row_begin + row;  // of C
+            Index at_column = Shape::kSwapped ? row_begin + row : column_begin + column;
+            if (!Places::find(args, tile, at_row, at_column)) continue;
             const Sum sum = load_sum(staging + staged_at(row, column));
             if (args.split_k > 1) {
                 const Index matrix = static_cast<Index>(tile.k_part) * args.batch + tile.batch;
