@@ -31,7 +31,6 @@ struct WgmmaGemm {
     using Sums = typename Shape::Sums;
     using Store = WgmmaStore<Config, typename Source::Places>;
     using Place = WgmmaPlace;
-    static constexpr bool kStoresBoxes = Shape::kStoresBoxes && Source::Places::kInRows;
 
     const KernelArgs& args;
     const TensorMap &map_a, &map_b, &map_c;
@@ -129,6 +128,13 @@ struct WgmmaGemm {
 
     // The sums of one tile.
     TILEWISE_DEVICE void multiply(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
+        if constexpr (Source::kMayBeEmpty) {
+            if (range.begin == range.end) {
+                each_sum([&](int r, int i) { sums[r][i] = 0; });
+                if (Shape::kTakesTurns) next_turn_to_multiply(me);
+                return;
+            }
+        }
         if constexpr (Shape::kPromotes) {
             multiply_promoted(sums, range, own_rows, at, me);
         } else {
@@ -207,8 +213,9 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void compute_tiles(const TileOrder<Shape::kClusterM, Shape::kClusterN>& order) const {
         const int thread = static_cast<int>(thread_index()) - 128;
         const Place me{thread / 128, thread % 128};
+        const bool in_rows = Source::Places::in_rows(args);
         const bool boxes =
-            kStoresBoxes && args.split_k == 1 && is_simple<typename Shape::Out, typename Shape::Sum>(args);
+            Shape::kStoresBoxes && args.split_k == 1 && is_simple<typename Shape::Out, typename Shape::Sum>(args);
         const Store store = this->store();
         Cursor at;
         int turn = 0;
@@ -225,8 +232,11 @@ struct WgmmaGemm {
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, range, own_rows, at, me);
             const int row = Shape::first_row(tile) + own_rows;
-            if (boxes) {
-                if constexpr (kStoresBoxes) store.store_boxes(sums, tile, row, me, buffer);
+            if (boxes && in_rows) {
+                if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, tile, row, me, buffer);
+            } else if (boxes) {
+                if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)
+                    store.store_lines(sums, tile, row, me, buffer);
             } else {
                 store.store_elements(sums, tile, row, me);
             }
@@ -245,7 +255,7 @@ struct WgmmaGemm {
         if (thread_index() == 0) {
             prefetch_map(map_a);
             prefetch_map(map_b);
-            if constexpr (kStoresBoxes) prefetch_map(map_c);
+            if constexpr (Shape::kStoresBoxes) prefetch_map(map_c);
             // Every computing warp of every block of the cluster releases a stage; with turns, those of one warpgroup.
             constexpr unsigned kReleases = 4 * (Shape::kTakesTurns ? 1 : Shape::kWaves) * Shape::kCluster;
             for (int i = 0; i < Shape::kStages; ++i) {

@@ -52,6 +52,7 @@ struct MatrixSource {
     using Shape = WgmmaShape<Config>;
     using Order = TileOrder<Shape::kClusterM, Shape::kClusterN>;
     using Places = MatrixPlaces;
+    static constexpr bool kMayBeEmpty = false;  // whether a tile may have nothing to sum up
 
     const KernelArgs& args;
     const TensorMap &map_a, &map_b;
