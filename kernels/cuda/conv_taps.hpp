@@ -12,8 +12,6 @@
 
 namespace tilewise::cuda {
 
-enum class ConvDirection { forward, backward_data, backward_weight };
-
 // Division by a number that is known early on, for numbers below 2^31.
 struct Divisor {
     u32 divisor = 1, factor = 0;
@@ -48,26 +46,26 @@ struct ConvLine {
           dilation(int(conv.dilation[dim])),
           pad(int(conv.pad[dim])) {}
 
-    template <ConvDirection direction>
+    template <Direction direction>
     TILEWISE_DEVICE int rows() const {
-        return direction == ConvDirection::backward_data ? (in + stride - 1) / stride : out;
+        return direction == Direction::backward_data ? (in + stride - 1) / stride : out;
     }
-    template <ConvDirection direction>
+    template <Direction direction>
     TILEWISE_DEVICE int row_step() const {
-        return direction == ConvDirection::backward_data ? 1 : stride;
+        return direction == Direction::backward_data ? 1 : stride;
     }
-    template <ConvDirection direction>
+    template <Direction direction>
     TILEWISE_DEVICE int lower() const {
-        return direction == ConvDirection::backward_data ? shift_of(filter - 1) : -pad;
+        return direction == Direction::backward_data ? shift_of(filter - 1) : -pad;
     }
-    template <ConvDirection direction>
+    template <Direction direction>
     TILEWISE_DEVICE int classes() const {
-        return direction == ConvDirection::backward_data ? stride : 1;
+        return direction == Direction::backward_data ? stride : 1;
     }
 
-    template <ConvDirection direction>
+    template <Direction direction>
     TILEWISE_DEVICE TapLine taps(int q) const {
-        if (direction != ConvDirection::backward_data) return {0, 1, filter, 0, dilation};
+        if (direction != Direction::backward_data) return {0, 1, filter, 0, dilation};
         if (stride == 1) return {0, 1, filter, (filter - 1) * dilation, -dilation};
         TapLine line = {0, 1, 0, 0, 0};
         while (line.first < stride && (q - line.first * dilation) % stride != 0) ++line.first;
@@ -95,7 +93,7 @@ TILEWISE_DEVICE ConvLine line_of(const KernelConv& conv, int from_innermost) {
     return {conv, kMaxKernelDims - 1 - from_innermost};
 }
 
-template <int dims, ConvDirection direction>
+template <int dims, Direction direction>
 TILEWISE_DEVICE int class_count(const KernelConv& conv) {
     int count = 1;
     TILEWISE_UNROLL
@@ -110,7 +108,7 @@ struct TapWalk {
     int filter[dims];
     int at[dims];
 
-    template <ConvDirection direction>
+    template <Direction direction>
     static TILEWISE_DEVICE TapWalk of_class(const KernelConv& conv, int index) {
         TapWalk walk;
         TILEWISE_UNROLL
@@ -157,7 +155,7 @@ struct TapWalk {
 };
 
 // Rows of the product as pixels of the activation that is read.
-template <int dims, ConvDirection direction>
+template <int dims, Direction direction>
 struct PixelWalk {
     Divisor rows[dims];
     int step[dims], lower[dims];

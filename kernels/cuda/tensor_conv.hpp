@@ -36,15 +36,15 @@ struct ColumnPlace {
 // The results of backward data with a stride, and of backward weight, where tiles are not rows and columns of C.
 template <class Config>
 struct ConvPlaces {
-    static constexpr int kDims = Config::dims;
-    static constexpr ConvDirection kDirection = Config::direction;
+    static constexpr int kDims = Config::ndim;
+    static constexpr Direction kDirection = Config::direction;
     static constexpr int kLine = 128 / Config::A::bytes;
-    static constexpr bool kMoves = kDirection != ConvDirection::forward;
+    static constexpr bool kMoves = kDirection != Direction::forward;
 
     static TILEWISE_DEVICE bool in_rows(const KernelArgs& args) {
-        if constexpr (kDirection == ConvDirection::backward_data) {
+        if constexpr (kDirection == Direction::backward_data) {
             return class_count<kDims, kDirection>(args.conv) == 1;
-        } else if constexpr (kDirection == ConvDirection::backward_weight) {
+        } else if constexpr (kDirection == Direction::backward_weight) {
             return args.conv.c % kLine == 0;
         } else {
             return true;
@@ -52,13 +52,13 @@ struct ConvPlaces {
     }
 
     static TILEWISE_DEVICE int group(const KernelArgs& args, const TilePlace& tile) {
-        return static_cast<int>(kDirection == ConvDirection::backward_data ? tile.batch % u32(args.conv.groups)
-                                                                           : tile.batch);
+        return static_cast<int>(kDirection == Direction::backward_data ? tile.batch % u32(args.conv.groups)
+                                                                       : tile.batch);
     }
 
     // The row of C that a row of the tiles is, or -1.
     static TILEWISE_DEVICE Index row(const KernelArgs& args, const TilePlace& tile, Index at) {
-        if constexpr (kDirection != ConvDirection::backward_data) return at < args.m ? at : -1;
+        if constexpr (kDirection != Direction::backward_data) return at < args.m ? at : -1;
         int index = static_cast<int>(tile.batch / u32(args.conv.groups));
         u32 left = u32(at);
         Index pixel = 0, size = 1;
@@ -78,7 +78,7 @@ struct ConvPlaces {
 
     // Of a line of columns that begins at a multiple of its length.
     static TILEWISE_DEVICE ColumnPlace columns(const KernelArgs& args, int at) {
-        if constexpr (kDirection != ConvDirection::backward_weight) return {at, args.n - at};
+        if constexpr (kDirection != Direction::backward_weight) return {at, args.n - at};
         const u32 lines = (u32(args.conv.c) + kLine - 1) / kLine, unit = u32(at) / kLine, tap = unit / lines;
         const Index begin = Index(unit - tap * lines) * kLine + at % kLine, first = tap * args.conv.c + begin;
         return {first, first < args.n ? args.conv.c - begin : 0};
@@ -90,10 +90,10 @@ struct ConvSource {
     using Shape = WgmmaShape<Config>;
     using Order = TileOrder<Shape::kClusterM, Shape::kClusterN>;
     using Places = ConvPlaces<Config>;
-    static constexpr int kDims = Config::dims;
-    static constexpr ConvDirection kDirection = Config::direction;
-    static constexpr bool kOverPixels = kDirection == ConvDirection::backward_weight;
-    static constexpr bool kMayBeEmpty = kDirection == ConvDirection::backward_data;
+    static constexpr int kDims = Config::ndim;
+    static constexpr Direction kDirection = Config::direction;
+    static constexpr bool kOverPixels = kDirection == Direction::backward_weight;
+    static constexpr bool kMayBeEmpty = kDirection == Direction::backward_data;
     static constexpr int kColumnBoxes = Shape::kTileN / Shape::kLine;
     static_assert(Shape::kClusterN == 1 || kOverPixels, "columns of pixels are copied for one block");
     static_assert(Shape::kClusterM == 1 || !kOverPixels, "columns of pixels are copied for one block");
@@ -118,7 +118,7 @@ struct ConvSource {
         : args(kernel_args), map_a(a), map_b(b), pixels(kernel_args.conv), lines(line_count(kernel_args.conv)) {}
 
     static TILEWISE_DEVICE int line_count(const KernelConv& conv) {
-        const Index channels = kDirection == ConvDirection::backward_data ? conv.k : conv.c;
+        const Index channels = kDirection == Direction::backward_data ? conv.k : conv.c;
         return static_cast<int>((channels + Shape::kLine - 1) / Shape::kLine);
     }
     static TILEWISE_DEVICE int all_taps(const KernelConv& conv) {
@@ -127,7 +127,7 @@ struct ConvSource {
 
     static TILEWISE_DEVICE Order order(const KernelArgs& args) {
         Index rows = args.m, columns = args.n, batch = args.batch;
-        if constexpr (kDirection == ConvDirection::backward_data) {
+        if constexpr (kDirection == Direction::backward_data) {
             rows = args.conv.images;
             TILEWISE_UNROLL
             for (int i = 0; i < kDims; ++i) rows *= line_of(args.conv, i).template rows<kDirection>();
@@ -138,7 +138,7 @@ struct ConvSource {
     }
 
     static TILEWISE_DEVICE TapWalk<kDims> taps_of(const KernelArgs& args, const TilePlace& tile) {
-        const u32 index = kDirection == ConvDirection::backward_data ? tile.batch / u32(args.conv.groups) : 0;
+        const u32 index = kDirection == Direction::backward_data ? tile.batch / u32(args.conv.groups) : 0;
         return TapWalk<kDims>::template of_class<kDirection>(args.conv, static_cast<int>(index));
     }
     static TILEWISE_DEVICE int steps(const KernelArgs& args, const TilePlace& tile) {
@@ -171,7 +171,7 @@ private:
     int row = 0;  // backward weight
 
     TILEWISE_DEVICE void copy_over_taps(unsigned to, unsigned barrier) {
-        const bool forward = kDirection == ConvDirection::forward;
+        const bool forward = kDirection == Direction::forward;
         const int channels = static_cast<int>(forward ? args.conv.c : args.conv.k);
         const int channel = line * Shape::kLine;
         u16 offset[kDims];
@@ -180,7 +180,7 @@ private:
         copy_pixels<kDims>(to, map_a, barrier, group * channels + channel, pixel, offset);
         // The map of the weights has lines of channels c, the output's channels of all groups, and taps.
         const int first_k = group * static_cast<int>(args.conv.k);
-        if constexpr (kDirection == ConvDirection::forward) {
+        if constexpr (kDirection == Direction::forward) {
             copy_operand<Shape, Shape::kTileN, true, Shape::kClusterM>(
                 map_b, to + Shape::kBytesA, barrier, first_k + column, channel, taps.tap(), me.in_m, me.sharing_b);
         } else {
@@ -222,14 +222,36 @@ private:
     }
 };
 
+// A filter of one tap without stride or padding: plain matrices, a batch of one for each group.
+template <class Config>
+struct PointwiseSource : MatrixSource<Config> {
+    using MatrixSource<Config>::MatrixSource;
+
+    TILEWISE_DEVICE void begin(const TilePlace& tile, int step) {
+        MatrixSource<Config>::begin(tile, step);
+        this->batch_rows = this->batch_columns = static_cast<int>(tile.batch);
+    }
+};
+
+template <class Config, bool pointwise = Config::filter_1x1>
+struct ConvSourceOf {
+    using Type = ConvSource<Config>;
+};
+template <class Config>
+struct ConvSourceOf<Config, true> {
+    using Type = PointwiseSource<Config>;
+};
+
+template <class Config>
+using TensorConv = WgmmaGemm<Config, typename ConvSourceOf<Config>::Type>;
+
 }  // namespace tilewise::cuda
 
 #define TILEWISE_CUDA_TENSOR_CONV(Config)                                                                           \
     extern "C" __global__ void __launch_bounds__(Config::threads, 1) TILEWISE_KERNEL_SYMBOL(                        \
         const __grid_constant__ tilewise::KernelArgs args, const __grid_constant__ tilewise::cuda::TensorMap a,     \
         const __grid_constant__ tilewise::cuda::TensorMap b, const __grid_constant__ tilewise::cuda::TensorMap c) { \
-        const tilewise::cuda::WgmmaGemm<Config, tilewise::cuda::ConvSource<Config>> conv{                           \
-            args, a, b, c, tilewise::cuda::shared_start()};                                                         \
+        const tilewise::cuda::TensorConv<Config> conv{args, a, b, c, tilewise::cuda::shared_start()};               \
         conv.run();                                                                                                 \
     }                                                                                                               \
     TILEWISE_CUDA_REDUCE(Config)

@@ -7,6 +7,7 @@
 #include "config/fit.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
+#include "run/tensor_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -22,8 +23,8 @@ std::int64_t gather_tiles(const Problem& p, const KernelConfig& c) {
 std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return gather_tiles(p, c);
+        case ConvFamily::tensor: return tensor_conv_tiles(p, c);
         case ConvFamily::halo:
-        case ConvFamily::tensor:
         case ConvFamily::depthwise: break;
     }
     return 0;
@@ -34,10 +35,12 @@ std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
 LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     LaunchGeometry geometry;
     geometry.block = launch_spec(c, arch);
-    const std::int64_t tiles = tiles_of(p, c), resident = std::int64_t{arch.units} * c.blocks_per_unit;
+    const std::int64_t tiles = tiles_of(p, c), cluster = std::int64_t{c.cluster.m} * c.cluster.n;
+    const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
     geometry.raster_group = std::max(1, c.raster_group);
     if (sums_in_workspace(c)) add_reduction(geometry, gemm_view(p));
+    if (geometry.block.uses_tensor_maps()) geometry.tensor_maps = tensor_conv_maps(p, c, geometry.block);
     return geometry;
 }
 
