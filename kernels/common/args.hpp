@@ -30,6 +30,9 @@ struct KernelMatrix {
 
 inline constexpr int kMaxKernelDims = 3;
 
+// What a convolution kernel computes: y, dx or dw.
+enum class Direction { forward, backward_data, backward_weight };
+
 // An activation of a convolution: element (image, pixel, group, channel), pixels counted through all spatial dimensions.
 // Strides are in elements; either the channels or the pixels are neighbours.
 struct KernelActivation {

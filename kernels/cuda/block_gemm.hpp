@@ -43,7 +43,7 @@ struct BlockGemm {
         const int steps = int(tile_count(k_end - k_begin, Config::tile_k));
         Loop{a, b, steps, int(k_end - k_begin - Index(steps - 1) * Config::tile_k), shared}.run(core);
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
-        Out(args, Index(place.batch), int(place.k_part), row, col, region).run(core);
+        Out(args, Index(place.batch), int(place.k_part), args.m, row, col, region, EvenRows{row}).run(core);
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {

@@ -8,24 +8,9 @@
 // least pixel that any tap reads, and taps move them by an offset that is not negative. The host makes its tensor maps from the
 // same numbers (config/im2col.hpp). Host-compilable: it is tested there.
 #pragma once
-#include "types.hpp"
+#include "divisor.hpp"
 
 namespace tilewise::cuda {
-
-// Division by a number that is known early on, for numbers below 2^31.
-struct Divisor {
-    u32 divisor = 1, factor = 0;
-    int shift = 0;
-
-    TILEWISE_DEVICE Divisor() = default;
-    TILEWISE_DEVICE explicit Divisor(u32 by) : divisor(by) {
-        int log = 0;
-        while ((u64(1) << log) < by) ++log;
-        shift = 31 + log;
-        factor = u32(((u64(1) << shift) + by - 1) / by);
-    }
-    TILEWISE_DEVICE u32 quotient(u32 x) const { return divisor == 1 ? x : u32((u64(x) * factor) >> shift); }
-};
 
 TILEWISE_DEVICE int ceil_divided(int x, int by) { return x >= 0 ? (x + by - 1) / by : -(-x / by); }
 
@@ -177,8 +162,8 @@ struct PixelWalk {
         Pixel pixel;
         TILEWISE_UNROLL
         for (int i = 0; i < dims; ++i) {
-            const u32 next = rows[i].quotient(row);
-            pixel.at[i] = int(row - next * rows[i].divisor) * step[i] + lower[i];
+            const u32 next = rows[i].divide(row);
+            pixel.at[i] = int(row) * step[i] + lower[i];
             row = next;
         }
         pixel.image = int(row);

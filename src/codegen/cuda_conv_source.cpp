@@ -11,7 +11,23 @@ namespace tilewise {
 namespace {
 
 // Each family says what its templates do; a config that is none of these has no kernel.
-bool has_gather_template(const KernelConfig&) { return false; }
+bool copies_asynchronously(Pipeline pipeline) {
+    return pipeline == Pipeline::mem || pipeline == Pipeline::comp_async || pipeline == Pipeline::basic_async_v1;
+}
+
+// The loops and the arithmetic are those of GEMM. Gathering is what the pipeline does: asynchronous or not.
+bool has_gather_template(const KernelConfig& c) {
+    constexpr int kWarpgroupRows = 64;
+    const bool has_loop = c.pipeline == Pipeline::basic_v1 || c.pipeline == Pipeline::compv3 ||
+                          c.pipeline == Pipeline::compv4 || copies_asynchronously(c.pipeline);
+    const bool is_async = c.gather == Gather::async;
+    const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
+    return has_loop && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
+           c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 && c.producer_waves == 0 &&
+           c.num_groups_to_merge == 1 && !c.explicit_gemm && c.math != Math::tf32x3 &&
+           (is_channels_last(c.layout) || !wide) &&
+           (c.specialization == Specialization::none || c.specialization == Specialization::filter_1x1_stride1);
+}
 bool has_halo_template(const KernelConfig&) { return false; }
 
 // The main loop of the warpgroup GEMM on other operands; those of 8 bits must lie along the reduction, as forward's do.
@@ -74,7 +90,7 @@ std::string cuda_conv_template(const KernelConfig& c) {
 
 std::string cuda_conv_lines(const KernelConfig& c) {
     std::string text =
-        fmt::format("    static constexpr auto direction = tilewise::cuda::Direction::{};\n", direction_of(c.op));
+        fmt::format("    static constexpr auto direction = tilewise::Direction::{};\n", direction_of(c.op));
     text += fmt::format("    static constexpr int ndim = {}, merge = {};\n", c.ndim, c.num_groups_to_merge);
     text += fmt::format("    static constexpr bool channels_last = {}, two_stage = {}, split_image = {};\n",
                         is_channels_last(c.layout), c.two_stage, c.split_image);

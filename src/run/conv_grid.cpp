@@ -5,8 +5,10 @@
 
 #include "codegen/conv_family.hpp"
 #include "config/fit.hpp"
+#include "kernels/common/conv_walk.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
+#include "run/executable.hpp"
 #include "run/tensor_grid.hpp"
 
 namespace tilewise {
@@ -14,10 +16,19 @@ namespace {
 
 std::int64_t blocks(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
-// Blocks walk over tiles of the GEMM view, group by group.
+// Blocks walk over tiles of the GEMM view; those of backward data belong to one residue class each.
 std::int64_t gather_tiles(const Problem& p, const KernelConfig& c) {
     const GemmView gemm = gemm_view(p);
-    return blocks(gemm.m, c.tile.m) * blocks(gemm.n, c.tile.n) * gemm.batch * c.split_k;
+    std::int64_t rows = 0;
+    if (c.op == Op::conv_bwd_data) {
+        const KernelConv conv = problem_args(p).conv;
+        for (Index i = 0; i < class_count(conv); ++i) {
+            rows += blocks(conv.images * backward_walk(conv, i).positions(), c.tile.m);
+        }
+    } else {
+        rows = blocks(gemm.m, c.tile.m);
+    }
+    return rows * blocks(gemm.n, c.tile.n) * gemm.batch * c.split_k;
 }
 
 std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
@@ -38,7 +49,8 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
     const std::int64_t tiles = tiles_of(p, c), cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
-    geometry.raster_group = std::max(1, c.raster_group);
+    geometry.raster_group =
+        conv_family(c) == ConvFamily::tensor ? raster_group_of(c, resident / cluster) : std::max(1, c.raster_group);
     if (sums_in_workspace(c)) add_reduction(geometry, gemm_view(p));
     if (geometry.block.uses_tensor_maps()) geometry.tensor_maps = tensor_conv_maps(p, c, geometry.block);
     return geometry;
