@@ -107,6 +107,34 @@ TILEWISE_DEVICE void copy_box_multicast(unsigned to, const TensorMap& map, unsig
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(blocks), "l"(keep)
         : "memory");
 }
+// A column of pixels, and of each some channels from c on, of a map in im2col mode: pixels are counted from (w, h, d, image)
+// through the map's bounding box, in its steps, and each is then moved by the offsets. Those outside the tensor arrive as zeros.
+TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int image,
+                                 unsigned short offset_w, unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5}], [%2], {%6}, %7;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(image), "h"(offset_w), "l"(keep)
+        : "memory");
+}
+TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int image,
+                                 unsigned short offset_w, unsigned short offset_h, unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(image), "h"(offset_w), "h"(offset_h), "l"(keep)
+        : "memory");
+}
+TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int d,
+                                 int image, unsigned short offset_w, unsigned short offset_h, unsigned short offset_d,
+                                 unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10}, %11;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(d), "r"(image), "h"(offset_w), "h"(offset_h),
+        "h"(offset_d), "l"(keep)
+        : "memory");
+}
 // A box from shared memory to the tensor; what lies outside is not written.
 TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y, int z) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),

@@ -17,17 +17,19 @@
 #pragma once
 #include "pack.hpp"
 #include "reduce.hpp"
+#include "wgmma_source.hpp"
 #include "wgmma_store.hpp"
 
 namespace tilewise::cuda {
 
-template <class Config>
+template <class Config, class OperandSource = MatrixSource<Config>>
 struct WgmmaGemm {
     using Shape = WgmmaShape<Config>;
+    using Source = OperandSource;
     using A = typename Shape::A;
     using B = typename Shape::B;
     using Sums = typename Shape::Sums;
-    using Store = WgmmaStore<Config>;
+    using Store = WgmmaStore<Config, typename Source::Places>;
     using Place = WgmmaPlace;
 
     const KernelArgs& args;
@@ -57,64 +59,25 @@ struct WgmmaGemm {
     struct Range {
         int begin, end;  // in tiles of k
     };
-    TILEWISE_DEVICE Range k_range(int part) const {
-        const int steps = static_cast<int>((args.k + Shape::kTileK - 1) / Shape::kTileK);
+    TILEWISE_DEVICE Range k_range(const TilePlace& tile) const {
+        const int steps = Source::steps(args, tile), part = static_cast<int>(tile.k_part);
         return {static_cast<int>(static_cast<Index>(steps) * part / args.split_k),
                 static_cast<int>(static_cast<Index>(steps) * (part + 1) / args.split_k)};
     }
 
     // --- copying ----------------------------------------------------------------------------------------------------
 
-    // One operand of a stage: `kExtent` rows (or columns) from `first`. Blocks of the cluster that use the same tile each
-    // copy a share of its lines to all of them.
-    template <int kExtent, bool kAlongK, int kSharers>
-    TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                                      int share, unsigned short blocks) const {
-        constexpr int kBoxes = kAlongK ? 1 : kExtent / Shape::kLine;
-        constexpr int kLines = (kAlongK ? kExtent : Shape::kTileK) / kSharers;
-        const int line = share * kLines;
-        TILEWISE_UNROLL
-        for (int box = 0; box < kBoxes; ++box) {
-            const unsigned at = to + static_cast<unsigned>((box * Shape::kTileK + line) * Shape::kLineBytes);
-            const int x = kAlongK ? k : first + box * Shape::kLine;
-            const int y = kAlongK ? first + line : k + line;
-            if constexpr (kSharers == 1) {
-                copy_box(at, map, barrier, x, y, batch, kKeepNormal);
-            } else {
-                copy_box_multicast(at, map, barrier, x, y, batch, blocks, kKeepNormal);
-            }
-        }
-    }
-
     TILEWISE_DEVICE void copy_tiles(const TileOrder<Shape::kClusterM, Shape::kClusterN>& order) const {
-        const unsigned rank = Shape::kCluster > 1 ? cluster_rank() : 0;
-        const int in_m = static_cast<int>(rank) % Shape::kClusterM, in_n = static_cast<int>(rank) / Shape::kClusterM;
-        // The blocks in my column of the cluster share B with me, those in my row share A.
-        const auto sharing_b = static_cast<unsigned short>(((1u << Shape::kClusterM) - 1) << (in_n * Shape::kClusterM));
-        unsigned short sharing_a = 0;
-        TILEWISE_UNROLL
-        for (int i = 0; i < Shape::kClusterN; ++i)
-            sharing_a |= static_cast<unsigned short>(1u << (i * Shape::kClusterM + in_m));
+        Source source(args, map_a, map_b);
         Cursor at;
         for (u32 id = block_index(); id < order.total(); id += block_count()) {
             const TilePlace tile = order.locate(id);
-            const int row = Shape::first_row(tile), column = Shape::first_column(tile);
-            // One matrix may serve the whole batch.
-            const int batch_a = args.a.batch_stride ? static_cast<int>(tile.batch) : 0;
-            const int batch_b = args.b.batch_stride ? static_cast<int>(tile.batch) : 0;
-            const int batch_rows = Shape::kSwapped ? batch_b : batch_a,
-                      batch_columns = Shape::kSwapped ? batch_a : batch_b;
-            const Range range = k_range(static_cast<int>(tile.k_part));
+            const Range range = k_range(tile);
+            source.begin(tile, range.begin);
             for (int step = range.begin; step < range.end; ++step, at.advance()) {
                 barrier_wait(empty(at.stage), at.parity ^ 1);
                 barrier_expect(full(at.stage), Shape::kStageBytes);
-                const unsigned to = shared + static_cast<unsigned>(at.stage * Shape::kStageBytes);
-                copy_operand<Shape::kTileM, Shape::kRowsAlongK, Shape::kClusterN>(
-                    Shape::kSwapped ? map_b : map_a, to, full(at.stage), row, step * Shape::kTileK, batch_rows, in_n,
-                    sharing_a);
-                copy_operand<Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM>(
-                    Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, full(at.stage), column, step * Shape::kTileK,
-                    batch_columns, in_m, sharing_b);
+                source.copy(shared + static_cast<unsigned>(at.stage * Shape::kStageBytes), full(at.stage), step);
             }
         }
         // The last stages must not be released to a block that has gone: wait until all of them have been.
@@ -165,6 +128,13 @@ struct WgmmaGemm {
 
     // The sums of one tile.
     TILEWISE_DEVICE void multiply(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
+        if constexpr (Source::kMayBeEmpty) {
+            if (range.begin == range.end) {
+                each_sum([&](int r, int i) { sums[r][i] = 0; });
+                if (Shape::kTakesTurns) next_turn_to_multiply(me);
+                return;
+            }
+        }
         if constexpr (Shape::kPromotes) {
             multiply_promoted(sums, range, own_rows, at, me);
         } else {
@@ -243,6 +213,7 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void compute_tiles(const TileOrder<Shape::kClusterM, Shape::kClusterN>& order) const {
         const int thread = static_cast<int>(thread_index()) - 128;
         const Place me{thread / 128, thread % 128};
+        const bool in_rows = Source::Places::in_rows(args);
         const bool boxes =
             Shape::kStoresBoxes && args.split_k == 1 && is_simple<typename Shape::Out, typename Shape::Sum>(args);
         const Store store = this->store();
@@ -251,7 +222,7 @@ struct WgmmaGemm {
         unsigned buffer = 0;
         for (u32 id = block_index(); id < order.total(); id += block_count(), turn ^= 1) {
             const TilePlace tile = order.locate(id);
-            const Range range = k_range(static_cast<int>(tile.k_part));
+            const Range range = k_range(tile);
             if (Shape::kTakesTurns && turn != me.wave) {
                 at.skip(range.end - range.begin);
                 continue;
@@ -261,8 +232,11 @@ struct WgmmaGemm {
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, range, own_rows, at, me);
             const int row = Shape::first_row(tile) + own_rows;
-            if (boxes) {
+            if (boxes && in_rows) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, tile, row, me, buffer);
+            } else if (boxes) {
+                if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)
+                    store.store_lines(sums, tile, row, me, buffer);
             } else {
                 store.store_elements(sums, tile, row, me);
             }
@@ -276,8 +250,7 @@ struct WgmmaGemm {
     static TILEWISE_DEVICE void next_turn_to_multiply(const Place& me) { named_arrive(4 + (me.wave ^ 1), 256); }
 
     TILEWISE_DEVICE void run() const {
-        const TileOrder<Shape::kClusterM, Shape::kClusterN> order(args, Shape::kSwapped ? Shape::kTileN : Shape::kTileM,
-                                                                  Shape::kSwapped ? Shape::kTileM : Shape::kTileN);
+        const TileOrder<Shape::kClusterM, Shape::kClusterN> order = Source::order(args);
         const bool copies = thread_index() < 128;
         if (thread_index() == 0) {
             prefetch_map(map_a);

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "codegen/depthwise_spec.hpp"
 #include "problem/types.hpp"
 
@@ -42,7 +44,27 @@ bool has_halo_template(const KernelConfig& c) {
     return c.op != Op::conv_bwd_weight && copies_asynchronously(c.pipeline) && plain && fits && c.persistent &&
            is_channels_last(c.layout);
 }
-bool has_tensor_template(const KernelConfig&) { return false; }
+
+// The main loop of the warpgroup GEMM on other operands; those of 8 bits must lie along the reduction, as forward's do.
+bool has_tensor_template(const KernelConfig& c) {
+    constexpr int kWarpgroupRows = 64, kLineBytes = 128, kAccessBytes = 16, kMostBoxLines = 256;
+    const std::int64_t bytes = bytes_of(c.dtype);
+    const auto is_whole = [&](int vector) { return vector * bytes == kAccessBytes; };
+    const bool columns_along_k = c.op == Op::conv_fwd;
+    const bool lines = c.tile.k * bytes == kLineBytes && (columns_along_k || c.tile.n * bytes % kLineBytes == 0) &&
+                       std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m) <= kMostBoxLines;
+    // What is gathered by walks over taps is copied for one block alone.
+    const bool walks = c.specialization != Specialization::filter_1x1_stride1;
+    const bool alone = !walks || (c.op == Op::conv_bwd_weight ? c.cluster.m : c.cluster.n) == 1;
+    const bool specialised = c.specialization == Specialization::none || !walks;
+    const bool compiled_in = c.ct_filter.rank != 0 || c.ct_stride.rank != 0 || c.ct_dilation.rank != 0;
+    return (c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6) && c.warp_tile.m == kWarpgroupRows &&
+           is_channels_last(c.layout) && c.epilogue == Epilogue::cshuffle && is_whole(c.vector_a) &&
+           is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && c.producer_waves == 1 &&
+           c.wave.m <= 2 && c.wave.n == 1 && c.wave.k == 1 && (c.pipeline == Pipeline::compv6 || c.wave.m == 2) &&
+           c.warp_tile.n == c.tile.n && (bytes == 2 || (bytes == 1 && columns_along_k)) && !c.swap_ab &&
+           !c.explicit_gemm && !c.split_image && !c.two_stage && c.num_groups_to_merge == 1;
+}
 
 std::string_view direction_of(Op op) {
     return op == Op::conv_fwd ? "forward" : op == Op::conv_bwd_data ? "backward_data" : "backward_weight";

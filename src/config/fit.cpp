@@ -6,6 +6,7 @@
 
 #include "config/geometry.hpp"
 #include "config/halo_fit.hpp"
+#include "config/im2col.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
 
@@ -215,6 +216,39 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
     return false;
 }
 
+// The copy engine counts in few bits how far a walk over pixels begins and ends beyond the image, and how far taps move it.
+bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    if (!walks_taps(c)) return false;
+    struct Limits {
+        std::int64_t corner, farthest;
+    };
+    constexpr Limits kLimits[] = {{1 << 15, 65535}, {1 << 7, 255}, {1 << 4, 31}};  // by dimensions
+    constexpr std::int64_t kMostStep = 8;
+    const Problem& p = v.problem;
+    const Limits& most = kLimits[p.conv.in.rank - 1];
+    for (int d = 0; d < p.conv.in.rank; ++d) {
+        const Im2colLine line = im2col_line(p, d);
+        for (const std::int64_t corner : {line.lower, line.upper()}) {
+            if (corner >= -most.corner && corner < most.corner) continue;
+            return refuse(out, TILEWISE_TEXT("a walk that begins or ends {} pixels beyond dimension {}", corner, d),
+                          TILEWISE_TEXT("{} to {}, or a kernel that gathers", -most.corner, most.corner - 1));
+        }
+        if (line.farthest > most.farthest) {
+            return refuse(out, TILEWISE_TEXT("taps {} pixels apart in dimension {}", line.farthest, d),
+                          TILEWISE_TEXT("at most {}, or a kernel that gathers", most.farthest));
+        }
+        if (line.step > kMostStep) {
+            return refuse(out, TILEWISE_TEXT("stride {} in dimension {}", line.step, d),
+                          TILEWISE_TEXT("at most {}, or a kernel that gathers", kMostStep));
+        }
+    }
+    // Beyond the channels of a group come those of the next one, not zeros.
+    const std::int64_t summed = (c.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
+    return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % channel_line(c) != 0 &&
+           refuse(out, TILEWISE_TEXT("groups of {} channels to sum over", summed),
+                  TILEWISE_TEXT("a multiple of {}, or one group", channel_line(c)));
+}
+
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const std::int64_t depth = merged_view(v, c).k;
     const std::int64_t tile = std::max(1, c.tile.k);
@@ -257,6 +291,7 @@ constexpr FitRule kRules[] = {
     {"fit_vector", "vector accesses stay aligned and inside a row", misaligned},
     {"fit_index_range", "32-bit offsets reach every element", out_of_range},
     {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
+    {"fit_im2col", "the copy engine can walk over the pixels", beyond_im2col},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
     {"fit_multi_d", "D tensors have limits of their own on the tile", beyond_multi_d},
     {"fit_halo", "a patch of pixels and the weights of its groups fit a block", beyond_halo},

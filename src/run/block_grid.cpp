@@ -52,9 +52,13 @@ int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch
     return static_cast<int>(std::min(blocks(packs, threads), kBlocksPerUnit * arch.units));
 }
 
+}  // namespace
+
 // Tiles that are computed at the same time should read few rows of A and columns of B in all: with strips of `group`
 // clusters side by side, `resident` clusters span group x (resident / group) of them.
-int best_group(const KernelConfig& c, std::int64_t resident, bool along_n) {
+int raster_group_of(const KernelConfig& c, std::int64_t resident) {
+    if (c.raster_group > 0) return c.raster_group;
+    const bool along_n = c.raster == Raster::n;
     const std::int64_t m = std::int64_t{c.tile.m} * c.cluster.m, n = std::int64_t{c.tile.n} * c.cluster.n;
     const std::int64_t side = along_n ? m : n, along = along_n ? n : m;
     int best = 1;
@@ -65,8 +69,6 @@ int best_group(const KernelConfig& c, std::int64_t resident, bool along_n) {
     }
     return best;
 }
-
-}  // namespace
 
 void add_reduction(LaunchGeometry& geometry, const GemmView& gemm) {
     constexpr int kReduceThreads = 256;
@@ -88,8 +90,7 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
-    geometry.raster_group =
-        c.raster_group > 0 ? c.raster_group : best_group(c, resident / cluster, c.raster == Raster::n);
+    geometry.raster_group = raster_group_of(c, resident / cluster);
     if (sums_in_workspace(c)) add_reduction(geometry, gemm);
     if (packs_operands(c, arch)) {
         constexpr int kPackThreads = 256;
