@@ -66,7 +66,7 @@ struct BlockGemm {
         Loop{a, b, steps, int(k_end - k_begin - Index(steps - 1) * Config::tile_k), shared}.run(core);
         if (!combine(args, work, blocks, core)) return;
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
-        Out(args, Index(place.batch), int(place.k_part), row, col, region).run(core);
+        Out(args, Index(place.batch), int(place.k_part), args.m, row, col, region, EvenRows{row}).run(core);
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {

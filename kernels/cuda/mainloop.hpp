@@ -13,18 +13,25 @@
 
 namespace tilewise::cuda {
 
-// What a config's blocks need; the numbers the host launches with are checked against it.
+// How the tiles of the operands come to shared memory; convolutions have their own (gather_conv.hpp).
 template <class Config>
-struct BlockShape {
+struct OperandTiles {
     static constexpr bool kPlainArithmetic = Config::warp_k == 1;  // no matrix instructions
     using A = typename TileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row, Config::vector_a,
                                   Config::threads, kPlainArithmetic>::type;
-    static constexpr Pipeline kPipeline = Config::pipeline;
-    static constexpr bool kPackedB = kPipeline == Pipeline::preshuffle;
     using B =
-        typename PackedChoice<kPackedB, Config::threads,
+        typename PackedChoice<Config::pipeline == Pipeline::preshuffle, Config::threads,
                               typename TileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row,
                                                   Config::vector_b, Config::threads, kPlainArithmetic>::type>::type;
+};
+
+// What a config's blocks need; the numbers the host launches with are checked against it.
+template <class Config>
+struct BlockShape {
+    using A = typename OperandTiles<Config>::A;
+    using B = typename OperandTiles<Config>::B;
+    static constexpr Pipeline kPipeline = Config::pipeline;
+    static constexpr bool kPackedB = kPipeline == Pipeline::preshuffle;
     static constexpr bool kRing = kPackedB || kPipeline == Pipeline::mem || kPipeline == Pipeline::comp_async;
     static constexpr int kBuffers = kRing ? Config::stages : kPipeline == Pipeline::compv4 ? 2 : 1;
     static constexpr int kBufferBytes = A::kBytes + B::kBytes;

@@ -6,8 +6,7 @@
 namespace tilewise {
 
 bool packs_operand(const KernelConfig& c, const ArchSpec& arch, int operand) {
-    return c.op == Op::gemm && has_wide_waves(c, arch) &&
-           vector_width(c, operand) * bytes_of(operand_dtype(c, operand)) != kPackedBytes;
+    return c.op == Op::gemm && has_wide_waves(c, arch) && access_bytes(c, operand) != kPackedBytes;
 }
 
 bool packs_operands(const KernelConfig& c, const ArchSpec& arch) {

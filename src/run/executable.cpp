@@ -63,6 +63,10 @@ void set_conv_matrices(KernelArgs& args, Op op) {
     if (op == Op::conv_fwd) args.b = {nullptr, 1, row, conv.k * row}, args.c = output(conv.y);
     if (op == Op::conv_bwd_data) args.c = output(conv.x);
     if (op == Op::conv_bwd_weight) args.c = {nullptr, row, 1, conv.k * row};
+    if (op == Op::conv_bwd_weight) return;
+    args.bias_batch_stride = args.n;
+    const KernelActivation& out = op == Op::conv_fwd ? conv.y : conv.x;
+    if (out.channel_stride != 1) args.c_image_rows = args.m / conv.images, args.c_image_stride = out.image_stride;
 }
 
 KernelArgs make_args(const Problem& p, const KernelConfig& c) {
@@ -98,6 +102,13 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
                                      request.name, kAttempts, code.error().message)};
         }
     }
+}
+
+LaunchGeometry launch_geometry(const Problem& problem, const KernelConfig& config, const Device& device) {
+    const ArchSpec& arch = device.arch();
+    if (arch.backend != "cpu") return block_grid(problem, config, arch);
+    if (is_direct(config, arch)) return direct_partition(problem, config, device.max_threads());
+    return partition(gemm_view(problem), config, device.max_threads());
 }
 
 }  // namespace
@@ -150,10 +161,7 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.built_ = std::move(built);
     if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
     ready.args_ = make_args(problem, kernel.config);
-    LaunchGeometry geometry = device.arch().backend != "cpu" ? block_grid(problem, kernel.config, device.arch())
-                              : is_direct(kernel.config)
-                                  ? direct_partition(problem, kernel.config, device.max_threads())
-                                  : partition(view.gemm, kernel.config, device.max_threads());
+    LaunchGeometry geometry = launch_geometry(problem, kernel.config, device);
     ready.threads_ = geometry.threads;
     ready.args_.raster_group = geometry.raster_group;
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
