@@ -98,6 +98,15 @@ TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrie
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(keep)
         : "memory");
 }
+// Neighbouring bytes, likewise; addresses and number are multiples of 16.
+TILEWISE_DEVICE void copy_bytes(unsigned to, const void* from, unsigned bytes, unsigned barrier,
+                                unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+            "r"(to),
+        "l"(from), "r"(bytes), "r"(barrier), "l"(keep)
+        : "memory");
+}
 // The same to the same place in every block of the mask, counting on the barrier of each.
 TILEWISE_DEVICE void copy_box_multicast(unsigned to, const TensorMap& map, unsigned barrier, int x, int y, int z,
                                         unsigned short blocks, unsigned long long keep) {

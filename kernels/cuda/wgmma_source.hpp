@@ -4,6 +4,7 @@
 // which tile begins and at which stage, and then copies one stage after the other: first the tile's rows, behind them its
 // columns, Shape::kStageBytes in all that count on the given barrier.
 #pragma once
+#include "../common/packed_b.hpp"
 #include "wgmma_store.hpp"
 
 namespace tilewise::cuda {
@@ -80,9 +81,20 @@ struct MatrixSource {
     TILEWISE_DEVICE void copy(unsigned to, unsigned barrier, int step) {
         copy_operand<Shape, Shape::kTileM, Shape::kRowsAlongK, Shape::kClusterN>(
             Shape::kSwapped ? map_b : map_a, to, barrier, row, step * Shape::kTileK, batch_rows, me.in_n, me.sharing_a);
-        copy_operand<Shape, Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM>(
-            Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, barrier, column, step * Shape::kTileK, batch_columns,
-            me.in_m, me.sharing_b);
+        if constexpr (Shape::kPackedB) {
+            copy_bytes(to + Shape::kBytesA, packed_tile(step), Shape::kBytesB, barrier, kKeepNormal);
+        } else {
+            copy_operand<Shape, Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM>(
+                Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, barrier, column, step * Shape::kTileK,
+                batch_columns, me.in_m, me.sharing_b);
+        }
+    }
+
+private:
+    // Of a B that was packed ahead, tile after tile (../common/packed_b.hpp).
+    TILEWISE_DEVICE const void* packed_tile(int step) const {
+        const PackedB packed = {args.n, args.k, args.batch, Shape::kTileN, Shape::kTileK, Shape::kBytesB};
+        return static_cast<const char*>(args.b.data) + packed.tile_offset(batch_columns, column / Shape::kTileN, step);
     }
 };
 

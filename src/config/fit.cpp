@@ -9,6 +9,7 @@
 #include "config/im2col.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
+#include "kernels/common/stream_slots.hpp"
 
 namespace tilewise {
 
@@ -336,8 +337,9 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     const std::int64_t output = v.elements[2] * kPartialBytes;
     std::int64_t bytes = 0;
     if (sums_in_workspace(c)) bytes += bounded_product({output, c.deterministic ? c.split_k : 1});
-    if (c.stream_k == StreamK::linear || c.stream_k == StreamK::tree) {
-        bytes += bounded_product({arch.units, c.blocks_per_unit, c.tile.m, c.tile.n, kPartialBytes});
+    if (c.stream_k != StreamK::off) {
+        const std::int64_t slot = bounded_product({c.tile.m, c.tile.n, kPartialBytes});
+        bytes += bounded_product({arch.units, c.blocks_per_unit, slot + kFlagBytes});
     }
     if (c.explicit_gemm) {
         // The im2col matrix: every reduction element of every row (backward weight: of every column).

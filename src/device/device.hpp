@@ -68,6 +68,11 @@ struct LaunchGeometry {
     int reduce_threads = 0;
     int pack_blocks = 0;  // GPU: blocks of the kernel that packs operands first
     int pack_threads = 0;
+    // GPU: of the kernel that packs B ahead, and what it writes; 0 for a kernel that reads B as it is.
+    int pack_b_blocks = 0;
+    int pack_b_threads = 0;
+    std::int64_t pack_b_shared_bytes = 0;
+    std::int64_t packed_b_bytes = 0;
     int raster_group = 1;                    // GPU: tiles side by side in the order they are taken
     std::array<int, 4> patch = {};           // GPU: output pixels of a block of a convolution that stages patches
     std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them

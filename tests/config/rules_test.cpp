@@ -151,6 +151,22 @@ const std::vector<Broken>& broken_configs() {
              c.warp_tile = {16, 8, 8};
          }},
         {"wide_wave_k_major", kHopper, [](KernelConfig& c) { c.layout = Layout::rrr; }},
+        {"wide_wave_lines", kHopper,
+         [](KernelConfig& c) {
+             c.dtype = c.dtype_b = DType::bf16;
+             c.layout = Layout::rrr;
+             c.vector_a = c.vector_b = 8;
+             c.tile = {128, 32, 64};
+             c.warp_tile = {64, 32, 16};
+         }},
+        {"wide_wave_turns", kHopper,
+         [](KernelConfig& c) {
+             c.pipeline = Pipeline::compv5;
+             c.stages = 2;
+             c.producer_waves = 1;
+             c.tile.m = 64;
+             c.wave = {1, 1, 1};
+         }},
         {"preshuffle_thread_map", kPreshuffle,
          [](KernelConfig& c) {
              c.wave = {4, 1, 1};

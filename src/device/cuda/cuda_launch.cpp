@@ -28,6 +28,7 @@ public:
     CUfunction kernel = nullptr;
     CUfunction reduce = nullptr;  // null for a kernel without one
     CUfunction pack = nullptr;    // likewise
+    CUfunction pack_b = nullptr;  // likewise
 
 private:
     const Driver& driver_;
@@ -160,8 +161,16 @@ public:
                       stream);
     }
 
-    Status pack_b(const KernelArgs&, void*, Stream) const override {
-        return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+    Status pack_b(const KernelArgs& args, void* packed, Stream stream) const override {
+        if (geometry_.pack_b_blocks == 0) {
+            return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+        }
+        const ContextScope scope(driver_, context_);
+        KernelArgs to = args;
+        to.workspace = packed;
+        void* parameters[] = {&to};
+        return launch(code_->pack_b, geometry_.pack_b_blocks, geometry_.pack_b_threads, geometry_.pack_b_shared_bytes,
+                      Shape2{}, parameters, stream);
     }
 
 private:
@@ -215,6 +224,7 @@ Result<std::shared_ptr<const Code>> load_cuda_code(const Driver& driver, CUconte
     }
     if (driver.module_get_function(&code->reduce, module, kReduceSymbol) != kSuccess) code->reduce = nullptr;
     if (driver.module_get_function(&code->pack, module, kPackSymbol) != kSuccess) code->pack = nullptr;
+    if (driver.module_get_function(&code->pack_b, module, kPackBSymbol) != kSuccess) code->pack_b = nullptr;
     return std::shared_ptr<const Code>(std::move(code));
 }
 
@@ -229,6 +239,9 @@ Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, 
     }
     if (geometry.pack_blocks > 0 && !cuda_code->pack) {
         return device_error(fmt::format("the kernel has no {}, which operands that begin anywhere need", kPackSymbol));
+    }
+    if (geometry.pack_b_blocks > 0 && !cuda_code->pack_b) {
+        return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
     const auto set = [&](CUfunctionAttribute attribute, std::int64_t value) {
         return driver.check(driver.function_set_attribute(cuda_code->kernel, attribute, static_cast<int>(value)),
