@@ -238,8 +238,8 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
             return refuse(out, TILEWISE_TEXT("taps {} pixels apart in dimension {}", line.farthest, d),
                           TILEWISE_TEXT("at most {}, or a kernel that gathers", most.farthest));
         }
-        if (line.step > kMostStep) {
-            return refuse(out, TILEWISE_TEXT("stride {} in dimension {}", line.step, d),
+        if (std::max(line.step, line.classes) > kMostStep) {
+            return refuse(out, TILEWISE_TEXT("stride {} in dimension {}", p.conv.stride[d], d),
                           TILEWISE_TEXT("at most {}, or a kernel that gathers", kMostStep));
         }
     }
