@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include "config/halo_weight_plan.hpp"
+#include "problem/facts.hpp"
 #include "problem/types.hpp"
 
 namespace tilewise {
@@ -10,7 +12,16 @@ namespace {
 
 // Each family says what its templates do; a config that is none of these has no kernel.
 bool has_gather_template(const KernelConfig&) { return false; }
-bool has_halo_template(const KernelConfig&) { return false; }
+bool has_halo_weight_template(const KernelConfig& c) {
+    const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
+    const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
+    constexpr int kPair = 16;  // columns that are fetched together
+    return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
+           c.warp_tile == Shape3{16, 8, 16} && c.tile.n % (c.wave.n * kPair) == 0 && c.stages >= 2 && c.two_stage &&
+           !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 && c.cluster == Shape2{} &&
+           (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.m == 0);
+}
+bool has_halo_template(const KernelConfig& c) { return is_halo_weight(c) && has_halo_weight_template(c); }
 bool has_tensor_template(const KernelConfig&) { return false; }
 bool has_depthwise_template(const KernelConfig&) { return false; }
 
@@ -59,6 +70,7 @@ std::string cuda_conv_lines(const KernelConfig& c) {
     text += fmt::format("    static constexpr bool explicit_gemm = {}, filter_3x3 = {}, filter_1x1 = {};\n",
                         c.explicit_gemm, c.specialization == Specialization::filter_3x3,
                         c.specialization == Specialization::filter_1x1_stride1);
+    text += fmt::format("    static constexpr int blocks_per_unit = {};\n", c.blocks_per_unit);
     text += extent_line("ct_filter", c.ct_filter, c.ndim) + extent_line("ct_stride", c.ct_stride, c.ndim) +
             extent_line("ct_dilation", c.ct_dilation, c.ndim);
     return text;

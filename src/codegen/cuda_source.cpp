@@ -24,7 +24,7 @@ bool is_warpgroup(const KernelConfig& c) { return c.warp_tile.m == kWarpgroupRow
 // What no CUDA template does yet.
 bool asks_too_much(const KernelConfig& c) {
     return c.stream_k != StreamK::off || c.pipeline == Pipeline::preshuffle || c.layout == Layout::any ||
-           c.blocks_per_unit != 1 || !c.deterministic;
+           (c.blocks_per_unit != 1 && !is_conv(c.op)) || !c.deterministic;
 }
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }

@@ -60,6 +60,7 @@ struct LaunchGeometry {
     int pack_blocks = 0;  // GPU: blocks of the kernel that packs operands first
     int pack_threads = 0;
     int raster_group = 1;                    // GPU: tiles side by side in the order they are taken
+    int split_k = 0;                         // GPU: parts of the reduction, where the launch chose them
     std::array<int, 4> patch = {};           // GPU: output pixels of a block of a convolution that stages patches
     std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them
 };

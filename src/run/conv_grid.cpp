@@ -5,8 +5,10 @@
 
 #include "codegen/conv_family.hpp"
 #include "config/fit.hpp"
+#include "config/halo_weight_plan.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
+#include "run/halo_weight_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -32,6 +34,7 @@ std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
 }  // namespace
 
 LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    if (is_halo_weight(c)) return halo_weight_grid(p, c, arch);
     LaunchGeometry geometry;
     geometry.block = launch_spec(c, arch);
     const std::int64_t tiles = tiles_of(p, c), resident = std::int64_t{arch.units} * c.blocks_per_unit;

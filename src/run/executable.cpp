@@ -160,6 +160,7 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
                                   : partition(view.gemm, kernel.config, device.max_threads());
     ready.threads_ = geometry.threads;
     ready.args_.raster_group = geometry.raster_group;
+    if (geometry.split_k > 0) ready.args_.split_k = geometry.split_k;
     std::copy(geometry.patch.begin(), geometry.patch.end(), ready.args_.patch);
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
     ready.packed_b_bytes_ = code->packed_b_bytes(ready.args_);
