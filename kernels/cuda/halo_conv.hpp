@@ -20,7 +20,7 @@ struct HaloConv {
     using Out = typename Config::Out;
     using Sum = SumOf<T>;
     using Drain = HaloDrain<Config>;
-    static constexpr bool kBackward = Config::backward_data;
+    static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kStepM = 16, kStepN = 8, kMatrix = 8, kStepBytes = 32, kLanes = 32;
     static constexpr int kWaveM = Config::tile_m / Config::wave_m;
     static constexpr int kStepsM = kWaveM / kStepM, kStepsN = Config::tile_n / kStepN, kPairsN = kStepsN / 2;
@@ -30,8 +30,6 @@ struct HaloConv {
     static_assert(kSame<typename Config::B, T>, "operands of one type");
     static_assert(!kBackward || T::bytes == 2, "ldmatrix turns round elements of 16 bits only");
     static_assert(Config::threads == kWarps * kLanes, "a thread for every lane of every wave");
-    static constexpr HaloKernel kKernel = {kBackward, Config::merge, Config::tile_m, Config::tile_n,
-                                           kWarps,    kBuffers,      T::bytes,       Out::bytes};
 
     const KernelArgs& args;
     HaloAxis axes[kMaxKernelDims];
@@ -56,7 +54,9 @@ struct HaloConv {
         TILEWISE_UNROLL
         for (int d = 0; d < kMaxKernelDims; ++d) axes[d] = halo_axis(args.conv, d, kBackward);
         tile = halo_tile(args);
-        plan = halo_plan(args.conv, axes, tile, kKernel, kWaveM);
+        constexpr HaloKernel kernel = {kBackward, Config::merge, Config::tile_m, Config::tile_n,
+                                       kWarps,    kBuffers,      T::bytes,       Out::bytes};
+        plan = halo_plan(args.conv, axes, tile, kernel, kWaveM);
     }
 
     // ---- Which work is whose: a slab is the groups of a tile and a range of their columns ----

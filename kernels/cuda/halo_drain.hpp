@@ -4,6 +4,7 @@
 // nothing to do but to multiply by alpha, elements are made in registers, put into a region of the warp's own and leave as
 // whole accesses; else the sums of one matrix step at a time go through the region to the epilogue, in a rolled loop.
 #pragma once
+#include "../common/halo_plan.hpp"
 #include "drain.hpp"
 #include "halo_patch.hpp"
 

@@ -15,7 +15,7 @@ namespace tilewise::cuda {
 template <class Config>
 struct HaloWeights {
     using T = typename Config::B;
-    static constexpr bool kBackward = Config::backward_data;
+    static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kChunk = kChunkBytes / T::bytes, kLanes = 32, kWarps = Config::threads / kLanes;
     static constexpr bool kWide = Config::vector_b * T::bytes == kChunkBytes;  // every group is a product by itself
 

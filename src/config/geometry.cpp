@@ -45,6 +45,11 @@ std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch
     return promotes ? 2 * each : each;
 }
 
+bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
+    return arch.backend == "cpu" && is_conv(c.op) &&
+           (c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1);
+}
+
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {

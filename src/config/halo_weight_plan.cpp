@@ -6,25 +6,12 @@
 
 #include "config/rule_groups.hpp"
 #include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
 
 namespace tilewise {
 namespace {
 
 std::int64_t divide_up(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
-
-KernelConv conv_of(const ConvShape& s) {
-    const Extents out = output_size(s);
-    KernelConv conv{};
-    conv.images = s.n, conv.groups = s.g, conv.c = s.c / s.g, conv.k = s.k / s.g;
-    for (int i = 0; i < kMaxKernelDims; ++i) {
-        const int d = i - (kMaxKernelDims - s.in.rank);
-        const auto extent = [&](const Extents& e) { return d < 0 ? 1 : e[d]; };
-        conv.in[i] = extent(s.in), conv.out[i] = extent(out), conv.filter[i] = extent(s.filter);
-        conv.stride[i] = extent(s.stride), conv.dilation[i] = extent(s.dilation);
-        conv.pad[i] = d < 0 ? 0 : s.pad_before[d];
-    }
-    return conv;
-}
 
 // Groups whose rows one wave computes, where groups are merged.
 int groups_of_wave(const KernelConfig& c) { return c.num_groups_to_merge > 1 ? c.num_groups_to_merge / c.wave.m : 1; }
@@ -154,7 +141,7 @@ std::int64_t halo_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch
 
 std::optional<HaloWeightPlan> halo_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
                                                Rejected* why) {
-    const KernelConv conv = conv_of(p.conv);
+    const KernelConv conv = kernel_conv(p);
     if (refuses_channels(conv, c, why)) return std::nullopt;
     HaloWeightPlan plan{};
     if (!TileSearch(conv, c, arch).run(plan)) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "select/gpu_conv_cost.hpp"
+
+#include <algorithm>
+
+#include "codegen/conv_family.hpp"
+#include "select/gpu_cost_model.hpp"
+
+namespace tilewise {
+namespace {
+
+// Residue classes of strided backward data meet every stride-th tap only.
+GemmView worked_view(const ProblemView& view, const KernelConfig& c) {
+    GemmView v = view.gemm;
+    if (c.op != Op::conv_bwd_data) return v;
+    const ConvShape& s = view.problem.conv;
+    std::int64_t taps = v.k, classes = 1;
+    for (int i = 0; i < s.in.rank; ++i) classes *= std::min(s.stride[i], s.filter[i]);
+    v.k = std::max<std::int64_t>(1, taps / classes);
+    return v;
+}
+
+// A product like others, but looking up addresses takes its time from the arithmetic.
+double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kLookUp = 1.25, kByElement = 4;
+    const bool wide = c.vector_a * bytes_of(c.dtype) >= 4 && c.vector_b * bytes_of(c.dtype_b) >= 4;
+    return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch) *
+           (wide ? kLookUp : kByElement);
+}
+
+}  // namespace
+
+double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    switch (conv_family(c)) {
+        case ConvFamily::gather: return gather_us(view, c, arch);
+        case ConvFamily::halo:
+        case ConvFamily::tensor:
+        case ConvFamily::depthwise: break;
+    }
+    return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);
+}
+
+}  // namespace tilewise
