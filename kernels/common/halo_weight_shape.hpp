@@ -30,7 +30,7 @@ constexpr HaloAxis halo_plain_axis(const KernelConv& conv, int d) {
     return a;
 }
 
-// Of a tile, with so many 16-byte chunks of channels of x and of y at every pixel. No chunk of zeros is needed here.
+// Of a tile, with so many 16-byte chunks of channels of x and of y at every pixel.
 constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTile& tile, int x_chunks, int y_chunks) {
     HaloWeightShape s{};
     for (int d = 0; d < kMaxKernelDims; ++d) {
@@ -38,7 +38,6 @@ constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTi
         s.y_axes[d] = halo_plain_axis(conv, d);
     }
     s.x = halo_patch_shape(s.x_axes, tile, x_chunks), s.y = halo_patch_shape(s.y_axes, tile, y_chunks);
-    s.x.pitch = (x_chunks | 1) * kHaloChunkBytes, s.y.pitch = (y_chunks | 1) * kHaloChunkBytes;
     return s;
 }
 

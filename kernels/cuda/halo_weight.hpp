@@ -45,7 +45,8 @@ struct HaloWeightCore {
     static_assert(kWaveM % kStepM == 0 && kWaveN % (2 * kStepN) == 0, "a wave's share is whole steps, in n pairs");
     static_assert(Element::bytes == 2 && kSame<typename Config::A, typename Config::B>, "16-bit operands of one type");
     static constexpr int kGroups = Config::merge / Config::wave_m;  // of a wave, where groups are merged
-    static_assert(Config::merge == 1 || kGroups * Config::wave_m == Config::merge, "merged groups are shared out evenly");
+    static_assert(Config::merge == 1 || kGroups * Config::wave_m == Config::merge,
+                  "merged groups are shared out evenly");
 
     float sums[kStepsM][kStepsN][4] = {};
     int wave_m, wave_n, wave_k;
@@ -78,7 +79,8 @@ struct HaloWeightCore {
         const int tap = col / channels, filter_h = int(conv.filter[1]), filter_w = int(conv.filter[2]);
         const int up = tap / filter_w, w = tap - up * filter_w, d = up / filter_h, h = up - d * filter_h;
         if (d >= int(conv.filter[0])) return 0;
-        const int pixels = x.tap_distance(d * int(conv.dilation[0]), h * int(conv.dilation[1]), w * int(conv.dilation[2]));
+        const int pixels =
+            x.tap_distance(d * int(conv.dilation[0]), h * int(conv.dilation[1]), w * int(conv.dilation[2]));
         return u32(pixels * x.pitch + (first_channel + col - tap * channels) * Element::bytes);
     }
 
@@ -178,7 +180,9 @@ struct HaloWeight {
         const int tiles_n = (taps * wave_groups * c + Config::tile_n - 1) / Config::tile_n;
         const int tiles_m = Config::merge > 1 ? 1 : (k + Config::tile_m - 1) / Config::tile_m;
         const auto place = HaloWeightPlace::of_block<Config>(block_index(), int(conv.groups), tiles_m, tiles_n);
-        const int rows = Config::merge > 1 ? Config::merge * k : k - place.row < Config::tile_m ? k - place.row : Config::tile_m;
+        const int rows = Config::merge > 1                ? Config::merge * k
+                         : k - place.row < Config::tile_m ? k - place.row
+                                                          : Config::tile_m;
         const HaloTile tile = halo_tile(args);
         const HaloWeightShape shape = halo_weight_shape(conv, tile, Config::merge * c / kChunk, rows / kChunk);
         const SharedAddress shared = shared_start(), tables = shared + kStages * shape.stage_bytes();
@@ -253,10 +257,10 @@ private:
 }  // namespace tilewise::cuda
 
 #if defined(__CUDACC__)
-#define TILEWISE_CUDA_HALO_WEIGHT(Config)                                           \
-    extern "C" __global__ void __launch_bounds__(Config::threads, Config::blocks)   \
-        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {        \
-        tilewise::cuda::HaloWeight<Config>::run(args);                              \
-    }                                                                               \
+#define TILEWISE_CUDA_HALO_WEIGHT(Config)                                                  \
+    extern "C" __global__ void __launch_bounds__(Config::threads, Config::blocks_per_unit) \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
+        tilewise::cuda::HaloWeight<Config>::run(args);                                     \
+    }                                                                                      \
     TILEWISE_CUDA_REDUCE(Config)
 #endif

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "codegen/depthwise_spec.hpp"
+#include "config/halo_weight_plan.hpp"
+#include "problem/facts.hpp"
 #include "problem/types.hpp"
 
 namespace tilewise {
@@ -29,6 +31,16 @@ bool has_gather_template(const KernelConfig& c) {
            (is_channels_last(c.layout) || !wide) &&
            (c.specialization == Specialization::none || c.specialization == Specialization::filter_1x1_stride1);
 }
+// Backward weight by patches: pairs of steps of columns are fetched together, by transposing 16-bit elements.
+bool has_halo_weight_template(const KernelConfig& c) {
+    const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
+    const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
+    constexpr int kPair = 16;  // columns that are fetched together
+    return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
+           c.warp_tile == Shape3{16, 8, 16} && c.tile.n % (c.wave.n * kPair) == 0 && c.stages >= 2 && c.two_stage &&
+           !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 && c.cluster == Shape2{} &&
+           (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.m == 0);
+}
 // Patches of pixels in a ring of buffers, or in one; elements of 16 bits where ldmatrix has to turn the weights round.
 bool has_halo_template(const KernelConfig& c) {
     const bool plain = c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
@@ -41,8 +53,8 @@ bool has_halo_template(const KernelConfig& c) {
                       c.warp_tile.m == kStepRows && c.warp_tile.n == kStepColumns &&
                       c.vector_a * bytes == kChunkBytes && c.vector_c * bytes_of(c.dtype_out) >= 4 &&
                       c.epilogue == Epilogue::cshuffle;
-    return c.op != Op::conv_bwd_weight && copies_asynchronously(c.pipeline) && plain && fits && c.persistent &&
-           is_channels_last(c.layout);
+    if (is_halo_weight(c)) return has_halo_weight_template(c);
+    return copies_asynchronously(c.pipeline) && plain && fits && c.persistent && is_channels_last(c.layout);
 }
 
 // The main loop of the warpgroup GEMM on other operands; those of 8 bits must lie along the reduction, as forward's do.
@@ -112,6 +124,7 @@ std::string cuda_conv_lines(const KernelConfig& c) {
     text += fmt::format("    static constexpr bool explicit_gemm = {}, filter_3x3 = {}, filter_1x1 = {};\n",
                         c.explicit_gemm, c.specialization == Specialization::filter_3x3,
                         c.specialization == Specialization::filter_1x1_stride1);
+    text += fmt::format("    static constexpr int blocks_per_unit = {};\n", c.blocks_per_unit);
     text += extent_line("ct_filter", c.ct_filter, c.ndim) + extent_line("ct_stride", c.ct_stride, c.ndim) +
             extent_line("ct_dilation", c.ct_dilation, c.ndim);
     if (conv_family(c) == ConvFamily::depthwise) text += depthwise_lines(c);

@@ -25,7 +25,8 @@ bool is_warpgroup(const KernelConfig& c) { return c.warp_tile.m == kWarpgroupRow
 bool asks_too_much(const KernelConfig& c) {
     const bool varies = !c.deterministic && c.stream_k != StreamK::atomic;
     const bool gemm_only = c.stream_k != StreamK::off || c.pipeline == Pipeline::preshuffle;
-    return c.layout == Layout::any || (c.blocks_per_unit != 1 && c.gather != Gather::halo) || varies || (is_conv(c.op) && gemm_only);
+    return c.layout == Layout::any || (c.blocks_per_unit != 1 && c.gather != Gather::halo) || varies ||
+           (is_conv(c.op) && gemm_only);
 }
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }

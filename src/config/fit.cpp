@@ -6,6 +6,7 @@
 
 #include "config/geometry.hpp"
 #include "config/halo_fit.hpp"
+#include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
@@ -259,6 +260,10 @@ bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
                   TILEWISE_TEXT("at most {}", steps));
 }
 
+bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
+}
+
 bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     if (v.problem.d_ops.empty() || c.op != Op::gemm) return false;
     const TileLimits& limits = arch.limits[static_cast<std::size_t>(Operator::multi_d)];
@@ -294,6 +299,7 @@ constexpr FitRule kRules[] = {
     {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
     {"fit_im2col", "the copy engine can walk over the pixels", beyond_im2col},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
+    {"fit_halo_weight", "patches of pixels fit shared memory, and channels whole copies", beyond_patches},
     {"fit_multi_d", "D tensors have limits of their own on the tile", beyond_multi_d},
     {"fit_halo", "a patch of pixels and the weights of its groups fit a block", beyond_halo},
     {"fit_workspace", "scratch memory stays within the problem's limit", too_little_workspace},
@@ -336,7 +342,12 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
     const std::int64_t output = v.elements[2] * kPartialBytes;
     std::int64_t bytes = 0;
-    if (sums_in_workspace(c)) bytes += bounded_product({output, c.deterministic ? c.split_k : 1});
+    std::int64_t parts = c.deterministic ? c.split_k : 1;
+    if (is_halo_weight(c)) {
+        const auto plan = halo_weight_plan(v.problem, c, arch);
+        parts = plan ? plan->parts : 1;
+    }
+    if (sums_in_workspace(c)) bytes += bounded_product({output, parts});
     if (c.stream_k != StreamK::off) {
         const std::int64_t slot = bounded_product({c.tile.m, c.tile.n, kPartialBytes});
         bytes += bounded_product({arch.units, c.blocks_per_unit, slot + kFlagBytes});
