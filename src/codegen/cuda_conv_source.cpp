@@ -124,7 +124,6 @@ std::string cuda_conv_lines(const KernelConfig& c) {
     text += fmt::format("    static constexpr bool explicit_gemm = {}, filter_3x3 = {}, filter_1x1 = {};\n",
                         c.explicit_gemm, c.specialization == Specialization::filter_3x3,
                         c.specialization == Specialization::filter_1x1_stride1);
-    text += fmt::format("    static constexpr int blocks_per_unit = {};\n", c.blocks_per_unit);
     text += extent_line("ct_filter", c.ct_filter, c.ndim) + extent_line("ct_stride", c.ct_stride, c.ndim) +
             extent_line("ct_dilation", c.ct_dilation, c.ndim);
     if (conv_family(c) == ConvFamily::depthwise) text += depthwise_lines(c);
