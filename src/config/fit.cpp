@@ -355,7 +355,8 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     if (c.explicit_gemm) {
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
-        bytes += bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
+        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+                bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
     }
     for (int i = 0; i < 2; ++i) {
         if (!packs_operand(c, arch, i)) continue;

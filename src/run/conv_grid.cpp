@@ -61,6 +61,12 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
     if (sums_in_workspace(c)) {
         family == ConvFamily::depthwise ? add_depthwise_reduction(geometry, p) : add_reduction(geometry, gemm_view(p));
     }
+    if (c.explicit_gemm) {
+        // Any number does: each walks over what is left.
+        constexpr int kExpandThreads = 256, kBlocksPerUnit = 8;
+        geometry.pack_threads = kExpandThreads;
+        geometry.pack_blocks = kBlocksPerUnit * arch.units;
+    }
     if (geometry.block.uses_tensor_maps()) geometry.tensor_maps = tensor_conv_maps(p, c, geometry.block);
     return geometry;
 }
