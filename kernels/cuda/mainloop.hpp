@@ -15,11 +15,10 @@ namespace tilewise::cuda {
 // What a config's blocks need; the numbers the host launches with are checked against it.
 template <class Config>
 struct BlockShape {
-    static constexpr bool kPlainArithmetic = Config::warp_k == 1;  // no matrix instructions
     using A = typename TileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row, Config::vector_a,
-                                  Config::threads, kPlainArithmetic>::type;
+                                  Config::threads>::type;
     using B = typename TileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b,
-                                  Config::threads, kPlainArithmetic>::type;
+                                  Config::threads>::type;
     static constexpr Pipeline kPipeline = Config::pipeline;
     static constexpr bool kRing = kPipeline == Pipeline::mem || kPipeline == Pipeline::comp_async;
     static constexpr int kBuffers = kRing ? Config::stages : kPipeline == Pipeline::compv4 ? 2 : 1;
@@ -69,10 +68,7 @@ struct Mainloop {
     // waits for the next tile, in buffer `next`.
     template <class Ready>
     TILEWISE_DEVICE void multiply_ahead(Core& core, int index, int next, Ready&& ready) const {
-        core.multiply_fetched(a_buffer(index), b_buffer(index), [&] {
-            ready();
-            core.fetch_first(a_buffer(next), b_buffer(next));
-        });
+        core.multiply_fetched(a_buffer(index), b_buffer(index), a_buffer(next), b_buffer(next), ready);
     }
 
     TILEWISE_DEVICE void run(Core& core) const {
