@@ -9,7 +9,7 @@ namespace tilewise {
 
 using Index = long long;  // 64 bits on every target
 
-inline constexpr int kKernelAbi = 3;
+inline constexpr int kKernelAbi = 4;
 
 enum class KernelEpilogueOp : int { none, bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish };
 enum class KernelDOp : int { none, add, mul };
@@ -59,7 +59,12 @@ struct KernelArgs {
     Index m, n, k, batch;
     KernelMatrix a, b, c;
     KernelConv conv;
+    // C of a channels-first convolution, whose images do not follow each other row by row: rows of an image, and elements from
+    // image to image. 0 and 0 otherwise.
+    Index c_image_rows, c_image_stride;
     const void* bias;
+    Index
+        bias_batch_stride;  // elements from one batch entry's bias to the next: groups have their own, batches share one
     const void* d[kMaxKernelDTensors];
     const float* scale_a;
     const float* scale_b;

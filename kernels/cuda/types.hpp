@@ -31,6 +31,9 @@ enum class Pipeline { basic_v1, mem, compv3, compv4, compv5, compv6, comp_async,
 // units do; tf32 rounds fp32 operands, tf32x3 makes three products of their halves.
 enum class Math { strict, fast, tf32, tf32x3 };
 
+// What a convolution kernel computes: y, dx or dw.
+enum class Direction { forward, backward_data, backward_weight };
+
 template <class T, class U>
 inline constexpr bool kSame = false;
 template <class T>

@@ -4,9 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 
+#include "codegen/cuda_conv_source.hpp"
 #include "codegen/launch_spec.hpp"
 #include "codegen/source_text.hpp"
+#include "config/geometry.hpp"
 #include "config/packing.hpp"
 #include "problem/facts.hpp"
 
@@ -20,8 +23,8 @@ bool is_warpgroup(const KernelConfig& c) { return c.warp_tile.m == kWarpgroupRow
 
 // What no CUDA template does yet.
 bool asks_too_much(const KernelConfig& c) {
-    return c.op != Op::gemm || c.stream_k != StreamK::off || c.pipeline == Pipeline::preshuffle ||
-           c.layout == Layout::any || c.blocks_per_unit != 1 || !c.deterministic;
+    return c.stream_k != StreamK::off || c.pipeline == Pipeline::preshuffle || c.layout == Layout::any ||
+           c.blocks_per_unit != 1 || !c.deterministic;
 }
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
@@ -52,6 +55,9 @@ bool has_warpgroup_template(const KernelConfig& c) {
            (c.pipeline == Pipeline::compv6 || c.wave.m == 2);
 }
 
+// Whether the neighbours in memory of the operand are neighbours along the axis.
+bool is_along(const KernelConfig& c, int operand, Axis axis) { return contiguous_axis(c, operand) == axis; }
+
 std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
     std::string text;
     for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
@@ -60,8 +66,8 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
     text += shape_lines("tile", c.tile) + shape_lines("wave", c.wave) + shape_lines("warp", c.warp_tile);
     text += fmt::format("    static constexpr auto pipeline = tilewise::cuda::Pipeline::{};\n", name_of(c.pipeline));
     text += fmt::format("    static constexpr auto math = tilewise::cuda::Math::{};\n", name_of(c.math));
-    text += fmt::format("    static constexpr bool a_row = {}, b_row = {}, c_row = {};\n", is_row(c.layout, 0),
-                        is_row(c.layout, 1), is_row(c.layout, 2));
+    text += fmt::format("    static constexpr bool a_row = {}, b_row = {}, c_row = {};\n", is_along(c, 0, Axis::k),
+                        is_along(c, 1, Axis::n), is_along(c, 2, Axis::n));
     text += fmt::format("    static constexpr int stages = {}, cluster_m = {}, cluster_n = {};\n", c.stages,
                         c.cluster.m, c.cluster.n);
     text += fmt::format("    static constexpr int vector_a = {}, vector_b = {}, vector_c = {};\n", c.vector_a,
@@ -81,17 +87,32 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
 
 bool has_cuda_template(const KernelConfig& c) {
     if (asks_too_much(c)) return false;
+    if (is_conv(c.op)) return has_cuda_conv_template(c);
     return is_warpgroup(c) ? has_warpgroup_template(c) : has_block_template(c);
 }
 
+namespace {
+
+// The header in kernels/cuda, without its extension.
+std::string template_of(const KernelConfig& c) {
+    if (is_conv(c.op)) return cuda_conv_template(c);
+    return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
+}
+
+std::string upper_case(std::string text) {
+    for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return text;
+}
+
+}  // namespace
+
 std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
-    const std::string_view family = is_warpgroup(c) ? "wgmma" : is_plain_arithmetic(c) ? "simt" : "mma";
-    const std::string_view macro = is_warpgroup(c) ? "WGMMA" : is_plain_arithmetic(c) ? "SIMT" : "MMA";
+    const std::string name = template_of(c);
+    const std::string lines = common_lines(c, launch_spec(c, arch)) + (is_conv(c.op) ? cuda_conv_lines(c) : "");
     return fmt::format(
-        "// {}\n#include \"cuda/{}_gemm.hpp\"\n\nnamespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
-        "TILEWISE_CUDA_{}_GEMM(Config)\n{}",
-        code_name(c), family, common_lines(c, launch_spec(c, arch)), macro,
-        packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "");
+        "// {}\n#include \"cuda/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
+        "TILEWISE_CUDA_{}(Config)\n{}",
+        code_name(c), name, lines, upper_case(name), packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "");
 }
 
 }  // namespace tilewise

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
+#include "config/fit.hpp"
 #include "config/packing.hpp"
-#include "problem/facts.hpp"
+#include "run/conv_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -67,7 +68,16 @@ int best_group(const KernelConfig& c, std::int64_t resident, bool along_n) {
 
 }  // namespace
 
+void add_reduction(LaunchGeometry& geometry, const GemmView& gemm) {
+    constexpr int kReduceThreads = 256;
+    constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over
+    geometry.reduce_threads = kReduceThreads;
+    geometry.reduce_blocks = static_cast<int>(
+        std::min(blocks(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
+}
+
 LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    if (is_conv(c.op)) return conv_grid(p, c, arch);
     LaunchGeometry geometry;
     geometry.block = launch_spec(c, arch);
     // A cluster is a rectangle of tiles; where the last one is not whole, its blocks without a tile have nothing to do.
@@ -80,13 +90,7 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
     geometry.raster_group =
         c.raster_group > 0 ? c.raster_group : best_group(c, resident / cluster, c.raster == Raster::n);
-    if (c.split_k > 1) {
-        constexpr int kReduceThreads = 256;
-        constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over
-        geometry.reduce_threads = kReduceThreads;
-        geometry.reduce_blocks = static_cast<int>(
-            std::min(blocks(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
-    }
+    if (sums_in_workspace(c)) add_reduction(geometry, gemm);
     if (packs_operands(c, arch)) {
         constexpr int kPackThreads = 256;
         geometry.pack_threads = kPackThreads;

@@ -63,6 +63,10 @@ void set_conv_matrices(KernelArgs& args, Op op) {
     if (op == Op::conv_fwd) args.b = {nullptr, 1, row, conv.k * row}, args.c = output(conv.y);
     if (op == Op::conv_bwd_data) args.c = output(conv.x);
     if (op == Op::conv_bwd_weight) args.c = {nullptr, row, 1, conv.k * row};
+    if (op == Op::conv_bwd_weight) return;
+    args.bias_batch_stride = args.n;
+    const KernelActivation& out = op == Op::conv_fwd ? conv.y : conv.x;
+    if (out.channel_stride != 1) args.c_image_rows = args.m / conv.images, args.c_image_stride = out.image_stride;
 }
 
 KernelArgs make_args(const Problem& p, const KernelConfig& c) {
