@@ -3,7 +3,8 @@
 // warpgroups multiply, and finished tiles leave through TMA while the next ones are being computed.
 //
 // Tile walk   Blocks (clusters of blocks) walk over the tiles of C in the order of tile_order.hpp until none are left; with
-//             split_k every part of k is a tile of its own whose sums go to the workspace.
+//             split_k every part of k is a tile of its own whose sums go to the workspace, or, with cluster_k, the work
+//             of a block in a cluster that has one tile.
 // Shared      `stages` x { A tile, B tile } of 128-byte lines in the 128-byte swizzle: an operand that is contiguous along k
 //             has a line for each row (or column); one of 16 bits that is contiguous along m (or n) has, for each 64 rows,
 //             a line for each k. Then for each computing warpgroup two buffers of 64 lines for its results, then the barriers.
@@ -17,6 +18,7 @@
 #pragma once
 #include "pack.hpp"
 #include "reduce.hpp"
+#include "wgmma_cluster_store.hpp"
 #include "wgmma_store.hpp"
 
 namespace tilewise::cuda {
@@ -63,6 +65,14 @@ struct WgmmaGemm {
                 static_cast<int>(static_cast<Index>(steps) * (part + 1) / args.split_k)};
     }
 
+    // The first id of this block's tiles, and its part of a tile's k. The blocks of a cluster that share out k have one tile.
+    TILEWISE_DEVICE u32 first_id() const {
+        return Shape::kSumsInCluster ? block_index() / static_cast<u32>(args.split_k) : block_index();
+    }
+    TILEWISE_DEVICE Range range_of(const TilePlace& tile) const {
+        return k_range(static_cast<int>(Shape::kSumsInCluster ? cluster_rank() : tile.k_part));
+    }
+
     // --- copying ----------------------------------------------------------------------------------------------------
 
     // One operand of a stage: `kExtent` rows (or columns) from `first`. Blocks of the cluster that use the same tile each
@@ -96,7 +106,7 @@ struct WgmmaGemm {
         for (int i = 0; i < Shape::kClusterN; ++i)
             sharing_a |= static_cast<unsigned short>(1u << (i * Shape::kClusterM + in_m));
         Cursor at;
-        for (u32 id = block_index(); id < order.total(); id += block_count()) {
+        for (u32 id = first_id(); id < order.total(); id += block_count()) {
             const TilePlace tile = order.locate(id);
             const int row = Shape::first_row(tile), column = Shape::first_column(tile);
             // One matrix may serve the whole batch.
@@ -104,7 +114,7 @@ struct WgmmaGemm {
             const int batch_b = args.b.batch_stride ? static_cast<int>(tile.batch) : 0;
             const int batch_rows = Shape::kSwapped ? batch_b : batch_a,
                       batch_columns = Shape::kSwapped ? batch_a : batch_b;
-            const Range range = k_range(static_cast<int>(tile.k_part));
+            const Range range = range_of(tile);
             for (int step = range.begin; step < range.end; ++step, at.advance()) {
                 barrier_wait(empty(at.stage), at.parity ^ 1);
                 barrier_expect(full(at.stage), Shape::kStageBytes);
@@ -249,9 +259,9 @@ struct WgmmaGemm {
         Cursor at;
         int turn = 0;
         unsigned buffer = 0;
-        for (u32 id = block_index(); id < order.total(); id += block_count(), turn ^= 1) {
+        for (u32 id = first_id(); id < order.total(); id += block_count(), turn ^= 1) {
             const TilePlace tile = order.locate(id);
-            const Range range = k_range(static_cast<int>(tile.k_part));
+            const Range range = range_of(tile);
             if (Shape::kTakesTurns && turn != me.wave) {
                 at.skip(range.end - range.begin);
                 continue;
@@ -261,7 +271,9 @@ struct WgmmaGemm {
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, range, own_rows, at, me);
             const int row = Shape::first_row(tile) + own_rows;
-            if (boxes) {
+            if constexpr (Shape::kSumsInCluster) {
+                WgmmaClusterStore<Config>{args, shared}.store(sums, tile, me);
+            } else if (boxes) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, tile, row, me, buffer);
             } else {
                 store.store_elements(sums, tile, row, me);
@@ -299,10 +311,10 @@ struct WgmmaGemm {
         griddep_launch();
         griddep_wait();
         if (copies) {
-            if constexpr (Shape::kWaves == 2) give_registers<Config::copy_registers>();
+            if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();
             if (warp_index() == 0 && elect_one()) copy_tiles(order);
         } else {
-            if constexpr (Shape::kWaves == 2) take_registers<Config::compute_registers>();
+            if constexpr (Shape::kHandsOver) take_registers<Config::compute_registers>();
             // The second warpgroup lets the first go first.
             if constexpr (Shape::kTakesTurns) {
                 if (thread_index() >= 256) named_arrive(4, 256);

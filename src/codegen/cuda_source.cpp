@@ -33,7 +33,14 @@ bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 
 bool has_block_template(const KernelConfig& c) {
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
     return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
-           c.producer_waves == 0 && !c.swap_ab;
+           c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
+}
+
+// What blocks add up in a cluster takes the place of the stages; rows of sums are a little longer than the tile's.
+bool sums_fit_stages(const KernelConfig& c) {
+    constexpr std::int64_t kLongerRows = 8, kSumBytes = 4;
+    const std::int64_t sums = std::max((c.tile.m + kLongerRows) * c.tile.n, (c.tile.n + kLongerRows) * c.tile.m);
+    return sums * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
 }
 
 bool has_warpgroup_template(const KernelConfig& c) {
@@ -48,9 +55,12 @@ bool has_warpgroup_template(const KernelConfig& c) {
     const auto width_fits = [&](int vector) { return vector == 1 || vector * bytes == kPackedBytes; };
     const bool copies = width_fits(c.vector_a) && width_fits(c.vector_b) && shared_rows <= kMostBoxLines &&
                         c.tile.k * bytes == kLineBytes;
+    // Blocks that add up in a cluster have no workspace, so neither have they packed operands.
+    const bool unpacked = c.vector_a * bytes == kPackedBytes && c.vector_b * bytes == kPackedBytes;
+    const bool adds_up = !c.cluster_k || (c.pipeline == Pipeline::compv6 && unpacked && sums_fit_stages(c));
     // Three products of halves need halves, which nobody puts into shared memory.
     return c.math != Math::tf32x3 && pipelined && copies && c.wave.m <= 2 && c.producer_waves == 1 && c.wave.n == 1 &&
-           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines &&
+           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up &&
            (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
            (c.pipeline == Pipeline::compv6 || c.wave.m == 2);
 }
@@ -72,8 +82,8 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
                         c.cluster.m, c.cluster.n);
     text += fmt::format("    static constexpr int vector_a = {}, vector_b = {}, vector_c = {};\n", c.vector_a,
                         c.vector_b, c.vector_c);
-    text += fmt::format("    static constexpr bool staged_epilogue = {}, swap_ab = {};\n",
-                        c.epilogue == Epilogue::cshuffle, c.swap_ab);
+    text += fmt::format("    static constexpr bool staged_epilogue = {}, swap_ab = {}, cluster_k = {};\n",
+                        c.epilogue == Epilogue::cshuffle, c.swap_ab, c.cluster_k);
     if (launch.compute_registers > 0) {
         text += fmt::format("    static constexpr int copy_registers = {}, compute_registers = {};\n",
                             launch.copy_registers, launch.compute_registers);
