@@ -116,6 +116,8 @@ struct SimtCore {
         return {Rows::eights_on(p.rows, eights), Cols::eights_on(p.cols, eights)};
     }
 
+    TILEWISE_DEVICE float& sum(int i) { return sums[i / kCols][i % kCols]; }
+
     // What must be there before a tile's multiplication.
     TILEWISE_DEVICE void fetch_first(SharedAddress tile_a, SharedAddress tile_b) {
         const Places first = start(tile_a, tile_b);

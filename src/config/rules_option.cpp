@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "config/config_name.hpp"
+#include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 
 namespace tilewise {
@@ -126,14 +127,8 @@ bool filter_contradicts(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 void correct_filter(KernelConfig& c, const ArchSpec&) { c.ct_filter = c.ct_stride = Extents{}; }
 
-// On a CPU both sum up each output channel's own few inputs, without a matrix product.
-bool is_direct_on_cpu(const KernelConfig& c, const ArchSpec& arch) {
-    return arch.backend == "cpu" && is_conv(c.op) &&
-           (c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1);
-}
-
 bool conflicting(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    const bool depthwise = c.specialization == Specialization::depthwise, direct = is_direct_on_cpu(c, arch);
+    const bool depthwise = c.specialization == Specialization::depthwise, direct = is_direct(c, arch);
     std::string_view first, second;
     if (c.explicit_gemm && c.num_groups_to_merge > 1) first = "explicit_gemm", second = "num_groups_to_merge";
     if (c.explicit_gemm && c.split_image) first = "explicit_gemm", second = "split_image";
@@ -165,7 +160,7 @@ void correct_conflict(KernelConfig& c, const ArchSpec& arch) {
         c.stream_k = StreamK::off;
     }
     if (c.explicit_gemm) c.split_image = false;
-    if (is_direct_on_cpu(c, arch)) {
+    if (is_direct(c, arch)) {
         if (c.pipeline == Pipeline::preshuffle) c.pipeline = Pipeline::basic_v1;
         if (c.op != Op::conv_bwd_weight) c.split_k = 1;
     }
