@@ -38,7 +38,7 @@ struct ConvTiles {
     using Gather =
         typename GatherChoice<T, Source, extent, Config::tile_k, along_k, vector, Config::threads, kPlain>::type;
     template <class T, int extent, bool along_k, int vector>
-    using Matrix = typename TileChoice<T, extent, Config::tile_k, along_k, vector, Config::threads, kPlain>::type;
+    using Matrix = typename TileChoice<T, extent, Config::tile_k, along_k, vector, Config::threads>::type;
 
     using WeightA =
         typename Either<Config::channels_last, Matrix<typename Config::A, Config::tile_m, false, Config::vector_a>,

@@ -39,6 +39,23 @@ TILEWISE_DEVICE unsigned cluster_rank() {
 TILEWISE_DEVICE void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+// The same place in the shared memory of another block of the cluster, and what is there.
+TILEWISE_DEVICE unsigned in_block(unsigned address, unsigned rank) {
+    unsigned there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+TILEWISE_DEVICE float load_cluster_float(unsigned from) {
+    float x;
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
+    return x;
+}
+TILEWISE_DEVICE void load_cluster_float4(unsigned from, float (&x)[4]) {
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                 : "r"(from)
+                 : "memory");
+}
 
 // Threads of one named barrier (1 to 15; 0 is the block's own).
 TILEWISE_DEVICE void named_sync(int barrier, int threads) {

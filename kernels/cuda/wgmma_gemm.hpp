@@ -4,7 +4,8 @@
 //
 // Tile walk   Blocks (clusters of blocks) walk over the tiles of C in the order of tile_order.hpp until none are left; with
 //             split_k every part of k is a tile of its own whose sums go to the workspace; with stream_k blocks share
-//             tiles (work_order.hpp) and their sums meet in the workspace (stream_k.hpp).
+//             tiles (work_order.hpp) and their sums meet in the workspace (stream_k.hpp); with cluster_k the blocks of a
+//             cluster share one tile and add up in shared memory (wgmma_cluster_store.hpp).
 // Shared      `stages` x { A tile, B tile } of 128-byte lines in the 128-byte swizzle: an operand that is contiguous along k
 //             has a line for each row (or column); one of 16 bits that is contiguous along m (or n) has, for each 64 rows,
 //             a line for each k. Then for each computing warpgroup two buffers of 64 lines for its results, then the barriers.
@@ -22,6 +23,7 @@
 #include "pack_b.hpp"
 #include "reduce.hpp"
 #include "stream_k.hpp"
+#include "wgmma_cluster_store.hpp"
 #include "wgmma_feed.hpp"
 #include "wgmma_source.hpp"
 #include "wgmma_store.hpp"
@@ -247,7 +249,9 @@ struct WgmmaGemm {
             multiply(sums, work, own_rows, at, me, refill);
             if (!combine(sums, work, me)) continue;
             const int row = Shape::first_row(work.tile) + own_rows;
-            if (boxes && in_rows) {
+            if constexpr (Shape::kSumsInCluster) {
+                WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
+            } else if (boxes && in_rows) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
             } else if (boxes) {
                 if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)
@@ -303,11 +307,11 @@ struct WgmmaGemm {
         const Place me{thread / 128, thread % 128};
         if constexpr (Shape::kCopiesAside) {
             if (thread < 0) {
-                if constexpr (Shape::kWaves == 2) give_registers<Config::copy_registers>();
+                if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();
                 if (warp_index() == 0 && elect_one()) copy_tiles(order);
                 return;
             }
-            if constexpr (Shape::kWaves == 2) take_registers<Config::compute_registers>();
+            if constexpr (Shape::kHandsOver) take_registers<Config::compute_registers>();
             // The second warpgroup lets the first go first.
             if constexpr (Shape::kTakesTurns) {
                 if (me.wave == 1) named_arrive(4, 256);

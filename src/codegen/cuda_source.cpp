@@ -35,7 +35,14 @@ bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 
 bool has_block_template(const KernelConfig& c) {
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
     return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
-           c.producer_waves == 0 && !c.swap_ab;
+           c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
+}
+
+// What blocks add up in a cluster takes the place of the stages; rows of sums are a little longer than the tile's.
+bool sums_fit_stages(const KernelConfig& c) {
+    constexpr std::int64_t kLongerRows = 8, kSumBytes = 4;
+    const std::int64_t sums = std::max((c.tile.m + kLongerRows) * c.tile.n, (c.tile.n + kLongerRows) * c.tile.m);
+    return sums * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
 }
 
 bool has_warpgroup_template(const KernelConfig& c) {
@@ -55,10 +62,13 @@ bool has_warpgroup_template(const KernelConfig& c) {
     // Blocks that share tiles, or read a packed B, work alone and from whole operands.
     const bool alone = c.stream_k != StreamK::off || c.pipeline == Pipeline::preshuffle;
     const bool whole = c.vector_a > 1 && c.vector_b > 1 && c.cluster == Shape2{} && c.pipeline != Pipeline::compv5;
+    // Blocks that add up in a cluster have no workspace, so neither have they packed operands.
+    const bool unpacked = c.vector_a * bytes == kPackedBytes && c.vector_b * bytes == kPackedBytes;
+    const bool adds_up = !c.cluster_k || (unpacked && !alone && c.pipeline != Pipeline::compv5 && sums_fit_stages(c));
     // Three products of halves need halves, which nobody puts into shared memory.
     return c.math != Math::tf32x3 && pipelined && copies && c.wave.m <= 2 && c.producer_waves == (producers ? 1 : 0) &&
            c.scheduler == Scheduler::intrawave && c.wave.n == 1 && c.wave.k == 1 && c.warp_tile.n == c.tile.n &&
-           is_row(c.layout, 2) && whole_lines && (!c.swap_ab || c.cluster == Shape2{}) &&
+           is_row(c.layout, 2) && whole_lines && adds_up && (!c.swap_ab || c.cluster == Shape2{}) &&
            c.epilogue == Epilogue::cshuffle && (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
 }
 
@@ -80,8 +90,8 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
                         c.stages, c.cluster.m, c.cluster.n, c.producer_waves);
     text += fmt::format("    static constexpr int vector_a = {}, vector_b = {}, vector_c = {};\n", c.vector_a,
                         c.vector_b, c.vector_c);
-    text += fmt::format("    static constexpr bool staged_epilogue = {}, swap_ab = {};\n",
-                        c.epilogue == Epilogue::cshuffle, c.swap_ab);
+    text += fmt::format("    static constexpr bool staged_epilogue = {}, swap_ab = {}, cluster_k = {};\n",
+                        c.epilogue == Epilogue::cshuffle, c.swap_ab, c.cluster_k);
     if (launch.compute_registers > 0) {
         text += fmt::format("    static constexpr int copy_registers = {}, compute_registers = {};\n",
                             launch.copy_registers, launch.compute_registers);

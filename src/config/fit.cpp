@@ -335,7 +335,7 @@ std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
 
 bool sums_in_workspace(const KernelConfig& c) {
     // The sums of backward weight over several chunks of images have to wait for each other too.
-    return c.split_k > 1 || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
+    return (c.split_k > 1 && !c.cluster_k) || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
 }
 
 std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
