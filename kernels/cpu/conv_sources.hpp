@@ -9,8 +9,8 @@
 // Each gathered element is written once and used for all columns of the block.
 #pragma once
 #include "../common/conv_walk.hpp"
-#include "primitives.hpp"
 #include "pack.hpp"
+#include "primitives.hpp"
 
 namespace tilewise::cpu {
 

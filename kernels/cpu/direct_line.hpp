@@ -7,8 +7,8 @@
 // At the ends of a line, taps that lead outside are skipped, by branches that are the same for all channels.
 #pragma once
 #include "../common/conv_walk.hpp"
-#include "primitives.hpp"
 #include "epilogue.hpp"
+#include "primitives.hpp"
 #include "spread.hpp"
 
 namespace tilewise::cpu {

@@ -9,8 +9,8 @@
 // memory, x once for every row of taps (for every three of a known 3x3 filter) from the second-level cache.
 #pragma once
 #include "../common/conv_walk.hpp"
-#include "primitives.hpp"
 #include "direct_forward.hpp"
+#include "primitives.hpp"
 
 namespace tilewise::cpu {
 

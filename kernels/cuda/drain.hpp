@@ -224,8 +224,7 @@ private:
 
     // Raw sums to the workspace: [part][batch][m][n].
     TILEWISE_DEVICE void write_partial(int row, int col) const {
-        float* to =
-            static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n + first_col;
+        float* to = static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n + first_col;
         for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
             const int r = e / kCols, c = e % kCols;
             const int out_row = row + r * Core::kRowStep, out_col = col + c;

@@ -40,8 +40,9 @@ struct ConvTiles {
     using WeightA =
         typename Either<Config::channels_last, Matrix<typename Config::A, Config::tile_m, false, Config::vector_a>,
                         Gather<typename Config::A, Pixels, Config::tile_m, true, Config::vector_a>>::type;
-    using A = typename Either<kWeight, WeightA,
-                              Gather<typename Config::A, Activation, Config::tile_m, kRowsAlongK, Config::vector_a>>::type;
+    using A =
+        typename Either<kWeight, WeightA,
+                        Gather<typename Config::A, Activation, Config::tile_m, kRowsAlongK, Config::vector_a>>::type;
     using WeightB = Gather<typename Config::B, Activation, Config::tile_n, kPixelsAlongK, Config::vector_b>;
     using DataB = Gather<typename Config::B, Turned, Config::tile_n, false, Config::vector_b>;
     using ForwardB = Matrix<typename Config::B, Config::tile_n, true, Config::vector_b>;
@@ -97,8 +98,8 @@ struct GatherConv {
     }
     TILEWISE_DEVICE typename Tiles::Activation activation(Index group) const {
         const KernelActivation& shape = kData ? conv.y : conv.x;
-        return {at_group<typename Tiles::Gathered>(kWeight ? args.b.data : args.a.data, group * shape.group_stride), shape,
-                walk, conv.images, kData ? conv.k : conv.c};
+        return {at_group<typename Tiles::Gathered>(kWeight ? args.b.data : args.a.data, group * shape.group_stride),
+                shape, walk, conv.images, kData ? conv.k : conv.c};
     }
     // Every output pixel, where it is.
     TILEWISE_DEVICE Walk pixels_alone() const {
@@ -155,8 +156,9 @@ struct GatherConv {
         const int steps = int(tile_count(k_end - k_begin, Config::tile_k));
         const int last = int(k_end - k_begin - Index(steps - 1) * Config::tile_k);
         Core core;
-        with_tiles(place.batch, row, col, k_begin,
-                   [&](const auto& a, const auto& b) { Loop{a, b, steps, last, shared}.run(core); });
+        with_tiles(place.batch, row, col, k_begin, [&](const auto& a, const auto& b) {
+            Loop{a, b, steps, last, shared}.run(core);
+        });
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
         Out(args, Index(place.batch), int(place.k_part), m, row, col, region, rows_from(row)).run(core);
     }

@@ -26,7 +26,8 @@ struct GatherTile {
     static constexpr int kLineStep = kPerLine > threads ? 1 : threads / kPerLine;
     static constexpr int kDown = (kLines + kLineStep - 1) / kLineStep, kCount = kAcross * kDown;
     static_assert(kAccessBytes <= kChunkBytes && kLineLength % vector == 0, "a line is whole accesses");
-    static_assert(kPerLine > threads ? kPerLine % threads == 0 : threads % kPerLine == 0, "threads divide lines evenly");
+    static_assert(kPerLine > threads ? kPerLine % threads == 0 : threads % kPerLine == 0,
+                  "threads divide lines evenly");
     static constexpr int kRegisters = kCount * (kAccessBytes < 4 ? 1 : kAccessBytes / 4);
 
     using Access = Packet<kAccessBytes>;
@@ -39,10 +40,10 @@ struct GatherTile {
     u32 k_begin;
     typename Source::Outer outers[kOuters];
 
-    TILEWISE_DEVICE GatherTile(const Source& from, Index first, Index k)
-        : source(from), k_begin(u32(k)) {
+    TILEWISE_DEVICE GatherTile(const Source& from, Index first, Index k) : source(from), k_begin(u32(k)) {
         TILEWISE_UNROLL
-        for (int i = 0; i < kOuters; ++i) outers[i] = source.outer(u32(first) + u32(along_k ? line_of(i) : element_of(i)));
+        for (int i = 0; i < kOuters; ++i)
+            outers[i] = source.outer(u32(first) + u32(along_k ? line_of(i) : element_of(i)));
     }
 
     static TILEWISE_DEVICE int line_of(int down) {
@@ -112,7 +113,8 @@ struct GatherTile {
         if constexpr (kCanCopyAsync) {
             each(step, k_left, [&](int, int down, int across, const char* from, bool inside) {
                 // What is outside is not read, so its address does not matter.
-                if (has_line(down)) copy_async<kAccessBytes>(to + target(down, across), from, inside ? kAccessBytes : 0);
+                if (has_line(down))
+                    copy_async<kAccessBytes>(to + target(down, across), from, inside ? kAccessBytes : 0);
             });
         }
     }
@@ -139,7 +141,9 @@ struct TurnedBytes {
 
     static TILEWISE_DEVICE int row_of(int i) { return (thread_index() + i * threads) % extent; }
     static TILEWISE_DEVICE int k_of(int i) { return (thread_index() + i * threads) / extent * kSteps; }
-    static TILEWISE_DEVICE bool has_word(int i) { return kTotal % threads == 0 || thread_index() + i * threads < kTotal; }
+    static TILEWISE_DEVICE bool has_word(int i) {
+        return kTotal % threads == 0 || thread_index() + i * threads < kTotal;
+    }
 
     TILEWISE_DEVICE u32 word_of(int i, int step, int k_left) const {
         u32 word = 0;

@@ -78,6 +78,11 @@ struct SimtCore {
     TILEWISE_DEVICE SharedAddress own_rows(SharedAddress tile) const { return tile + Rows::start(first_row, lane_m); }
     TILEWISE_DEVICE SharedAddress own_cols(SharedAddress tile) const { return tile + Cols::start(first_col, lane_n); }
 
+    TILEWISE_DEVICE float& sum(int i) {
+        constexpr int kEach = kRows * kCols;
+        return sums[i / kEach / kTilesN][i / kEach % kTilesN][i % kEach / kCols][i % kCols];
+    }
+
     // The first step of a tile, ahead of its multiplication.
     TILEWISE_DEVICE void fetch_first(SharedAddress tile_a, SharedAddress tile_b) {
         fetch(own_rows(tile_a), own_cols(tile_b), 0, operands[0]);

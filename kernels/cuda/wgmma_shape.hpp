@@ -3,8 +3,8 @@
 // memory things are. Also checks that the host will launch what the kernel needs.
 #pragma once
 #include "hopper.hpp"
-#include "tile_order.hpp"
 #include "types.hpp"
+#include "work_order.hpp"
 
 namespace tilewise::cuda {
 
@@ -26,6 +26,13 @@ struct WgmmaShape {
     // The matrix unit adds up products of 8-bit floats with 13 bits: the sums of a few stages are added up in fp32.
     static constexpr bool kPromotes = kIs8BitFloat<A> && Config::math == Math::strict;
     static constexpr int kStages = Config::stages;
+    // Without a warpgroup that only copies, a thread of those that compute does it (compv5 and compv6 have one).
+    static constexpr int kCopyThreads = 128 * Config::producer_waves;
+    static constexpr bool kCopiesAside = kCopyThreads > 0;
+    static constexpr bool kPackedB = Config::pipeline == Pipeline::preshuffle;
+    static constexpr bool kStreams = Config::stream_k != StreamK::off;
+    using Order = TileOrder<Config::cluster_m, Config::cluster_n>;
+    using Walk = typename WalkChoice<kStreams, Order>::type;
     static constexpr int kClusterM = Config::cluster_m, kClusterN = Config::cluster_n;
     static constexpr int kCluster = kClusterM * kClusterN;
 
@@ -68,8 +75,11 @@ struct WgmmaShape {
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
                   "only operands of 16 bits may lie along the rows or columns");
     static_assert(!kSame<A, Fp32> || Config::math == Math::tf32, "fp32 is cut to tf32");
-    static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == 128 * (kWaves + 1));
+    static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == kCopyThreads + 128 * kWaves);
     static_assert(2 * kStages * 8 <= kBarrierBytes);
+    static_assert(!kTakesTurns || (kCopiesAside && kWaves == 2 && !kStreams), "two warpgroups that only compute");
+    static_assert(kCluster == 1 || (!kStreams && !kPackedB), "what only single blocks do");
+    static_assert(!kPackedB || (kColumnsAlongK && !kSwapped), "B is packed from lines along k");
 
     // Where a tile begins, in its own rows and columns.
     static TILEWISE_DEVICE int first_row(const TilePlace& tile) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/halo_weight_plan.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -52,6 +53,7 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
+    if (is_halo_weight(c)) return halo_weight_block_bytes(c, arch) * c.blocks_per_unit;
     const std::int64_t a = std::int64_t{c.tile.m} * c.tile.k * bytes_of(c.dtype);
     const std::int64_t b = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
     std::int64_t block = 0, bytes = 0;

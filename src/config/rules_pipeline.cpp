@@ -121,9 +121,7 @@ bool copies_asynchronously(Pipeline pipeline) {
 }
 
 // Where threads gather: what reads a patch at a time, or leaves it to the copy engine, is another matter.
-Gather gather_of(const KernelConfig& c) {
-    return copies_asynchronously(c.pipeline) ? Gather::async : Gather::plain;
-}
+Gather gather_of(const KernelConfig& c) { return copies_asynchronously(c.pipeline) ? Gather::async : Gather::plain; }
 
 bool wrong_gather(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     const bool by_threads = c.gather == Gather::plain || c.gather == Gather::async;

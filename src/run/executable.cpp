@@ -12,6 +12,7 @@
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
+#include "problem/kernel_conv.hpp"
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
 #include "run/block_grid.hpp"
@@ -25,32 +26,6 @@ KernelMatrix gemm_matrix(const Problem& p, int operand) {
     const bool row = is_row(p.layout, operand);
     const Index leading = leading_stride(p, operand);
     return {nullptr, row ? leading : 1, row ? 1 : leading, batch_stride(p, operand)};
-}
-
-KernelActivation activation(const Problem& p, Index channels, Index pixels) {
-    const Index all = channels * p.conv.g;
-    if (is_channels_last(p.layout)) return {pixels * all, all, channels, 1};
-    return {pixels * all, 1, pixels * channels, pixels};
-}
-
-KernelConv conv_args(const Problem& p) {
-    const ConvShape& s = p.conv;
-    const Extents out = output_size(s);
-    KernelConv conv{};
-    conv.images = s.n, conv.groups = s.g, conv.c = s.c / s.g, conv.k = s.k / s.g;
-    const int lacking = kMaxKernelDims - s.in.rank;
-    Index in_pixels = 1, out_pixels = 1;
-    for (int i = 0; i < kMaxKernelDims; ++i) {
-        const int d = i - lacking;
-        const auto extent = [&](const Extents& e) { return d < 0 ? 1 : e[d]; };
-        conv.in[i] = extent(s.in), conv.out[i] = extent(out), conv.filter[i] = extent(s.filter);
-        conv.stride[i] = extent(s.stride), conv.dilation[i] = extent(s.dilation);
-        conv.pad[i] = d < 0 ? 0 : s.pad_before[d];
-        in_pixels *= conv.in[i], out_pixels *= conv.out[i];
-    }
-    conv.x = activation(p, conv.c, in_pixels);
-    conv.y = activation(p, conv.k, out_pixels);
-    return conv;
 }
 
 // The strides of A, B and C, where a convolution's operand is a matrix; an activation that is gathered has none.
@@ -120,7 +95,7 @@ KernelArgs problem_args(const Problem& p) {
     if (p.op == Op::gemm) {
         args.a = gemm_matrix(p, 0), args.b = gemm_matrix(p, 1), args.c = gemm_matrix(p, 2);
     } else {
-        args.conv = conv_args(p);
+        args.conv = kernel_conv(p);
         set_conv_matrices(args, p.op);
     }
     args.scale = kernel_scale(p.scale);
@@ -164,8 +139,10 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     LaunchGeometry geometry = launch_geometry(problem, kernel.config, device);
     ready.threads_ = geometry.threads;
     ready.args_.raster_group = geometry.raster_group;
+    if (geometry.split_k > 0) ready.args_.split_k = geometry.split_k;
+    std::copy(geometry.patch.begin(), geometry.patch.end(), ready.args_.patch);
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
-    ready.packed_b_bytes_ = code->packed_b_bytes(ready.args_);
+    ready.packed_b_bytes_ = std::max(code->packed_b_bytes(ready.args_), geometry.packed_b_bytes);
     for (int i = 0; i < 3 && device.arch().backend != "cpu"; ++i) {
         ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(access_bytes(kernel.config, i));
     }
