@@ -99,16 +99,22 @@ struct DepthwiseConv {
     template <bool only>
     TILEWISE_DEVICE void add_plane(const Storage* first, int row, u32 inside, const Plane& plane,
                                    float (&sums)[kHeight][kWidth][V], const typename Store::Target& target) const {
-        const int pixel = int(in.pixel_stride);
-        const Index line_stride = Index(in.size[2]) * in.pixel_stride;
+        const Index pixel = in.pixel_stride * In::bytes, line_step = in.size[2] * pixel;
         const auto is_inside = [&](int i) { return u32(row + i) < u32(in.size[1]); };
+        const char* at = reinterpret_cast<const char*>(first);
         Line next;
-        next.load(first, pixel, is_inside(0) ? inside : 0u);
+        next.load(at, pixel, is_inside(0) ? inside : 0u);
         TILEWISE_UNROLL
         for (int i = 0; i < Shape::kRows; ++i) {
             const Line line = next;
-            if (i + 1 < Shape::kRows && Rows::is_used(i + 1))
-                next.load(first + (i + 1) * line_stride, pixel, is_inside(i + 1) ? inside : 0u);
+            at += line_step;
+            if (i + 1 < Shape::kRows && Rows::is_used(i + 1)) next.load(at, pixel, is_inside(i + 1) ? inside : 0u);
+            if constexpr (only) {
+                TILEWISE_UNROLL
+                for (int h = 0; h < kHeight; ++h) {
+                    if (Rows::first_input(h) == i) clear(sums[h]);
+                }
+            }
             if (Rows::is_used(i) && is_inside(i)) add_line(line, i, plane, sums);
             if constexpr (only) {
                 TILEWISE_UNROLL
@@ -116,6 +122,13 @@ struct DepthwiseConv {
                     if (Rows::last_input(h) == i) store.write_line(target, h, sums[h]);
                 }
             }
+        }
+    }
+    static TILEWISE_DEVICE void clear(float (&sums)[kWidth][V]) {
+        TILEWISE_UNROLL
+        for (int b = 0; b < kWidth; ++b) {
+            TILEWISE_UNROLL
+            for (int v = 0; v < V; ++v) sums[b][v] = 0.0f;
         }
     }
 
@@ -134,10 +147,12 @@ struct DepthwiseConv {
         const Storage* image = static_cast<const Storage*>(args.a.data) + place.image * in.image_stride + channel +
                                (Index(row) * in.size[2] + column) * in.pixel_stride;
         const typename Store::Target target = store.target(place, channel);
-        float sums[kHeight][kWidth][V] = {};
+        float sums[kHeight][kWidth][V];
         if constexpr (Shape::kDepth == 1) {
             add_plane<true>(image, row, inside, plane, sums, target);
         } else {
+            TILEWISE_UNROLL
+            for (int h = 0; h < kHeight; ++h) clear(sums[h]);
             const Index plane_stride = Index(in.size[1]) * in.size[2] * in.pixel_stride;
             TILEWISE_ROLLED
             for (int t = 0; t < Shape::kDepth; ++t) {

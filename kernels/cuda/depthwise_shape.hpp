@@ -180,12 +180,13 @@ struct InputLine {
     }
     static_assert(Columns::kInputs <= 32, "a line has a mask of 32 bits");
 
-    // `from` is where input 0 is or would be.
-    TILEWISE_DEVICE void load(const typename T::Storage* from, int pixel_stride, u32 inside) {
+    // `from` is where input 0 is or would be; inputs are `step` bytes apart.
+    TILEWISE_DEVICE void load(const void* from, Index step, u32 inside) {
+        const char* at = static_cast<const char*>(from);
         TILEWISE_UNROLL
-        for (int i = 0; i < Columns::kInputs; ++i) {
+        for (int i = 0; i < Columns::kInputs; ++i, at += step) {
             values[i] = zero_packet<V * T::bytes>();
-            if (Columns::is_used(i) && (inside >> i & 1u)) values[i] = load_global<V * T::bytes>(from + i * pixel_stride);
+            if (Columns::is_used(i) && (inside >> i & 1u)) values[i] = load_global<V * T::bytes>(at);
         }
     }
     TILEWISE_DEVICE void unpack(float (&x)[Columns::kInputs][V]) const {

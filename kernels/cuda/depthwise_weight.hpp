@@ -49,16 +49,16 @@ struct DepthwiseWeight {
     // One plane of x against the patch of dy.
     TILEWISE_DEVICE void add_plane(const typename X::Storage* first, int row, u32 inside, const OutputLine (&dy)[kHeight],
                                    float (&sums)[kFilterRows][kFilterColumns][V]) const {
-        const int pixel = int(in.pixel_stride);
-        const Index line_stride = Index(in.size[2]) * in.pixel_stride;
+        const Index pixel = in.pixel_stride * X::bytes, line_step = in.size[2] * pixel;
         const auto is_inside = [&](int i) { return u32(row + i) < u32(in.size[1]); };
+        const char* at = reinterpret_cast<const char*>(first);
         Line next;
-        next.load(first, pixel, is_inside(0) ? inside : 0u);
+        next.load(at, pixel, is_inside(0) ? inside : 0u);
         TILEWISE_UNROLL
         for (int i = 0; i < Shape::kRows; ++i) {
             const Line line = next;
-            if (i + 1 < Shape::kRows && Rows::is_used(i + 1))
-                next.load(first + (i + 1) * line_stride, pixel, is_inside(i + 1) ? inside : 0u);
+            at += line_step;
+            if (i + 1 < Shape::kRows && Rows::is_used(i + 1)) next.load(at, pixel, is_inside(i + 1) ? inside : 0u);
             if (!Rows::is_used(i) || !is_inside(i)) continue;
             float x[Columns::kInputs][V];
             line.unpack(x);
@@ -77,7 +77,7 @@ struct DepthwiseWeight {
         OutputLine dy[kHeight];
         TILEWISE_UNROLL
         for (int h = 0; h < kHeight; ++h) {
-            dy[h].load(dy_first + Index(h) * out.size[2] * out.pixel_stride, int(out.pixel_stride),
+            dy[h].load(dy_first + Index(h) * out.size[2] * out.pixel_stride, out.pixel_stride * Dy::bytes,
                        top + h < out.size[1] ? dy_inside : 0u);
         }
         const int row = Rows::origin(place.row, int(args.conv.pad[1]));
