@@ -54,11 +54,12 @@ bool has_warpgroup_template(const KernelConfig& c) {
     // Blocks that share tiles, or read a packed B, work alone and from whole operands.
     const bool alone = c.stream_k != StreamK::off || c.pipeline == Pipeline::preshuffle;
     const bool whole = c.vector_a > 1 && c.vector_b > 1 && c.cluster == Shape2{} && c.pipeline != Pipeline::compv5;
-    // Three products of halves need halves, which nobody puts into shared memory.
-    return c.math != Math::tf32x3 && pipelined && copies && c.wave.m <= 2 && c.producer_waves == (producers ? 1 : 0) &&
-           c.scheduler == Scheduler::intrawave && c.wave.n == 1 && c.wave.k == 1 && c.warp_tile.n == c.tile.n &&
-           is_row(c.layout, 2) && whole_lines && (!c.swap_ab || c.cluster == Shape2{}) &&
-           c.epilogue == Epilogue::cshuffle && (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
+    // Three products of halves need halves, which waves that only load put into shared memory.
+    return (c.math != Math::tf32x3 || producers) && pipelined && copies && c.wave.m <= 2 &&
+           c.producer_waves == (producers ? 1 : 0) && c.scheduler == Scheduler::intrawave && c.wave.n == 1 &&
+           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines &&
+           (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
+           (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
 }
 
 // Whether the neighbours in memory of the operand are neighbours along the axis.
