@@ -49,7 +49,10 @@ struct WgmmaShape {
     static constexpr int kBytesA = kTileM * kLineBytes, kBytesB = kTileN * kLineBytes;
     static constexpr int kStageBytes = kBytesA + kBytesB;
     static constexpr int kStagingBytes = 64 * kLineBytes;  // one buffer; each warpgroup has two
-    static constexpr int kStaging = kStages * kStageBytes;
+    // Three products of fp32's tf32 halves: behind the stages, what the matrix unit leaves out of them (wgmma_halves.hpp).
+    static constexpr bool kThree = Config::math == Math::tf32x3;
+    static constexpr int kRests = kStages * kStageBytes;
+    static constexpr int kStaging = (kThree ? 2 : 1) * kStages * kStageBytes;
     static constexpr int kBarriers = kStaging + (kSumsInCluster ? 0 : kWaves * 2 * kStagingBytes);
     static constexpr int kBarrierBytes = 1024;
 
@@ -79,9 +82,10 @@ struct WgmmaShape {
     static_assert(!kSumsInCluster || (kCluster == 1 && !kTakesTurns));
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
                   "only operands of 16 bits may lie along the rows or columns");
-    static_assert(!kSame<A, Fp32> || Config::math == Math::tf32, "fp32 is cut to tf32");
+    static_assert(!kSame<A, Fp32> || Config::math == Math::tf32 || (kThree && kCopiesAside), "fp32 is cut to tf32");
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == kCopyThreads + 128 * kWaves);
-    static_assert(2 * kStages * 8 <= kBarrierBytes);
+    static constexpr int kStageBarrierBytes = 32;
+    static_assert(kStages * kStageBarrierBytes <= kBarrierBytes);
     static_assert(!kTakesTurns || (kCopiesAside && kWaves == 2 && !kStreams), "two warpgroups that only compute");
     static_assert(kCluster == 1 || (!kStreams && !kPackedB), "what only single blocks do");
     static_assert(!kPackedB || (kColumnsAlongK && !kSwapped), "B is packed from lines along k");

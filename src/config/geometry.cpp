@@ -61,7 +61,11 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
     // twice, for each; and the barriers of the ring. Blocks that add up in a cluster have one tile, and the ring is free then.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;
-    if (has_wide_waves(c, arch)) block += (c.cluster_k ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
+    if (has_wide_waves(c, arch)) {
+        if (c.math == Math::tf32x3)
+            overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests
+        block += (c.cluster_k ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
+    }
     overflow = overflow || __builtin_mul_overflow(block, std::int64_t{c.blocks_per_unit}, &bytes);
     return overflow ? kMostBytes : std::min(bytes, kMostBytes);
 }
