@@ -94,4 +94,8 @@ std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
         packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "");
 }
 
+std::string emulated_source(const std::string& cuda_source) {
+    return "#include \"emulate/primitives.hpp\"\n#include \"emulate/hopper.hpp\"\n" + cuda_source;
+}
+
 }  // namespace tilewise
