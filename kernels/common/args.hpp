@@ -9,7 +9,7 @@ namespace tilewise {
 
 using Index = long long;  // 64 bits on every target
 
-inline constexpr int kKernelAbi = 3;
+inline constexpr int kKernelAbi = 4;
 
 enum class KernelEpilogueOp : int { none, bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish };
 enum class KernelDOp : int { none, add, mul };
@@ -29,6 +29,9 @@ struct KernelMatrix {
 };
 
 inline constexpr int kMaxKernelDims = 3;
+
+// What a convolution kernel computes: y, dx or dw.
+enum class Direction { forward, backward_data, backward_weight };
 
 // An activation of a convolution: element (image, pixel, group, channel), pixels counted through all spatial dimensions.
 // Strides are in elements; either the channels or the pixels are neighbours.
@@ -59,7 +62,12 @@ struct KernelArgs {
     Index m, n, k, batch;
     KernelMatrix a, b, c;
     KernelConv conv;
+    // C of a channels-first convolution, whose images do not follow each other row by row: rows of an image, and elements from
+    // image to image. 0 and 0 otherwise.
+    Index c_image_rows, c_image_stride;
     const void* bias;
+    Index
+        bias_batch_stride;  // elements from one batch entry's bias to the next: groups have their own, batches share one
     const void* d[kMaxKernelDTensors];
     const float* scale_a;
     const float* scale_b;
@@ -69,10 +77,13 @@ struct KernelArgs {
     KernelDOp d_ops[kMaxKernelDTensors];               // in order, filled up with none
     int split_k;                                       // parts of the reduction; 1 for none
     // Partial sums, split_k x batch x m x n of the accumulator's type; then what expand writes, or packed operands (packing.hpp).
+    // Stream-K kernels of a GPU have slots and flags there instead (stream_slots.hpp).
     void* workspace;
     // GPU: the order in which blocks take tiles: along this axis, `raster_group` rows of tiles side by side.
     KernelRaster raster;
     int raster_group;
+    // GPU convolutions that stage patches of their input: the output pixels that a block takes together, images first.
+    int patch[kMaxKernelDims + 1];
 };
 
 // What one call computes: a rectangle of C for a range of batch entries, and with split_k > 1 one part of k, whose
@@ -106,10 +117,12 @@ struct CpuKernel {
 // argument block and, where its launch needs tensor maps, those of A, B and C after it, all by value:
 //     tilewise_kernel(KernelArgs args, TensorMap a, TensorMap b, TensorMap c)
 // One with split_k > 1 leaves its partial sums to a second kernel, tilewise_reduce(KernelArgs args); one that reads packed
-// operands has them packed by another before it, tilewise_pack(KernelArgs args).
+// operands has them packed by another before it, tilewise_pack(KernelArgs args). One that reads a B packed ahead has another
+// that packs it, from b to the workspace: tilewise_pack_b(KernelArgs args).
 #define TILEWISE_KERNEL_SYMBOL tilewise_kernel
 inline constexpr const char* kKernelSymbol = "tilewise_kernel";
 inline constexpr const char* kReduceSymbol = "tilewise_reduce";
 inline constexpr const char* kPackSymbol = "tilewise_pack";
+inline constexpr const char* kPackBSymbol = "tilewise_pack_b";
 
 }  // namespace tilewise

@@ -8,8 +8,9 @@
 // that are contiguous in memory (a channel vector; a whole row of taps where these are neighbours), and read from there.
 // Each gathered element is written once and used for all columns of the block.
 #pragma once
-#include "conv_walk.hpp"
+#include "../common/conv_walk.hpp"
 #include "pack.hpp"
+#include "primitives.hpp"
 
 namespace tilewise::cpu {
 

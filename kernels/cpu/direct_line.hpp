@@ -6,8 +6,9 @@
 // the limit from t = 2 on, and with t = 1 the loads are (one for each multiply-add).
 // At the ends of a line, taps that lead outside are skipped, by branches that are the same for all channels.
 #pragma once
-#include "conv_walk.hpp"
+#include "../common/conv_walk.hpp"
 #include "epilogue.hpp"
+#include "primitives.hpp"
 #include "spread.hpp"
 
 namespace tilewise::cpu {

@@ -5,7 +5,8 @@
 // works on, so where every lane's weights are neighbours (all but backward data with several channels a group) sixteen
 // lanes at a time are turned around in registers.
 #pragma once
-#include "conv_walk.hpp"
+#include "../common/conv_walk.hpp"
+#include "primitives.hpp"
 #include "spread.hpp"
 
 namespace tilewise::cpu {

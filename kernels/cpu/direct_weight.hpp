@@ -8,8 +8,9 @@
 // Floors: taps * (channels of a group) multiply-adds for each kLanes elements of dy, one a clock; bytes: dy and x once from
 // memory, x once for every row of taps (for every three of a known 3x3 filter) from the second-level cache.
 #pragma once
-#include "conv_walk.hpp"
+#include "../common/conv_walk.hpp"
 #include "direct_forward.hpp"
+#include "primitives.hpp"
 
 namespace tilewise::cpu {
 

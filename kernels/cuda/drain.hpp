@@ -60,7 +60,34 @@ TILEWISE_DEVICE Packet<V * T::bytes> pack_values(const Value (&x)[V]) {
     return p;
 }
 
-template <class Config, class Core>
+// Rows of a tile that are neighbours in C.
+struct EvenRows {
+    static constexpr bool kEven = true;
+    Index first;
+    TILEWISE_DEVICE Index operator()(int row) const { return first + row; }
+};
+
+// Whether sums go to the workspace although there is only one part of them.
+template <class Config>
+TILEWISE_DEVICE constexpr bool sums_apart() {
+    if constexpr (requires { Config::two_stage; }) {
+        return Config::direction == Direction::backward_weight && (Config::two_stage || Config::split_image);
+    } else {
+        return false;
+    }
+}
+
+template <class Config>
+TILEWISE_DEVICE constexpr bool has_uneven_images() {
+    if constexpr (requires { Config::channels_last; }) {
+        return !Config::channels_last && Config::direction != Direction::backward_weight;
+    } else {
+        return false;
+    }
+}
+
+// Rows gives the row of C for each row of the tile.
+template <class Config, class Core, class Rows = EvenRows>
 struct Drain {
     using Out = typename Config::Out;
     using Sum = SumOf<typename Config::A>;
@@ -76,26 +103,30 @@ struct Drain {
     static_assert((Config::c_row ? kCols : kRows) % kVector == 0);
 
     using Element = typename Out::Storage;
+    // Rows of a channels-first activation do not go on from image to image.
+    static constexpr bool kEvenImages = !has_uneven_images<Config>();
 
     const KernelArgs& args;
     Index batch;
     int k_part;
-    Index first_row, first_col;  // of the tile
-    int rows_left, cols_left;    // of C from there on, at most a tile
-    Element* tile;               // its first element in C
-    SharedAddress region;        // of this warp
+    Rows rows;
+    Index first_col;           // of the tile
+    int rows_left, cols_left;  // of the product from there on, at most a tile
+    Element* tile;             // where rows are even, its first element in C
+    SharedAddress region;      // of this warp
 
-    TILEWISE_DEVICE Drain(const KernelArgs& kernel_args, Index entry, int part, Index row, Index col,
-                          SharedAddress own_region)
-        : args(kernel_args), batch(entry), k_part(part), first_row(row), first_col(col), region(own_region) {
-        rows_left = args.m - row < Config::tile_m ? int(args.m - row) : Config::tile_m;
+    // The tile at row and col of a product with m rows.
+    TILEWISE_DEVICE Drain(const KernelArgs& kernel_args, Index entry, int part, Index m, Index row, Index col,
+                          SharedAddress own_region, Rows place)
+        : args(kernel_args), batch(entry), k_part(part), rows(place), first_col(col), region(own_region) {
+        rows_left = m - row < Config::tile_m ? int(m - row) : Config::tile_m;
         cols_left = args.n - col < Config::tile_n ? int(args.n - col) : Config::tile_n;
-        tile = static_cast<Element*>(args.c.data) + c_offset(args, batch, row, col);
+        if constexpr (Rows::kEven) tile = static_cast<Element*>(args.c.data) + c_offset(args, batch, row, col);
     }
 
     // Rows and columns are counted from the tile's first, here and below.
     TILEWISE_DEVICE void run(const Core& core) const {
-        const bool partial = args.split_k > 1, plain = is_plain(args);
+        const bool partial = sums_apart<Config>() || args.split_k > 1, plain = is_plain(args);
         if (!Config::staged_epilogue && !partial && is_simple<Out, Sum>(args)) return write_direct(core);
         TILEWISE_ROLLED
         for (int pass = 0; pass < Core::kPasses; ++pass) {
@@ -117,8 +148,13 @@ private:
 
     template <int V>
     TILEWISE_DEVICE void write_values(const Value (&values)[V], int row, int col) const {
-        const Index at = Config::c_row ? row * args.c.row_stride + col : row + col * args.c.col_stride;
-        store_global<V * Out::bytes>(tile + at, pack_values<Out>(values));
+        Element* to = nullptr;
+        if constexpr (Rows::kEven && kEvenImages) {
+            to = tile + (Config::c_row ? row * args.c.row_stride + col : row + col * args.c.col_stride);
+        } else {
+            to = static_cast<Element*>(args.c.data) + c_offset(args, batch, rows(row), first_col + col);
+        }
+        store_global<V * Out::bytes>(to, pack_values<Out>(values));
     }
 
     TILEWISE_DEVICE void write_direct(const Core& core) const {
@@ -143,7 +179,7 @@ private:
             const int out_row = row + r * Core::kRowStep, out_col = col + c;
             if (!is_inside(out_row, out_col)) continue;
             const Sum sum = __builtin_bit_cast(Sum, load_shared_float(at));
-            const Value value = finish<Out>(args, sum, batch, first_row + out_row, first_col + out_col);
+            const Value value = finish<Out>(args, sum, batch, rows(out_row), first_col + out_col);
             store_shared_float(at, __builtin_bit_cast(float, value));
         }
         sync_warp();
@@ -188,13 +224,12 @@ private:
 
     // Raw sums to the workspace: [part][batch][m][n].
     TILEWISE_DEVICE void write_partial(int row, int col) const {
-        float* to = static_cast<float*>(args.workspace) +
-                    ((k_part * args.batch + batch) * args.m + first_row) * args.n + first_col;
+        float* to = static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n + first_col;
         for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
             const int r = e / kCols, c = e % kCols;
             const int out_row = row + r * Core::kRowStep, out_col = col + c;
             if (is_inside(out_row, out_col)) {
-                to[out_row * args.n + out_col] = load_shared_float(region + Region::at(r, c));
+                to[rows(out_row) * args.n + out_col] = load_shared_float(region + Region::at(r, c));
             }
         }
     }

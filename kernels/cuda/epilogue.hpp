@@ -63,7 +63,10 @@ TILEWISE_DEVICE bool is_plain(const KernelArgs& args) {
 
 // Where element (row, col) of a batch entry is, in C and in every D tensor.
 TILEWISE_DEVICE Index c_offset(const KernelArgs& args, Index batch, Index row, Index col) {
-    return batch * args.c.batch_stride + row * args.c.row_stride + col * args.c.col_stride;
+    const Index at = batch * args.c.batch_stride + col * args.c.col_stride;
+    if (args.c_image_rows == 0) return at + row * args.c.row_stride;
+    const Index image = row / args.c_image_rows;
+    return at + image * args.c_image_stride + (row - image * args.c_image_rows) * args.c.row_stride;
 }
 
 // Integer sums stay exact in integer results, unless a step is not.
@@ -108,7 +111,7 @@ TILEWISE_DEVICE RealOf<Sum, Out> finish_real(const KernelArgs& args, Sum sum, In
     TILEWISE_ROLLED
     for (int i = 0; i < kMaxKernelEpilogueOps && args.epilogue[i] != KernelEpilogueOp::none; ++i) {
         if (args.epilogue[i] == KernelEpilogueOp::bias) {
-            value += read_element<Out, Real>(args.bias, col);
+            value += read_element<Out, Real>(args.bias, batch * args.bias_batch_stride + col);
         } else if (args.epilogue[i] == KernelEpilogueOp::relu) {
             value = value < 0 ? 0 : value;
         } else {

@@ -176,6 +176,8 @@ struct MmaCore {
         }
     }
 
+    TILEWISE_DEVICE Sum& sum(int i) { return sums[i / (4 * kStepsN)][i / 4 % kStepsN][i % 4]; }
+
     static TILEWISE_DEVICE float word(Sum sum) { return __builtin_bit_cast(float, sum); }
 
     static constexpr int kRun = 2;

@@ -8,12 +8,14 @@
 
 #if defined(__CUDACC__)
 #define TILEWISE_DEVICE __device__ __forceinline__
-#define TILEWISE_UNROLL _Pragma("unroll")    // registers are indexed by numbers known at compile time
-#define TILEWISE_ROLLED _Pragma("unroll 1")  // keeps code small
+#define TILEWISE_UNROLL _Pragma("unroll")      // registers are indexed by numbers known at compile time
+#define TILEWISE_ROLLED _Pragma("unroll 1")    // keeps code small
+#define TILEWISE_UNROLL_4 _Pragma("unroll 4")  // four of a loop of unknown length at a time
 #else
 #define TILEWISE_DEVICE inline
 #define TILEWISE_UNROLL
 #define TILEWISE_ROLLED
+#define TILEWISE_UNROLL_4
 #endif
 
 namespace tilewise::cuda {
@@ -30,6 +32,14 @@ enum class Pipeline { basic_v1, mem, compv3, compv4, compv5, compv6, comp_async,
 // The numeric class of a config: strict adds up in fp32 (products of 8-bit floats by parts that are), fast as the matrix
 // units do; tf32 rounds fp32 operands, tf32x3 makes three products of their halves.
 enum class Math { strict, fast, tf32, tf32x3 };
+
+// How the sums of tiles meet whose reduction several blocks share.
+enum class StreamK { off, atomic, linear, tree };
+
+// Division of numbers that mostly have 32 bits: one of 64 bits takes as long as reading a dozen partial sums.
+TILEWISE_DEVICE Index quotient(Index x, Index divisor) {
+    return (x | divisor) >> 32 == 0 ? Index(u32(x) / u32(divisor)) : x / divisor;
+}
 
 template <class T, class U>
 inline constexpr bool kSame = false;

@@ -82,7 +82,7 @@ template <class T>
 void close(T* handle) noexcept {
     static_cast<void>(guarded([&]() -> Status {
         if (!handle) return {};
-        if (HandleTable::remove(HandleTraits<T>::kind, reinterpret_cast<std::uintptr_t>(handle))) return {};
+        if (HandleTable::remove(HandleKindOf<T>::value, reinterpret_cast<std::uintptr_t>(handle))) return {};
         return not_open(handle);
     }));
 }

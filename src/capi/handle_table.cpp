@@ -88,6 +88,16 @@ bool has_kind(HandleKind kind, std::uintptr_t handle) {
 
 }  // namespace
 
+const char* handle_name(HandleKind kind) {
+    switch (kind) {
+        case HandleKind::context: return "context";
+        case HandleKind::registry: return "registry";
+        case HandleKind::plan: return "plan";
+        case HandleKind::executable: return "executable";
+    }
+    return "handle";
+}
+
 std::uintptr_t HandleTable::add(HandleKind kind, void* object, void (*destroy)(void*)) {
     Slot& slot = *new_slot();
     slot.object = object;

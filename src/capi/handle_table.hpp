@@ -17,9 +17,11 @@ namespace tilewise::capi {
 
 enum class HandleKind : std::uint8_t { context = 1, registry, plan, executable };  // 0 is NULL
 
-// Which kind a struct of handles.hpp is, and what messages call it.
+const char* handle_name(HandleKind kind);  // what messages call it
+
+// Which kind a struct of handles.hpp is: its `value`.
 template <class T>
-struct HandleTraits;
+struct HandleKindOf;
 
 class HandleTable {
 public:
@@ -39,7 +41,7 @@ template <class T>
 class Pinned {
 public:
     explicit Pinned(const T* handle)
-        : slot_(HandleTable::pin(HandleTraits<T>::kind, reinterpret_cast<std::uintptr_t>(handle))) {}
+        : slot_(HandleTable::pin(HandleKindOf<T>::value, reinterpret_cast<std::uintptr_t>(handle))) {}
     ~Pinned() {
         if (slot_) HandleTable::unpin(*slot_);
     }
@@ -57,7 +59,7 @@ private:
 template <class T>
 T* open_handle(std::unique_ptr<T> object) {
     const auto destroy = [](void* it) { delete static_cast<T*>(it); };
-    const std::uintptr_t handle = HandleTable::add(HandleTraits<T>::kind, object.get(), destroy);
+    const std::uintptr_t handle = HandleTable::add(HandleKindOf<T>::value, object.get(), destroy);
     object.release();
     return reinterpret_cast<T*>(handle);
 }
@@ -65,7 +67,7 @@ T* open_handle(std::unique_ptr<T> object) {
 // Why a handle that is not open cannot be used.
 template <class T>
 Error not_open(const T* handle) {
-    const std::string name = HandleTraits<T>::name;
+    const std::string name = handle_name(HandleKindOf<T>::value);
     return usage_error(handle ? "the " + name + " is not open: it was destroyed, or this never was one"
                               : "the " + name + " is NULL");
 }

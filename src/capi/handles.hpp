@@ -3,7 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <string>
+#include <type_traits>
 
 #include "base/result.hpp"
 #include "capi/handle_table.hpp"
@@ -39,25 +40,13 @@ struct tilewise_executable {
 namespace tilewise::capi {
 
 template <>
-struct HandleTraits<tilewise_context> {
-    static constexpr HandleKind kind = HandleKind::context;
-    static constexpr const char* name = "context";
-};
+struct HandleKindOf<tilewise_context> : std::integral_constant<HandleKind, HandleKind::context> {};
 template <>
-struct HandleTraits<tilewise_registry> {
-    static constexpr HandleKind kind = HandleKind::registry;
-    static constexpr const char* name = "registry";
-};
+struct HandleKindOf<tilewise_registry> : std::integral_constant<HandleKind, HandleKind::registry> {};
 template <>
-struct HandleTraits<tilewise_plan> {
-    static constexpr HandleKind kind = HandleKind::plan;
-    static constexpr const char* name = "plan";
-};
+struct HandleKindOf<tilewise_plan> : std::integral_constant<HandleKind, HandleKind::plan> {};
 template <>
-struct HandleTraits<tilewise_executable> {
-    static constexpr HandleKind kind = HandleKind::executable;
-    static constexpr const char* name = "executable";
-};
+struct HandleKindOf<tilewise_executable> : std::integral_constant<HandleKind, HandleKind::executable> {};
 
 // How to choose, read from the caller's struct. Keeps the caller's registry open as long as it lives.
 struct ReadChoice {

@@ -82,8 +82,8 @@ Status add_work(const Context& context, const ArchSpec& arch, Work& work) {
     auto suffixes = code_suffixes(arch);
     // Only a pack goes to machines that nobody has seen yet.
     if (!context.arguments.value("pack")) suffixes.resize(1);
-    std::set<std::string>
-        seen;  // sources: kernels that differ in launch fields, or in what their code leaves open, share one
+    // Sources: kernels that differ in launch fields, or in what their code leaves open, share one.
+    std::set<std::string> seen;
     for (const Kernel& kernel : *kernels) {
         if (!kernel.available) {
             ++work.without_template;

@@ -6,6 +6,7 @@
 #include "codegen/cuda_source.hpp"
 #include "codegen/source_text.hpp"
 #include "config/config_name.hpp"
+#include "config/geometry.hpp"
 
 namespace tilewise {
 namespace {
@@ -27,14 +28,14 @@ int inner_taps(const KernelConfig& c) {
     return c.specialization == Specialization::filter_3x3 && c.op != Op::conv_bwd_data ? 3 : 0;
 }
 
-std::string conv_lines(const KernelConfig& c) {
+std::string conv_lines(const KernelConfig& c, const ArchSpec& arch) {
     const std::string_view direction = c.op == Op::conv_fwd        ? "forward"
                                        : c.op == Op::conv_bwd_data ? "backward_data"
                                                                    : "backward_weight";
-    std::string text = fmt::format("    static constexpr auto direction = tilewise::cpu::Direction::{};\n", direction);
+    std::string text = fmt::format("    static constexpr auto direction = tilewise::Direction::{};\n", direction);
     text += fmt::format("    static constexpr bool two_stage = {}, split_image = {}, explicit_gemm = {};\n",
                         c.two_stage, c.split_image, c.explicit_gemm);
-    if (!is_direct(c)) {
+    if (!is_direct(c, arch)) {
         return text + fmt::format("    static constexpr int inner_taps = {};\n", inner_taps(c));
     }
     text += fmt::format("    static constexpr bool depthwise = {};\n    static constexpr int merge = {};\n",
@@ -49,27 +50,24 @@ std::string any_dimensions_name(KernelConfig c) {
     return code_name(c);
 }
 
-std::string cpu_source(const KernelConfig& c) {
-    const std::string_view header = c.op == Op::gemm ? "gemm" : is_direct(c) ? "direct_conv" : "conv";
-    const std::string_view macro = c.op == Op::gemm ? "GEMM" : is_direct(c) ? "DIRECT_CONV" : "CONV";
+std::string cpu_source(const KernelConfig& c, const ArchSpec& arch) {
+    const std::string_view header = c.op == Op::gemm ? "gemm" : is_direct(c, arch) ? "direct_conv" : "conv";
+    const std::string_view macro = c.op == Op::gemm ? "GEMM" : is_direct(c, arch) ? "DIRECT_CONV" : "CONV";
     std::string text = fmt::format("// {}\n#include \"cpu/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n",
                                    any_dimensions_name(c), header);
     for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
         text += fmt::format("    using {} = tilewise::cpu::{};\n", name, element_type(dtype));
     }
     text += shape_lines("tile", c.tile) + shape_lines("wave", c.wave) + shape_lines("warp", c.warp_tile);
-    if (!is_direct(c)) {  // what a direct kernel packs is always the same
+    if (!is_direct(c, arch)) {  // what a direct kernel packs is always the same
         text += fmt::format("    static constexpr auto pipeline = tilewise::cpu::Pipeline::{};\n", name_of(c.pipeline));
     }
-    text += c.op == Op::gemm ? fmt::format("    static constexpr bool swap_ab = {};\n", c.swap_ab) : conv_lines(c);
+    text +=
+        c.op == Op::gemm ? fmt::format("    static constexpr bool swap_ab = {};\n", c.swap_ab) : conv_lines(c, arch);
     return text + fmt::format("}};\n}}  // namespace\n\nTILEWISE_CPU_{}(Config)\n", macro);
 }
 
 }  // namespace
-
-bool is_direct(const KernelConfig& c) {
-    return c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1;
-}
 
 bool has_template(const KernelConfig& c) {
     if (c.arch.starts_with("cpu-")) return true;
@@ -82,7 +80,7 @@ Result<KernelSource> generate_source(const KernelConfig& c, const ArchSpec& arch
             fmt::format("there is no kernel template yet for {} on {}", kernel_name(c), arch.name));
     }
     if (arch.backend == "cuda") return KernelSource{cuda_source(c, arch), {}};
-    return KernelSource{cpu_source(c), kernel_features(c, arch)};
+    return KernelSource{cpu_source(c, arch), kernel_features(c, arch)};
 }
 
 std::vector<std::string> kernel_features(const KernelConfig& c, const ArchSpec& arch) {

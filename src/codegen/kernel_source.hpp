@@ -17,9 +17,6 @@ struct KernelSource {
     std::vector<std::string> features;  // of the arch file, those that the kernel uses
 };
 
-// Whether a convolution config goes without a matrix product: each output channel sums up its own few inputs.
-bool is_direct(const KernelConfig& config);
-
 // Whether there is a template for the config.
 bool has_template(const KernelConfig& config);
 

@@ -203,6 +203,7 @@ void read_sizes(JsonObject& from, ArchSpec& arch) {
     arch.load_bytes = static_cast<int>(from.integer("load_bytes", 1, 1024));
     if (!std::has_single_bit(static_cast<unsigned>(arch.load_bytes))) from.fail("load_bytes", "needs a power of two");
     arch.max_cluster = static_cast<int>(from.integer_or("max_cluster", 1, kMaxCount, 1));
+    arch.fp8_sum_bits = static_cast<int>(from.integer_or("fp8_sum_bits", 1, kFloatBits, kFloatBits));
 }
 
 }  // namespace

@@ -78,6 +78,8 @@ struct Peak {
     double tflops = 0;  // of the whole device
 };
 
+inline constexpr int kFloatBits = 24;  // of the significand of fp32
+
 struct ArchSpec {
     std::string name;
     std::string family;
@@ -101,13 +103,14 @@ struct ArchSpec {
     std::int64_t cache_bytes = 0;     // last-level cache
     int load_bytes = 1;               // widest single access
     int max_cluster = 1;              // blocks that can share loads
+    int fp8_sum_bits = kFloatBits;    // what products of 8-bit floats are added up with: fp32, or less in matrix units
 
     std::array<bool, EnumNames<Epilogue>::names.size()> epilogues{};
     std::vector<Shape3> waves;
     std::vector<WarpTiles> warp_tiles;
     std::vector<Shape3> depthwise_tiles;  // pixels x channels x 1 that one wave computes at a time
-    std::vector<Shape3>
-        depthwise_bf16_tiles;  // those for bf16, where they differ: of depth 2, two rows of taps at once
+    // Those for bf16, where they differ: of depth 2, two rows of taps at once.
+    std::vector<Shape3> depthwise_bf16_tiles;
     std::array<PipelineSpec, kPipelineCount> pipelines;
     std::array<TileLimits, kOperatorCount> limits;
     // For each field of role option, by index into config_fields(): the operations that have it.

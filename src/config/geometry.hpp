@@ -16,6 +16,10 @@ bool has_wide_waves(const KernelConfig& config, const ArchSpec& arch);
 std::int64_t threads_per_block(const KernelConfig& config, const ArchSpec& arch);
 std::int64_t accumulators_per_thread(const KernelConfig& config, const ArchSpec& arch);
 
+// Whether a kernel goes without a matrix product: on a CPU, where each output channel of a convolution has few inputs, it
+// sums up its own.
+bool is_direct(const KernelConfig& config, const ArchSpec& arch);
+
 int buffer_count(const KernelConfig& config);  // operand tiles resident at once
 // Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.
 std::int64_t shared_bytes(const KernelConfig& config, const ArchSpec& arch);

@@ -6,8 +6,7 @@
 namespace tilewise {
 
 bool packs_operand(const KernelConfig& c, const ArchSpec& arch, int operand) {
-    return c.op == Op::gemm && has_wide_waves(c, arch) &&
-           vector_width(c, operand) * bytes_of(operand_dtype(c, operand)) != kPackedBytes;
+    return c.op == Op::gemm && has_wide_waves(c, arch) && access_bytes(c, operand) != kPackedBytes;
 }
 
 bool packs_operands(const KernelConfig& c, const ArchSpec& arch) {
@@ -25,6 +24,12 @@ PackedMatrices packed_matrices(const Problem& p, int operand) {
 std::int64_t packed_offset(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int operand) {
     const std::int64_t sums = partial_bytes(p.gemm.m, p.gemm.n, p.gemm.batch, c.split_k);
     return operand == 1 && packs_operand(c, arch, 0) ? sums + packed_matrices(p, 0).bytes() : sums;
+}
+
+PackedB packed_b(const Problem& p, const KernelConfig& c) {
+    const std::int64_t tile_bytes = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
+    return {p.gemm.n, p.gemm.k, batch_stride(p, 1) == 0 ? 1 : p.gemm.batch,
+            c.tile.n, c.tile.k, static_cast<int>(tile_bytes)};
 }
 
 }  // namespace tilewise

@@ -2,6 +2,7 @@
 // Rules about pipelines: which the arch has for the operation, with which scheduler, buffers and stages.
 #include <algorithm>
 
+#include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 
 namespace tilewise {
@@ -115,6 +116,24 @@ void correct_epilogue(KernelConfig& c, const ArchSpec& arch) {
     c.epilogue = arch.epilogues[0] ? Epilogue::direct : Epilogue::cshuffle;
 }
 
+bool copies_asynchronously(Pipeline pipeline) {
+    return pipeline == Pipeline::mem || pipeline == Pipeline::comp_async || pipeline == Pipeline::basic_async_v1;
+}
+
+// Where threads gather: what reads a patch at a time, or leaves it to the copy engine, is another matter.
+Gather gather_of(const KernelConfig& c) { return copies_asynchronously(c.pipeline) ? Gather::async : Gather::plain; }
+
+bool wrong_gather(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const bool by_threads = c.gather == Gather::plain || c.gather == Gather::async;
+    const bool applies = arch.backend == "cuda" && is_conv(c.op) && by_threads && !has_wide_waves(c, arch) &&
+                         c.specialization != Specialization::depthwise;
+    return applies && c.gather != gather_of(c) &&
+           refuse(out, TILEWISE_TEXT("gather {} with {}", name_of(c.gather), name_of(c.pipeline)),
+                  TILEWISE_TEXT("{}", name_of(gather_of(c))));
+}
+
+void correct_gather(KernelConfig& c, const ArchSpec&) { c.gather = gather_of(c); }
+
 constexpr ConfigRule kRules[] = {
     {"pipeline", "the arch file lists the pipelines it has for each operation", no_pipeline, correct_pipeline},
     {"scheduler", "a pipeline works with the schedulers the arch file gives it", no_scheduler, correct_scheduler},
@@ -123,6 +142,8 @@ constexpr ConfigRule kRules[] = {
     {"stages", "only a ring of asynchronous copies has stages, within its bounds", wrong_stages, correct_stages},
     {"producers", "warp-specialised pipelines have waves that only load; the others have none", wrong_producers,
      correct_producers},
+    {"gather", "threads gather as their pipeline copies: asynchronously or through registers", wrong_gather,
+     correct_gather},
     {"preshuffle_layout", "B is shuffled from its K-contiguous form", preshuffle_layout},
     {"epilogue", "the arch file lists the epilogues it has", no_epilogue, correct_epilogue},
 };

@@ -84,13 +84,13 @@ struct EnumNames<Raster> {
     static constexpr std::array<std::string_view, 3> names = {"m", "n", "hilbert"};
 };
 
-// How activations of a convolution are fetched: by plain loads, by asynchronous copies of elements, or by the
-// tensor copy engine in its im2col mode.
-enum class Gather : std::uint8_t { plain, async, tensor };
+// How activations of a convolution are fetched: by plain loads, by asynchronous copies of elements, by the tensor copy
+// engine in its im2col mode, or once for all taps, as a patch of pixels with what the filter needs around it.
+enum class Gather : std::uint8_t { plain, async, tensor, halo };
 template <>
 struct EnumNames<Gather> {
     static constexpr std::string_view kind = "gather mode";
-    static constexpr std::array<std::string_view, 3> names = {"plain", "async", "tensor"};
+    static constexpr std::array<std::string_view, 4> names = {"plain", "async", "tensor", "halo"};
 };
 
 // What a convolution kernel may assume of the filter: 1x1 without padding; that and stride 1; 3x3; one channel

@@ -49,7 +49,7 @@ Result<DeviceCheck> DeviceCheck::make(Device& device, Builder& builder, const Pr
     const ArchSpec& arch = device.arch();
     auto fill = CheckKernel::make(device, builder, fill_request(arch), kFillBlocksPerUnit * arch.units);
     if (!fill) return fill.error();
-    const bool with_squares = error_model(problem, 1).input_unit != 0;
+    const bool with_squares = error_model(problem, {1, arch.fp8_sum_bits}).input_unit != 0;
     auto reference =
         CheckKernel::make(device, builder, reference_request(arch, with_squares), reference_blocks(problem, arch));
     if (!reference) return reference.error();
@@ -101,7 +101,7 @@ Result<VerifyReport> DeviceCheck::verify(float alpha, float beta, const VerifyOp
     if (auto status = device_->synchronize(kDefaultStream); !status) return status.error();
     auto guards = damage();
     if (!guards) return guards.error();
-    const auto account = judge(alpha, beta, options.split_k);
+    const auto account = judge(alpha, beta, options.summation);
     if (!account) return account.error();
     return report_of(problem_, *account, std::move(*guards));
 }
@@ -128,10 +128,10 @@ KernelArgs DeviceCheck::check_args() const {
     return args;
 }
 
-Result<CheckAccount> DeviceCheck::judge(float alpha, float beta, int split_k) const {
+Result<CheckAccount> DeviceCheck::judge(float alpha, float beta, const Summation& summation) const {
     CheckParameters parameters{};
-    parameters.model = error_model(problem_, split_k);
-    parameters.steps = finish_steps(problem_, {alpha, beta, split_k});
+    parameters.model = error_model(problem_, summation);
+    parameters.steps = finish_steps(problem_, {alpha, beta, summation});
     parameters.a = kernel_dtype(problem_.dtype_a);
     parameters.b = kernel_dtype(problem_.dtype_b);
     parameters.out = kernel_dtype(problem_.dtype_out);

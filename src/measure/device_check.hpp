@@ -28,7 +28,7 @@ public:
     static Result<DeviceCheck> make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed);
 
     const Operands& operands() const { return operands_; }  // all but alpha, beta and the workspace
-    // After a run with this alpha and beta: what verify_result would say. Of the options only split_k counts.
+    // After a run with this alpha and beta: what verify_result would say. Of the options only the summation counts.
     Result<VerifyReport> verify(float alpha, float beta, const VerifyOptions& options = {}) const;
 
 private:
@@ -36,7 +36,7 @@ private:
         : device_(&device), problem_(problem), fill_(std::move(fill)), reference_(std::move(reference)) {}
     Status add_input(const PlannedInput& input);
     Status add_output();
-    Result<CheckAccount> judge(float alpha, float beta, int split_k) const;
+    Result<CheckAccount> judge(float alpha, float beta, const Summation& summation) const;
     KernelArgs check_args() const;
     Result<std::string> damage() const;
 

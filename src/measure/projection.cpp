@@ -62,7 +62,7 @@ public:
           b_(kGroupBlock * kDepthBlock),
           sums_(kRowBlock * kGroupBlock) {
         for (std::size_t j = 0; j < signs_.size(); ++j) signs_[j] = (random_bits(seed, j) & 1) != 0 ? 1 : -1;
-        const ErrorModel model = error_model(p_, options.split_k);
+        const ErrorModel model = error_model(p_, options.summation);
         // The bounds of tolerance.hpp with |a||b| for S and, as for even data, |a||b|*1.5/sqrt(k) for sqrt(Q).
         const double share = std::min(1.0, 6.0 / std::sqrt(static_cast<double>(view_.k)));
         relative_ = model.relative + 2 * model.input_unit * share;

@@ -15,7 +15,7 @@ public:
     Finisher(const Tensors& tensors, const ReferenceOptions& options)
         : tensors_(tensors),
           steps_(finish_steps(tensors.problem(), options)),
-          model_(error_model(tensors.problem(), options.split_k)) {}
+          model_(error_model(tensors.problem(), options.summation)) {}
 
     const ErrorModel& model() const { return model_; }
 

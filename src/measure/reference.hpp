@@ -16,7 +16,7 @@ namespace tilewise {
 
 struct ReferenceOptions {
     float alpha = 1, beta = 0;
-    int split_k = 1;  // of the kernel that is judged; only the error depends on it
+    Summation summation = {};  // of the kernel that is judged; only the error depends on it
 };
 
 // What follows the product, in the words of kernels/common/finish.hpp.

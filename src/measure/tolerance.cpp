@@ -14,7 +14,6 @@ constexpr double kSmallestNormal = 0x1p-126;
 // See tolerance.hpp.
 constexpr double kGrowth = 2;
 constexpr double kExtraSteps = 2;
-constexpr double kFastUnit = 0x1p-13;
 constexpr double kFastStep = 32;
 constexpr double kTf32Unit = 0x1p-10;
 constexpr double kTf32x3Unit = 0x1p-19;
@@ -23,19 +22,20 @@ double grown(double steps) { return std::min(steps, kGrowth * std::sqrt(steps)) 
 
 }  // namespace
 
-ErrorModel error_model(const Problem& p, int split_k) {
+ErrorModel error_model(const Problem& p, const Summation& summation) {
     if (p.dtype_a == DType::int8) return {};
     const auto depth = static_cast<double>(gemm_view(p).k);
     const bool split_inputs = p.math == Math::tf32x3;  // each product is three
-    const double steps = (split_inputs ? 3 * depth : depth) + split_k;
+    const double steps = (split_inputs ? 3 * depth : depth) + summation.split_k;
     ErrorModel model;
     model.relative = kFloatUnit * grown(steps);
     model.floor = depth * kSmallestNormal;
     if (p.math == Math::tf32) model.input_unit = kTf32Unit;
     if (split_inputs) model.input_unit = kTf32x3Unit;
-    if (is_8bit_float(p.dtype_a) && p.math == Math::strict) model.input_unit = kFastUnit;
-    if (is_8bit_float(p.dtype_a) && p.math == Math::fast) {
-        model.relative += kFastUnit * grown(std::ceil(depth / kFastStep));
+    if (is_8bit_float(p.dtype_a) && summation.fp8_bits < kFloatBits) {
+        const double unit = std::ldexp(1.0, -summation.fp8_bits);
+        if (p.math == Math::strict) model.input_unit = unit;
+        if (p.math == Math::fast) model.relative += unit * grown(std::ceil(depth / kFastStep));
     }
     return model;
 }

@@ -10,9 +10,10 @@
 //   inputs         tf32 rounds or cuts each input to 10 bits after the point, v = 2^-10: at most 2*v*S. With
 //                  Q = sum (a_i b_i)^2, independent errors stay below 6*sqrt(2)*v*sqrt(Q) (Hoeffding), and cutting
 //                  shifts by up to 2*v*|sum|; the lesser of the two bounds counts. tf32x3 keeps twice the bits.
-//   8-bit floats   Matrix units add up 32 products at a time and cut the sum to 13 bits: u = 2^-13, k/32 steps (fast).
-//                  Strict kernels add up the sums of 256 products in fp32, so that an error is one of a few products and
-//                  errors are independent: as if inputs were rounded, v = 2^-13.
+//   8-bit floats   In fp32 like others, but for matrix units that add up 32 products at a time and cut the sum to fewer bits,
+//                  the arch's fp8_sum_bits: v = 2^-bits, k/32 steps (fast). There strict kernels add up the sums of 256
+//                  products in fp32, so that an error is one of a few products and errors are independent: as if inputs
+//                  were rounded to as many bits.
 //   integers       Exact, as long as what follows is.
 //   then           Each operation multiplies the error so far by its steepest slope and adds its own: u of a plain
 //                  operation's result, 16u of an activation's argument (or of 1, where that bounds it).
@@ -22,14 +23,24 @@
 // outside (tests/measure/tolerance_test.cpp). The arithmetic is in kernels/common/tolerance.hpp, which GPUs share.
 #pragma once
 
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
 #include "kernels/common/tolerance.hpp"
 #include "measure/element.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-// The error model of a problem whose kernel splits k into so many parts.
-ErrorModel error_model(const Problem& problem, int split_k);
+// How the kernel that is judged adds up products.
+struct Summation {
+    int split_k = 1;
+    int fp8_bits = kFloatBits;  // ArchSpec::fp8_sum_bits
+};
+inline Summation summation_of(const KernelConfig& config, const ArchSpec& arch) {
+    return {config.split_k, arch.fp8_sum_bits};
+}
+
+ErrorModel error_model(const Problem& problem, const Summation& summation);
 
 // The steps of kernels/common/tolerance.hpp in the words of problems.
 inline Bounded apply(EpilogueOp op, Bounded x) { return apply(kernel_op(op), x); }

@@ -140,7 +140,7 @@ double full_work(const Problem& p) { return all_rows_of(row_work(p), gemm_view(p
 VerifyReport verify_result(const Tensors& tensors, float alpha, float beta, const VerifyOptions& options) {
     VerifyReport report;
     if (const Status guards = tensors.check_guards(); !guards) report.guards = guards.error().message;
-    const ReferenceOptions reference = {alpha, beta, options.split_k};
+    const ReferenceOptions reference = {alpha, beta, options.summation};
     const std::vector<RowRef> rows = rows_to_check(tensors, reference, options, report);
     const bool to_the_end = report.method == VerifyMethod::every_element;
     Judge judge(tensors, report);

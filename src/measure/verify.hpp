@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Judges a result against the reference. Small problems: every element. Large ones: a random projection
-// that covers every element (projection.hpp), rows that look wrong in it and a sample of others being computed in full;
-// with an activation, or where gathering the pixels of a convolution is most of the work, a larger sample. Any NaN, unwritten element or damaged guard fails.
-// Large results on a GPU are judged there, every element (device_check.hpp).
+// Judges a result against the reference. Small problems: every element. Large ones: a random projection that covers every
+// element (projection.hpp), rows that look wrong in it and a sample of others being computed in full; with an activation, or
+// where gathering the pixels of a convolution is most of the work, a larger sample. Any NaN, unwritten element or damaged
+// guard fails. Large results on a GPU are judged there, every element (device_check.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "measure/tensors.hpp"
+#include "measure/tolerance.hpp"
 
 namespace tilewise {
 
@@ -22,7 +23,7 @@ struct EnumNames<VerifyMethod> {
 };
 
 struct VerifyOptions {
-    int split_k = 1;            // of the kernel that ran
+    Summation summation;        // of the kernel that ran
     double full_work = 2e9;     // up to about this many multiply-adds every element is computed
     double project_work = 2e9;  // multiply-adds the projection may take; less makes it coarser
     int sample_rows = 16;       // computed in full next to a projection

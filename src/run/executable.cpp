@@ -13,6 +13,7 @@
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
+#include "problem/kernel_conv.hpp"
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
 #include "run/block_grid.hpp"
@@ -28,32 +29,6 @@ KernelMatrix gemm_matrix(const Problem& p, int operand) {
     return {nullptr, row ? leading : 1, row ? 1 : leading, batch_stride(p, operand)};
 }
 
-KernelActivation activation(const Problem& p, Index channels, Index pixels) {
-    const Index all = channels * p.conv.g;
-    if (is_channels_last(p.layout)) return {pixels * all, all, channels, 1};
-    return {pixels * all, 1, pixels * channels, pixels};
-}
-
-KernelConv conv_args(const Problem& p) {
-    const ConvShape& s = p.conv;
-    const Extents out = output_size(s);
-    KernelConv conv{};
-    conv.images = s.n, conv.groups = s.g, conv.c = s.c / s.g, conv.k = s.k / s.g;
-    const int lacking = kMaxKernelDims - s.in.rank;
-    Index in_pixels = 1, out_pixels = 1;
-    for (int i = 0; i < kMaxKernelDims; ++i) {
-        const int d = i - lacking;
-        const auto extent = [&](const Extents& e) { return d < 0 ? 1 : e[d]; };
-        conv.in[i] = extent(s.in), conv.out[i] = extent(out), conv.filter[i] = extent(s.filter);
-        conv.stride[i] = extent(s.stride), conv.dilation[i] = extent(s.dilation);
-        conv.pad[i] = d < 0 ? 0 : s.pad_before[d];
-        in_pixels *= conv.in[i], out_pixels *= conv.out[i];
-    }
-    conv.x = activation(p, conv.c, in_pixels);
-    conv.y = activation(p, conv.k, out_pixels);
-    return conv;
-}
-
 // The strides of A, B and C, where a convolution's operand is a matrix; an activation that is gathered has none.
 void set_conv_matrices(KernelArgs& args, Op op) {
     const KernelConv& conv = args.conv;
@@ -64,6 +39,10 @@ void set_conv_matrices(KernelArgs& args, Op op) {
     if (op == Op::conv_fwd) args.b = {nullptr, 1, row, conv.k * row}, args.c = output(conv.y);
     if (op == Op::conv_bwd_data) args.c = output(conv.x);
     if (op == Op::conv_bwd_weight) args.c = {nullptr, row, 1, conv.k * row};
+    if (op == Op::conv_bwd_weight) return;
+    args.bias_batch_stride = args.n;
+    const KernelActivation& out = op == Op::conv_fwd ? conv.y : conv.x;
+    if (out.channel_stride != 1) args.c_image_rows = args.m / conv.images, args.c_image_stride = out.image_stride;
 }
 
 KernelArgs make_args(const Problem& p, const KernelConfig& c) {
@@ -101,6 +80,13 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
     }
 }
 
+LaunchGeometry launch_geometry(const Problem& problem, const KernelConfig& config, const Device& device) {
+    const ArchSpec& arch = device.arch();
+    if (arch.backend != "cpu") return block_grid(problem, config, arch);
+    if (is_direct(config, arch)) return direct_partition(problem, config, device.max_threads());
+    return partition(gemm_view(problem), config, device.max_threads());
+}
+
 }  // namespace
 
 KernelArgs problem_args(const Problem& p) {
@@ -110,7 +96,7 @@ KernelArgs problem_args(const Problem& p) {
     if (p.op == Op::gemm) {
         args.a = gemm_matrix(p, 0), args.b = gemm_matrix(p, 1), args.c = gemm_matrix(p, 2);
     } else {
-        args.conv = conv_args(p);
+        args.conv = kernel_conv(p);
         set_conv_matrices(args, p.op);
     }
     args.scale = kernel_scale(p.scale);
@@ -152,14 +138,13 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.built_ = std::move(built);
     if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
     ready.args_ = make_args(problem, kernel.config);
-    LaunchGeometry geometry = device.arch().backend != "cpu" ? block_grid(problem, kernel.config, device.arch())
-                              : is_direct(kernel.config)
-                                  ? direct_partition(problem, kernel.config, device.max_threads())
-                                  : partition(view.gemm, kernel.config, device.max_threads());
+    LaunchGeometry geometry = launch_geometry(problem, kernel.config, device);
     ready.threads_ = geometry.threads;
     ready.args_.raster_group = geometry.raster_group;
+    if (geometry.split_k > 0) ready.args_.split_k = geometry.split_k;
+    std::copy(geometry.patch.begin(), geometry.patch.end(), ready.args_.patch);
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
-    ready.packed_b_bytes_ = code->packed_b_bytes(ready.args_);
+    ready.packed_b_bytes_ = std::max(code->packed_b_bytes(ready.args_), geometry.packed_b_bytes);
     for (int i = 0; i < 3 && device.arch().backend != "cpu"; ++i) {
         ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(access_bytes(kernel.config, i));
     }

@@ -65,7 +65,7 @@ Result<CheckedRun> run_checked(Runtime& runtime, const Problem& problem, const C
     run.tflops = flops(problem) / run.us / 1e6;
     if (!options.validate) return run;
     VerifyOptions verifying;
-    verifying.split_k = run.plan.kernel->config.split_k;
+    verifying.summation = summation_of(run.plan.kernel->config, runtime.device->arch());
     auto report = (*checked)->verify(alpha, beta, verifying);
     if (!report) return report.error();
     run.report = std::move(*report);

@@ -6,6 +6,7 @@
 
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
+#include "select/gpu_conv_cost.hpp"
 #include "select/machine_rates.hpp"
 
 namespace tilewise {
@@ -77,8 +78,7 @@ double filled(const KernelConfig& c, double sharing) {
 
 }  // namespace
 
-double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    const GemmView& v = view.gemm;
+double predicted_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
     const std::int64_t rows = c.swap_ab ? v.n : v.m, columns = c.swap_ab ? v.m : v.n;
     const double tiles_m = blocks_of(rows, c.tile.m), tiles_n = blocks_of(columns, c.tile.n);
     const double whole =
@@ -111,7 +111,7 @@ double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const Ar
     // Where the last round is not full, the units that have it read alone for a while.
     constexpr double kUnevenShare = 0.4;
     const double turns = tiles / units, uneven = turns > 1 ? kUnevenShare * (std::ceil(turns) / turns - 1) : 0;
-    const double memory_us = bytes_moved(view.problem) / (arch.memory_gbps * kMemoryReached * 1e3) * (1 + uneven);
+    const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3) * (1 + uneven);
     double total = overlapped(tiles_us, memory_us, kWithMemory) + kFillUs + arch.launch_us;
     if (c.split_k > 1) {
         // Sums to the cache and back, and the launch that adds them up.
@@ -119,6 +119,12 @@ double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const Ar
         const double sums = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * batch;
         total += sums * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;
     }
+    return total;
+}
+
+double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    if (is_conv(c.op)) return predicted_gpu_conv_us(view, c, arch);
+    double total = predicted_product_us(view.gemm, bytes_moved(view.problem), c, arch);
     if (packs_operands(c, arch)) {
         // Read and written once before anything else.
         constexpr double kPackLaunchUs = 2.5;

@@ -37,8 +37,8 @@ struct GpuVerify : testing::Test {
         return static_cast<std::size_t>(*parse_integer(test_variable("TILEWISE_TEST_CHECKS", "200")));
     }
 
-    // Runs the kernel that the dispatcher takes, once; the split of its k.
-    int compute(const Problem& problem, const Operands& operands, float alpha, float beta) {
+    // Runs the kernel that the dispatcher takes, once; how it adds up.
+    Summation compute(const Problem& problem, const Operands& operands, float alpha, float beta) {
         auto plan = choose_plan(runtime, problem, {});
         if (!plan) throw std::runtime_error(plan.error().message);
         auto executable = runtime.dispatcher->executable(problem, *plan);
@@ -48,7 +48,7 @@ struct GpuVerify : testing::Test {
         auto status = run->run();
         if (status) status = runtime.device->synchronize(kDefaultStream);
         if (!status) throw std::runtime_error(status.error().message);
-        return plan->kernel->config.split_k;
+        return summation_of(plan->kernel->config, runtime.device->arch());
     }
 
     Runtime runtime;
@@ -75,7 +75,7 @@ TEST_F(GpuVerify, LargeResultsAreJudgedInTimeAndBrokenOnesFound) {
         const double make_s = seconds_since(begin);
         const float alpha = 0.75f, beta = problem.beta ? 0.5f : 0.0f;
         VerifyOptions options;
-        options.split_k = compute(problem, check.operands(), alpha, beta);
+        options.summation = compute(problem, check.operands(), alpha, beta);
         begin = Clock::now();
         const auto report = check.verify(alpha, beta, options);
         const double verify_s = seconds_since(begin);

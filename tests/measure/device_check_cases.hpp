@@ -109,7 +109,7 @@ inline void verdicts_are_the_hosts(Device& device, Builder& builder, std::size_t
         how.split_k = random.chance(30) ? 3 : 1;
         run_float_gemm(host, how);
         VerifyOptions options;
-        options.split_k = how.split_k;
+        options.summation.split_k = how.split_k;
         const DeviceCheck check = made(device, builder, p, i);
         put_result(device, host, check);
         const auto right = check.verify(how.alpha, how.beta, options);

@@ -21,6 +21,7 @@ struct FloatGemm {
     int split_k = 1;
     std::int64_t dropped = 0;  // products left out at the end of k
     bool cut_inputs = false;   // to tf32
+    bool cut_sums = false;     // after every 32 products, to the 13 bits that matrix units may keep of 8-bit floats
     int bias_shift = 0;
 };
 
@@ -61,11 +62,14 @@ inline float activate(EpilogueOp op, float x) {
     return x;
 }
 
-inline float cut(float x) {  // to the 10 bits after the point that tf32 has
-    std::uint32_t bits;
-    std::memcpy(&bits, &x, 4);
-    bits &= 0xffffe000;
-    std::memcpy(&x, &bits, 4);
+constexpr int kTf32Bits = 10;
+constexpr int kCutSumBits = 13;
+
+inline float cut(float x, int bits) {  // to so many after the point
+    std::uint32_t stored;
+    std::memcpy(&stored, &x, 4);
+    stored &= ~std::uint32_t{0} << (23 - bits);
+    std::memcpy(&x, &stored, 4);
     return x;
 }
 
@@ -113,8 +117,8 @@ inline void run_float_gemm(const Tensors& t, const FloatGemm& how = {}) {
     for (std::int64_t batch = 0; batch < p.gemm.batch; ++batch) {
         std::vector<float> a = as_floats(t.a(), batch, m, p.gemm.k), b = as_floats(t.b(), batch, p.gemm.k, n);
         if (how.cut_inputs) {
-            std::transform(a.begin(), a.end(), a.begin(), cut);
-            std::transform(b.begin(), b.end(), b.begin(), cut);
+            for (float& x : a) x = cut(x, kTf32Bits);
+            for (float& x : b) x = cut(x, kTf32Bits);
         }
         std::vector<float> sums(static_cast<std::size_t>(n)), total(sums);
         std::vector<double> exact(sums.size());
@@ -129,6 +133,7 @@ inline void run_float_gemm(const Tensors& t, const FloatGemm& how = {}) {
                     for (std::size_t j = 0; j < sums.size(); ++j) {
                         if (whole) exact[j] += double{left} * double{right[j]};
                         if (!whole) sums[j] += left * right[j];
+                        if (how.cut_sums && q % 32 == 31) sums[j] = cut(sums[j], kCutSumBits);
                     }
                 }
                 for (std::size_t j = 0; j < sums.size(); ++j) total[j] += sums[j];

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "config/archs.hpp"
 #include "measure/float_gemm.hpp"
 #include "measure/reference.hpp"
 #include "measure/verify.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 std::int64_t count_wrong(const Tensors& t, const FloatGemm& how = {}) {
     VerifyOptions options;
-    options.split_k = how.split_k;
+    options.summation.split_k = how.split_k;
     return verify_result(t, how.alpha, how.beta, options).failed;
 }
 
@@ -121,9 +122,29 @@ TEST(Tolerance, Tf32IsRightOnlyWhereItWasAskedFor) {
     }
 }
 
+// 8-bit floats whose sums are cut as on a GPU, in the way of both math classes: right there, wrong on a CPU.
+TEST(Tolerance, CutSumsAreRightOnlyWhereTheArchCutsThem) {
+    for (const auto& [math, part] : {std::pair{"strict", 256}, std::pair{"fast", 4096}}) {
+        for (const int k : {256, 1024, 4096}) {
+            FloatGemm cut;
+            cut.cut_sums = true;
+            cut.split_k = std::max(1, k / part);
+            const Tensors t = tensors_for("gemm:m=32,n=32,dtype=fp8,out=fp32,k=" + std::to_string(k) + ",math=" + math);
+            run_float_gemm(t, cut);
+            for (const auto& [name, wrong] : {std::pair{"sm_90a", false}, std::pair{"cpu-generic", true},
+                                              std::pair{"cpu-avx512", true}, std::pair{"cpu-amx", true}}) {
+                VerifyOptions options;
+                options.summation = summation_of({}, arch_named(name));
+                options.summation.split_k = cut.split_k;
+                EXPECT_EQ(verify_result(t, 1, 0, options).ok, !wrong) << name << ' ' << math << ' ' << k;
+            }
+        }
+    }
+}
+
 TEST(Tolerance, BoundsGrowWithWhatTheyAreMadeOf) {
     const auto relative = [](const std::string& text, int split_k) {
-        return error_model(problem_of(text), split_k).relative;
+        return error_model(problem_of(text), {split_k, kCutSumBits}).relative;
     };
     EXPECT_LT(relative("gemm:m=1,n=1,k=10", 1), relative("gemm:m=1,n=1,k=1000", 1));
     EXPECT_LE(relative("gemm:m=1,n=1,k=1000", 1), relative("gemm:m=1,n=1,k=1000", 32));

@@ -74,9 +74,12 @@ inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig&
         s.k = s.g * random.between(1, random.chance(80) ? 9 : 30);
         return;
     }
+    // Kernels that move several elements at once take channels of whole accesses only.
+    const std::int64_t wide = std::max({config.vector_a, config.vector_b, config.vector_c});
+    const auto whole = [&](std::int64_t count) { return (count + wide - 1) / wide * wide; };
     s.g = random.chance(50) ? 1 : random.between(2, 6);
-    s.c = s.g * channels();
-    s.k = s.g * channels();
+    s.c = s.g * whole(channels());
+    s.k = s.g * whole(channels());
 }
 
 // What the kernel takes for granted of the filter.
@@ -100,8 +103,9 @@ inline void deepen_pixels(Random& random, ConvShape& s, const KernelConfig& conf
     const double wanted = static_cast<double>((config.split_k - 1) * config.tile.k + random.between(1, config.tile.k));
     s.n = random.between(1, 3);
     s.g = random.chance(70) ? 1 : 2;
-    s.c = s.g * random.between(1, 6);
-    s.k = s.g * random.between(1, 6);
+    const std::int64_t wide = std::max({config.vector_a, config.vector_b, config.vector_c});
+    s.c = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
+    s.k = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     const auto side = static_cast<std::int64_t>(
         std::ceil(std::pow(wanted / static_cast<double>(s.n), 1.0 / static_cast<double>(s.in.rank))));
     for (int i = 0; i < s.in.rank; ++i) {

@@ -65,7 +65,7 @@ protected:
         const auto status = launch_guarded(*ready, operands, random.between(0, 70));
         ASSERT_TRUE(status.ok()) << status.error().message;
         VerifyOptions options;
-        options.split_k = kernel.config.split_k;
+        options.summation = summation_of(kernel.config, device_->arch());
         const VerifyReport report = verify_result(*tensors, operands.alpha, operands.beta, options);
         ASSERT_TRUE(report.ok) << describe(report) << "\n" << ready->notes()[0].message;
     }

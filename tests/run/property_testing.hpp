@@ -109,7 +109,7 @@ private:
         ASSERT_TRUE(launched.ok()) << launched.error().message;
         ASSERT_TRUE(on_device->fetch().ok());
         VerifyOptions options;
-        options.split_k = kernel.config.split_k;
+        options.summation = summation_of(kernel.config, device.arch());
         const VerifyReport report = verify_result(*tensors, alpha, beta, options);
         ASSERT_TRUE(report.ok) << kernel.name << "\n"
                                << print_problem(problem) << "\nseed " << seed << ", alpha " << alpha << ", " << threads

@@ -8,21 +8,12 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
 
 import numpy as np
-from conv_reference import backward_data, backward_weight, forward
-from example import Checks, parse, parser, random, run
+from conv_case import ConvCase
+from example import Checks, parse, parser, run
 
 from tilewise.grouped_conv_utils import (GroupedConvKernelConfig, GroupedConvProblem, GroupedConvRegistry,
                                          auto_correct_grouped_conv_config, format_grouped_conv_summary,
                                          get_grouped_conv_default_config, validate_grouped_conv_config)
-
-
-def reference(variant, first, second, problem, ndim):
-    options = {"stride": 1, "padding": 1}
-    if variant == "forward":
-        return forward(first, second, **options)
-    if variant == "bwd_data":
-        return backward_data(first, second, problem.input_shape()[1:1 + ndim], **options)
-    return backward_weight(first, second, problem.weight_shape()[2:2 + ndim], **options)
 
 
 def main():
@@ -50,17 +41,14 @@ def main():
     problem = GroupedConvProblem(N=2, C=16, K=24, G=2, Hi=9, Wi=8, Y=3, X=3, pad_h=1, pad_w=1, direction=args.variant,
                                  **deep)
     print(format_grouped_conv_summary(problem))
-    x, w, dy = (random(rng, shape, args.dtype) for shape in
-                (problem.input_shape(), problem.weight_shape(), problem.output_shape()))
-    first, second = {"forward": (x, w), "bwd_data": (dy, w), "bwd_weight": (x, dy)}[args.variant]
-    want = reference(args.variant, first, second, problem, args.ndim)
+    case = ConvCase(problem, args.dtype, rng)
     runners = registry.build(verbose=True, max_workers=args.workers)
     for config in registry:
         if not checks.that(f"built {config.name}", config.name in runners):
             continue
-        result = runners[config.name].run(first, second, problem)
+        result = runners[config.name].run(*case.operands, problem)
         if checks.that(f"run, {result.time_ms:.3f} ms", result.success, result.error):
-            checks.close("its result", result.output, want, problem.flops / want.size / 2)
+            case.check(checks, "its result", result.output)
     checks.finish()
 
 

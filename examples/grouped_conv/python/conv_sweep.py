@@ -14,8 +14,8 @@ import subprocess
 import sys
 
 import numpy as np
-from conv_reference import backward_data, backward_weight, forward
-from example import Checks, parse, parser, random
+from conv_case import ConvCase
+from example import Checks, parse, parser
 
 import tilewise
 from tilewise.grouped_conv_utils import (GpuGroupedConvRunner, GroupedConvKernelConfig, GroupedConvProblem,
@@ -63,8 +63,7 @@ def refusal(config, problem):
 def run_single(text):
     """One case, in this process: prints its outcome as the last line."""
     case = json.loads(text)
-    direction, ndim = case["variant"], case["ndim_spatial"]
-    config, problem = config_for(case), problem_for(direction, ndim)
+    config, problem = config_for(case), problem_for(case["variant"], case["ndim_spatial"])
     rule = refusal(config, problem)
     if rule is not None:
         print(f"UNSUPPORTED({rule})")
@@ -73,18 +72,12 @@ def run_single(text):
     if built.path is None:
         print(f"FAIL {built.error}")
         return
-    rng = np.random.default_rng(0)
-    x, w, dy = (random(rng, shape, config.dtype) for shape in
-                (problem.input_shape(), problem.weight_shape(), problem.output_shape()))
-    operands, want = {
-        "forward": lambda: ((x, w), forward(x, w, 1, 1)),
-        "bwd_data": lambda: ((dy, w), backward_data(dy, w, x.shape[1:1 + ndim], 1, 1)),
-        "bwd_weight": lambda: ((x, dy), backward_weight(x, dy, w.shape[2:2 + ndim], 1, 1))}[direction]()
-    result = GpuGroupedConvRunner(built.path).run(*operands, problem)
+    checked = ConvCase(problem, config.dtype, np.random.default_rng(0))
+    result = GpuGroupedConvRunner(built.path).run(*checked.operands, problem)
     if not result.success:
         print(f"FAIL {result.error}")
         return
-    right = Checks().close(config.name, result.output, want, problem.flops / want.size / 2)
+    right = checked.check(Checks(), config.name, result.output)
     print("OK" if right else "FAIL wrong result")
 
 

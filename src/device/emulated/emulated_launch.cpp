@@ -21,6 +21,7 @@ public:
           kernel(dlsym(handle, kKernelSymbol)),
           reduce(dlsym(handle, kReduceSymbol)),
           pack(dlsym(handle, kPackSymbol)),
+          pack_b(dlsym(handle, kPackBSymbol)),
           machine(static_cast<Machine**>(dlsym(handle, "tilewise_machine"))) {}
     ~EmulatedCode() override { dlclose(handle_); }
     EmulatedCode(const EmulatedCode&) = delete;
@@ -35,6 +36,7 @@ public:
     void* kernel;
     void* reduce;  // null for a kernel without one
     void* pack;    // likewise
+    void* pack_b;  // likewise
     Machine** machine;
 };
 
@@ -57,6 +59,22 @@ void call_kernel(const void* kernel) {
     }
 }
 
+// The second dimension is that of the pixels: as many as an image has, between the channels and the images.
+void walk_pixels(EmulatedTensorMap& map, const Im2colSpec& im2col) {
+    const Index images = map.size[2], image_stride = map.stride_bytes[2];
+    Index stride = map.stride_bytes[1];
+    map.pixels = map.box[1];
+    for (int i = 0; i < im2col.dims; ++i) {
+        const auto from = static_cast<std::size_t>(i);
+        map.size[i + 1] = im2col.size[from], map.stride_bytes[i + 1] = stride, map.box[i + 1] = 1;
+        map.lower[i] = static_cast<int>(im2col.lower[from]), map.upper[i] = static_cast<int>(im2col.upper[from]);
+        map.step[i] = static_cast<int>(im2col.step[from]);
+        stride *= im2col.size[from];
+    }
+    map.dims = im2col.dims + 2;
+    map.size[im2col.dims + 1] = images, map.stride_bytes[im2col.dims + 1] = image_stride;
+}
+
 // What the driver of a GPU would refuse is refused here, too.
 Result<EmulatedTensorMap> encode(const TensorMapSpec& spec) {
     EmulatedTensorMap map{};
@@ -72,11 +90,13 @@ Result<EmulatedTensorMap> encode(const TensorMapSpec& spec) {
         }
     }
     map.box[0] = spec.box.columns, map.box[1] = spec.box.rows, map.box[2] = 1;
-    constexpr int kMostBox = 256;
-    if (spec.box.columns > kMostBox || spec.box.rows > kMostBox) {
-        return device_error(fmt::format("a box of {} x {}; need at most {} along each side", spec.box.rows,
-                                        spec.box.columns, kMostBox));
+    const int most_lines = spec.im2col ? 1024 : 256;
+    constexpr int kMostColumns = 256;
+    if (spec.box.columns > kMostColumns || spec.box.rows > most_lines) {
+        return device_error(fmt::format("a box of {} lines of {}; need at most {} of {}", spec.box.rows,
+                                        spec.box.columns, most_lines, kMostColumns));
     }
+    if (spec.im2col) walk_pixels(map, *spec.im2col);
     const int line = map.box[0] * map.element_bytes;
     map.swizzle_bytes = line == 128 || line == 64 || line == 32 ? line : 0;
     return map;
@@ -124,8 +144,17 @@ public:
         return launch(grid, {code_->reduce, &args, nullptr});
     }
 
-    Status pack_b(const KernelArgs&, void*, Stream) const override {
-        return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+    Status pack_b(const KernelArgs& args, void* packed, Stream) const override {
+        if (geometry_.pack_b_blocks == 0) {
+            return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+        }
+        const std::scoped_lock lock(emulated_launches());
+        KernelArgs to = args;
+        to.workspace = packed;
+        emulated::GridSpec grid;
+        grid.blocks = static_cast<unsigned>(geometry_.pack_b_blocks), grid.threads = geometry_.pack_b_threads;
+        grid.shared_bytes = static_cast<unsigned>(geometry_.pack_b_shared_bytes);
+        return launch(grid, {code_->pack_b, &to, nullptr});
     }
 
 private:
@@ -173,6 +202,9 @@ Result<std::unique_ptr<const Launch>> prepare_emulated_launch(std::shared_ptr<Em
     }
     if (geometry.pack_blocks > 0 && !own->pack) {
         return device_error(fmt::format("the kernel has no {}, which operands that begin anywhere need", kPackSymbol));
+    }
+    if (geometry.pack_b_blocks > 0 && !own->pack_b) {
+        return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
     auto launch = std::make_unique<EmulatedLaunch>(std::move(machine), std::move(own), std::move(geometry));
     if (auto status = launch->encode_maps(); !status) return status.error();

@@ -2,13 +2,14 @@
 // How a convolution walks over its pixels. Forward, position j of the output reads the input at j * stride - pad + t *
 // dilation for each tap t. Backward data is made of such walks too: the input pixels r, r + s, r + 2s, … of one residue
 // class (s the stride) all meet the same taps, every gcd-th of the filter, and read dy without a stride. So kernels know
-// one kind of walk: positions, the taps they meet, and where these lead. Dimensions are outermost first.
+// one kind of walk: positions, the taps they meet, and where these lead. Dimensions are outermost first. Shared by the kernels
+// of all backends and by the host, which counts their blocks.
 #pragma once
-#include "primitives.hpp"
+#include "args.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise {
 
-enum class Direction { forward, backward_data, backward_weight };
+constexpr Index least_index(Index a, Index b) { return a < b ? a : b; }
 
 struct TapRange {
     Index begin, end;
@@ -23,7 +24,7 @@ struct WalkDim {
     Index taps, tap_first, tap_step, tap_shift;
 
     // The taps of position j that lie inside: consecutive ones, since the shift is the same for all.
-    TILEWISE_INLINE TapRange inside(Index j) const {
+    constexpr TapRange inside(Index j) const {
         const Index at = j * in_step + in_first;
         Index low, high;  // i * |tap_shift| from low to high
         if (tap_shift > 0) {
@@ -34,7 +35,7 @@ struct WalkDim {
         const Index shift = tap_shift > 0 ? tap_shift : -tap_shift;
         if (high < 0) return {0, 0};
         const Index begin = low <= 0 ? 0 : (low + shift - 1) / shift;
-        const Index end = least(high / shift + 1, taps);
+        const Index end = least_index(high / shift + 1, taps);
         return begin < end ? TapRange{begin, end} : TapRange{0, 0};
     }
 };
@@ -44,17 +45,17 @@ struct Walk {
     Index in_pixels;  // of one image of the tensor that is read
     Index out_size[kMaxKernelDims];
 
-    TILEWISE_INLINE Index positions() const { return dim[0].count * dim[1].count * dim[2].count; }  // of one image
-    TILEWISE_INLINE Index taps() const { return dim[0].taps * dim[1].taps * dim[2].taps; }
+    constexpr Index positions() const { return dim[0].count * dim[1].count * dim[2].count; }  // of one image
+    constexpr Index taps() const { return dim[0].taps * dim[1].taps * dim[2].taps; }
     // The pixel that a position stands for.
-    TILEWISE_INLINE Index out_pixel(Index j0, Index j1, Index j2) const {
+    constexpr Index out_pixel(Index j0, Index j1, Index j2) const {
         const Index y = dim[0].out_first + j0 * dim[0].out_step, x = dim[1].out_first + j1 * dim[1].out_step;
         return (y * out_size[1] + x) * out_size[2] + dim[2].out_first + j2 * dim[2].out_step;
     }
 };
 
 // The walk of the forward pass, over the pixels of y; backward weight takes the same.
-TILEWISE_OUTER inline Walk forward_walk(const KernelConv& conv) {
+constexpr Walk forward_walk(const KernelConv& conv) {
     Walk walk = {};
     walk.in_pixels = 1;
     for (int d = 0; d < kMaxKernelDims; ++d) {
@@ -67,12 +68,12 @@ TILEWISE_OUTER inline Walk forward_walk(const KernelConv& conv) {
 }
 
 // Residue classes of backward data; one that no pixel belongs to does not count.
-TILEWISE_INLINE Index classes_along(const KernelConv& conv, int d) { return least(conv.stride[d], conv.in[d]); }
-TILEWISE_INLINE Index class_count(const KernelConv& conv) {
+constexpr Index classes_along(const KernelConv& conv, int d) { return least_index(conv.stride[d], conv.in[d]); }
+constexpr Index class_count(const KernelConv& conv) {
     return classes_along(conv, 0) * classes_along(conv, 1) * classes_along(conv, 2);
 }
 
-inline Index common_divisor(Index a, Index b) {
+constexpr Index common_divisor(Index a, Index b) {
     while (b != 0) {
         const Index rest = a % b;
         a = b, b = rest;
@@ -81,19 +82,19 @@ inline Index common_divisor(Index a, Index b) {
 }
 
 // Input pixels i = r + s * j; tap t leads to (i + pad - t * dilation) / s, where that is whole.
-TILEWISE_OUTER inline WalkDim backward_dim(const KernelConv& conv, int d, Index r) {
+constexpr WalkDim backward_dim(const KernelConv& conv, int d, Index r) {
     const Index s = conv.stride[d], dilation = conv.dilation[d], at = r + conv.pad[d];
     const Index common = common_divisor(s, dilation), step = s / common;
-    WalkDim dim = {ceil_div(conv.in[d] - r, s), r, s, 1, 0, conv.out[d], 0, 0, step, -(dilation / common)};
+    WalkDim dim = {(conv.in[d] - r + s - 1) / s, r, s, 1, 0, conv.out[d], 0, 0, step, -(dilation / common)};
     while (dim.tap_first < step && (at - dim.tap_first * dilation) % s != 0) ++dim.tap_first;
-    if (dim.tap_first >= least(step, conv.filter[d])) return dim;  // no tap leads from here to any output
-    dim.taps = ceil_div(conv.filter[d] - dim.tap_first, step);
+    if (dim.tap_first >= least_index(step, conv.filter[d])) return dim;  // no tap leads from here to any output
+    dim.taps = (conv.filter[d] - dim.tap_first + step - 1) / step;
     dim.in_first = (at - dim.tap_first * dilation) / s;
     return dim;
 }
 
 // The walk of one class, over pixels of x; reads y.
-TILEWISE_OUTER inline Walk backward_walk(const KernelConv& conv, Index index) {
+constexpr Walk backward_walk(const KernelConv& conv, Index index) {
     Walk walk = {};
     walk.in_pixels = 1;
     for (int d = kMaxKernelDims - 1; d >= 0; --d) {
@@ -107,8 +108,8 @@ TILEWISE_OUTER inline Walk backward_walk(const KernelConv& conv, Index index) {
 }
 
 // What one output channel's weights take: taps x channels.
-TILEWISE_INLINE Index weights_per_filter(const KernelConv& conv) {
+constexpr Index weights_per_filter(const KernelConv& conv) {
     return conv.filter[0] * conv.filter[1] * conv.filter[2] * conv.c;
 }
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// What a block of the halo kernels of forward and backward data (cuda/halo_conv.hpp) keeps in shared memory, and how its
+// reduction is cut into steps. The host checks with it whether a problem fits a kernel (config/halo_fit.cpp) and chooses the
+// tile (run/halo_grid.cpp); the kernel finds its sections with it.
+//
+// The channels of the staged tensor that belong to one tile are those of `merge` groups. The fewest groups whose channels are
+// whole 16-byte chunks make one product, of all their input with all their output channels, the weights between different
+// groups being zero; a group of whole chunks is a product by itself.
+#pragma once
+#include "halo_shape.hpp"
+
+namespace tilewise {
+
+// What a config fixes.
+struct HaloKernel {
+    bool backward_data;
+    int merge;           // groups of a tile
+    int tile_m, tile_n;  // rows of the tile; columns that are computed at a time
+    int warps, buffers;  // patches that are resident
+    int element_bytes, out_bytes;
+};
+
+// Bytes from the start of shared memory; every section begins on a chunk.
+struct HaloPlan {
+    int product_groups, products;   // groups of a product, products of a tile
+    int in_channels, out_channels;  // of a product
+    int chunks;                     // of a product's input channels
+    int column_tiles;               // that a product's output channels take
+    int classes, steps;             // of outputs; of the reduction, two chunks each, over all classes
+
+    int weight_pitch, product_bytes;  // from row to row of a product's weights, and all of them
+    int weights, offsets, class_table, row_table, patch_table, drain, patches;
+    int drain_pitch, drain_bytes;  // of a warp
+    int patch_bytes, total_bytes;
+    HaloPatchShape patch;
+};
+
+inline constexpr int kHaloMatrix = 8, kHaloStepRows = 16;  // lines of a chunk of weights; rows of an mma step
+inline constexpr int kHaloMostClasses = 64, kHaloEntry = 8;
+
+constexpr int halo_odd_chunks(int bytes) {
+    return ((bytes + kHaloChunkBytes - 1) / kHaloChunkBytes | 1) * kHaloChunkBytes;
+}
+constexpr int halo_chunk_up(int bytes) { return (bytes + kHaloChunkBytes - 1) / kHaloChunkBytes * kHaloChunkBytes; }
+
+// Groups of a product; more than `merge` where no number of groups fits.
+constexpr int halo_product_groups(const KernelConv& conv, const HaloKernel& kernel) {
+    const int in = int(kernel.backward_data ? conv.k : conv.c), out = int(kernel.backward_data ? conv.c : conv.k);
+    int groups = 1;
+    while (groups <= kernel.merge && (in * groups * kernel.element_bytes % kHaloChunkBytes != 0 ||
+                                      out * groups * kernel.out_bytes % kHaloChunkBytes != 0)) {
+        groups *= 2;
+    }
+    return groups;
+}
+
+constexpr int halo_class_taps(const HaloAxis (&axes)[kMaxKernelDims], int which) {
+    const int w = which % axes[2].classes, up = which / axes[2].classes;
+    return axes[2].taps_of_class(w) * axes[1].taps_of_class(up % axes[1].classes) *
+           axes[0].taps_of_class(up / axes[1].classes);
+}
+constexpr int halo_class_steps(const HaloAxis (&axes)[kMaxKernelDims], int which, int chunks) {
+    return (halo_class_taps(axes, which) * chunks + 1) / 2;
+}
+
+// The rows of the tile that leave together, of those of a warp: more where there are few columns, so that all lanes store.
+constexpr int halo_drain_rows(int warp_rows, int pitch) {
+    constexpr int kBytes = 2048;
+    int rows = warp_rows;
+    while (rows > kHaloStepRows && (rows * pitch > kBytes || rows % (2 * kHaloStepRows) != 0)) rows -= kHaloStepRows;
+    return rows;
+}
+
+constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMaxKernelDims], const HaloTile& tile,
+                             const HaloKernel& kernel, int warp_rows) {
+    HaloPlan p{};
+    const int in = int(kernel.backward_data ? conv.k : conv.c), out = int(kernel.backward_data ? conv.c : conv.k);
+    p.product_groups = halo_product_groups(conv, kernel);
+    p.products = kernel.merge / p.product_groups;
+    p.in_channels = in * p.product_groups, p.out_channels = out * p.product_groups;
+    p.chunks = p.in_channels * kernel.element_bytes / kHaloChunkBytes;
+    p.column_tiles = (p.out_channels + kernel.tile_n - 1) / kernel.tile_n;
+    p.classes = axes[0].classes * axes[1].classes * axes[2].classes;
+    for (int c = 0; c < p.classes; ++c) p.steps += halo_class_steps(axes, c, p.chunks);
+    if (kernel.backward_data) {  // a line for every input channel of a tap
+        p.weight_pitch = halo_odd_chunks(kernel.tile_n * kernel.element_bytes);
+        p.product_bytes = 2 * p.steps * kHaloMatrix * p.weight_pitch;
+    } else {  // a line for every output channel
+        p.weight_pitch = halo_odd_chunks(2 * p.steps * kHaloChunkBytes);
+        p.product_bytes = kernel.tile_n * p.weight_pitch;
+    }
+    p.patch = halo_patch_shape(axes, tile, p.products * p.chunks);
+    p.drain_pitch = halo_odd_chunks(kernel.tile_n * kernel.out_bytes);
+    constexpr int kPassBytes = kHaloStepRows * kHaloMatrix * 4;  // sums of one step
+    const int drain = halo_drain_rows(warp_rows, p.drain_pitch) * p.drain_pitch;
+    p.drain_bytes = drain > kPassBytes ? drain : kPassBytes;
+    p.patch_bytes = p.patch.bytes();
+
+    p.weights = 0;
+    p.offsets = p.weights + p.products * p.product_bytes;
+    p.class_table = p.offsets + halo_chunk_up(2 * p.steps * 4);
+    p.row_table = p.class_table + halo_chunk_up(p.classes * kHaloEntry);
+    p.patch_table = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
+    p.drain = p.patch_table + halo_chunk_up(p.patch.pixels() * kHaloEntry);
+    p.patches = p.drain + kernel.warps * p.drain_bytes;
+    p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
+    return p;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// What a convolution's product reads where it is no plain matrix. A source has two sides: one for positions along the extent
+// of the operand (m or n), one for positions along k; a side is worked out once and serves every access that it is part of.
+// Together they give an address, or say that there is nothing (padding, and what is beyond the end).
+//   Patches   an activation through the taps of the filter: one side is a pixel of the output (a row), the other a tap and a
+//             channel. Whichever lies along k, so that forward, backward data (one residue class) and backward weight share it.
+//   Weights   of backward data: rows of k are (tap, output channel), columns are input channels.
+#pragma once
+#include "../common/conv_walk.hpp"
+#include "divisor.hpp"
+
+namespace tilewise::cuda {
+
+template <bool first, class A, class B>
+struct Either {
+    using type = A;
+};
+template <class A, class B>
+struct Either<false, A, B> {
+    using type = B;
+};
+
+inline constexpr int kFar = 1 << 29;  // outside of everything, also after a shift
+
+// The taps of a walk, in the order of their numbers in the filter.
+template <int ndim>
+struct TapWalk {
+    static constexpr int kFirst = kMaxKernelDims - ndim;  // of the dimensions that there are
+    Divisor channels, inner, last;                        // channels; taps of the last two dimensions; of the last
+
+    TILEWISE_DEVICE TapWalk(const Walk& walk, Index channel_count)
+        : channels(u32(channel_count)),
+          inner(u32(at_least_one(walk.dim[1].taps * walk.dim[2].taps))),
+          last(u32(at_least_one(walk.dim[2].taps))) {}
+    // A residue class may have no taps at all; then nothing is looked up.
+    static TILEWISE_DEVICE Index at_least_one(Index count) { return count < 1 ? 1 : count; }
+
+    // Of number `index` of (tap, channel): the tap's place in each dimension; returns the channel.
+    TILEWISE_DEVICE u32 locate(u32 index, u32 (&tap)[kMaxKernelDims]) const {
+        u32 at = index;
+        u32 rest = channels.divide(at);
+        tap[0] = tap[1] = 0;
+        if constexpr (ndim == 3) tap[0] = inner.divide(rest);
+        if constexpr (ndim >= 2) tap[1] = last.divide(rest);
+        tap[2] = rest;
+        return at;
+    }
+};
+
+// The positions of a walk, image after image.
+template <int ndim>
+struct PositionWalk {
+    Divisor image, plane, line;
+
+    explicit TILEWISE_DEVICE PositionWalk(const Walk& walk)
+        : image(u32(walk.positions())),
+          plane(u32(walk.dim[1].count * walk.dim[2].count)),
+          line(u32(walk.dim[2].count)) {}
+    // Of row `index`: its position in each dimension; returns the image.
+    TILEWISE_DEVICE u32 locate(u32 index, u32 (&position)[kMaxKernelDims]) const {
+        u32 rest = index;
+        const u32 in_image = image.divide(rest);
+        position[0] = position[1] = 0;
+        if constexpr (ndim == 3) position[0] = plane.divide(rest);
+        if constexpr (ndim >= 2) position[1] = line.divide(rest);
+        position[2] = rest;
+        return in_image;
+    }
+};
+
+template <class T, int ndim, bool pixels_along_k>
+struct Patches {
+    static constexpr int kFirst = kMaxKernelDims - ndim;
+    struct Pixel {
+        const char* at;   // of tap 0, channel 0; may be outside
+        int place[ndim];  // of tap 0
+    };
+    struct Tap {
+        Index offset;  // in bytes, of the tap and the channel
+        int shift[ndim];
+    };
+    using Outer = typename Either<pixels_along_k, Tap, Pixel>::type;  // along the extent
+    using Inner = typename Either<pixels_along_k, Pixel, Tap>::type;  // along k
+
+    const char* data;  // of the group
+    Index image_bytes, channel_bytes;
+    Index dim_bytes[ndim];  // from pixel to pixel
+    int size[ndim], step[ndim], first[ndim], tap_shift[ndim];
+    u32 rows, columns;  // pixels; taps x channels
+    TapWalk<ndim> taps;
+    PositionWalk<ndim> positions;
+
+    TILEWISE_DEVICE Patches(const void* group, const KernelActivation& shape, const Walk& walk, Index images,
+                            Index channels)
+        : data(static_cast<const char*>(group)),
+          image_bytes(shape.image_stride * T::bytes),
+          channel_bytes(shape.channel_stride * T::bytes),
+          rows(u32(images * walk.positions())),
+          columns(u32(walk.taps() * channels)),
+          taps(walk, channels),
+          positions(walk) {
+        Index bytes = shape.pixel_stride * T::bytes;
+        TILEWISE_UNROLL
+        for (int d = ndim - 1; d >= 0; --d) {
+            const WalkDim& dim = walk.dim[kFirst + d];
+            dim_bytes[d] = bytes;
+            bytes *= dim.in_size;
+            size[d] = int(dim.in_size), step[d] = int(dim.in_step);
+            first[d] = int(dim.in_first), tap_shift[d] = int(dim.tap_shift);
+        }
+    }
+
+    TILEWISE_DEVICE Pixel pixel(u32 row) const {
+        Pixel p;
+        u32 position[kMaxKernelDims];
+        p.at = data + positions.locate(row, position) * image_bytes;
+        TILEWISE_UNROLL
+        for (int d = 0; d < ndim; ++d) {
+            p.place[d] = int(position[kFirst + d]) * step[d] + first[d];
+            p.at += p.place[d] * dim_bytes[d];
+        }
+        if (row >= rows) p.place[0] = -kFar;
+        return p;
+    }
+    TILEWISE_DEVICE Tap tap(u32 index) const {
+        Tap t;
+        u32 at[kMaxKernelDims];
+        t.offset = taps.locate(index, at) * channel_bytes;
+        TILEWISE_UNROLL
+        for (int d = 0; d < ndim; ++d) {
+            t.shift[d] = int(at[kFirst + d]) * tap_shift[d];
+            t.offset += t.shift[d] * dim_bytes[d];
+        }
+        if (index >= columns) t.shift[0] = -kFar;
+        return t;
+    }
+    TILEWISE_DEVICE Outer outer(u32 index) const {
+        if constexpr (pixels_along_k) {
+            return tap(index);
+        } else {
+            return pixel(index);
+        }
+    }
+    TILEWISE_DEVICE Inner inner(u32 index) const {
+        if constexpr (pixels_along_k) {
+            return pixel(index);
+        } else {
+            return tap(index);
+        }
+    }
+    static TILEWISE_DEVICE const char* address(const Pixel& p, const Tap& t) { return p.at + t.offset; }
+    static TILEWISE_DEVICE const char* address(const Tap& t, const Pixel& p) { return p.at + t.offset; }
+    TILEWISE_DEVICE bool is_inside(const Pixel& p, const Tap& t) const {
+        bool inside = true;
+        TILEWISE_UNROLL
+        for (int d = 0; d < ndim; ++d) inside = inside && u32(p.place[d] + t.shift[d]) < u32(size[d]);
+        return inside;
+    }
+    TILEWISE_DEVICE bool is_inside(const Tap& t, const Pixel& p) const { return is_inside(p, t); }
+};
+
+// [output channel][tap][input channel], read by the taps of a walk.
+template <class T, int ndim>
+struct Weights {
+    struct Outer {
+        Index offset;
+        bool exists;
+    };
+    struct Inner {
+        const char* at;
+        bool exists;
+    };
+
+    const char* data;  // of the group
+    Index filter_bytes, tap_bytes;
+    u32 rows, columns;
+    TapWalk<ndim> taps;
+    u32 tap_first[kMaxKernelDims], tap_step[kMaxKernelDims], size[kMaxKernelDims];
+
+    TILEWISE_DEVICE Weights(const void* group, const KernelConv& conv, const Walk& walk)
+        : data(static_cast<const char*>(group)),
+          filter_bytes(weights_per_filter(conv) * T::bytes),
+          tap_bytes(conv.c * T::bytes),
+          rows(u32(walk.taps() * conv.k)),
+          columns(u32(conv.c)),
+          taps(walk, conv.k) {
+        TILEWISE_UNROLL
+        for (int d = 0; d < kMaxKernelDims; ++d) {
+            tap_first[d] = u32(walk.dim[d].tap_first), tap_step[d] = u32(walk.dim[d].tap_step);
+            size[d] = u32(conv.filter[d]);
+        }
+    }
+    TILEWISE_DEVICE Outer outer(u32 column) const { return {Index(column) * T::bytes, column < columns}; }
+    TILEWISE_DEVICE Inner inner(u32 index) const {
+        u32 at[kMaxKernelDims];
+        const u32 channel = taps.locate(index, at);
+        u32 tap = 0;
+        TILEWISE_UNROLL
+        for (int d = kMaxKernelDims - ndim; d < kMaxKernelDims; ++d) {
+            tap = tap * size[d] + tap_first[d] + at[d] * tap_step[d];
+        }
+        return {data + channel * filter_bytes + tap * tap_bytes, index < rows};
+    }
+    static TILEWISE_DEVICE const char* address(const Outer& o, const Inner& i) { return i.at + o.offset; }
+    static TILEWISE_DEVICE bool is_inside(const Outer& o, const Inner& i) { return o.exists && i.exists; }
+};
+
+}  // namespace tilewise::cuda

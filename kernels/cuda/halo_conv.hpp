@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// Forward and backward data of grouped convolutions with few channels per group, with mma.sync on patches of pixels that are
+// staged once (halo_patch.hpp). A block keeps the weights of its groups in shared memory (halo_weights.hpp) and walks over
+// tiles of output pixels; ldmatrix takes an address for every row, so a tap is a distance. The next patches are on their way
+// during the arithmetic of this one. Backward data of a strided convolution computes the classes of input positions
+// one after the other from the same patch of dy.
+//
+// Floors on an H200, bf16, 3x3, groups of 32 channels, 56 x 56 pixels, for each output pixel of a group:
+//   memory   64 bytes read, 64 written: 30 ps at 4.27 TB/s
+//   ldmatrix 9 x 64 bytes of pixels, and 18 KB of weights for every 64 pixels: 5 + 2.3 cycles of 128 bytes: 32 ps in 132 units
+#pragma once
+#include "halo_drain.hpp"
+#include "halo_weights.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+struct HaloConv {
+    using T = typename Config::A;
+    using Out = typename Config::Out;
+    using Sum = SumOf<T>;
+    using Drain = HaloDrain<Config>;
+    static constexpr bool kBackward = Config::direction == Direction::backward_data;
+    static constexpr int kStepM = 16, kStepN = 8, kMatrix = 8, kStepBytes = 32, kLanes = 32;
+    static constexpr int kWaveM = Config::tile_m / Config::wave_m;
+    static constexpr int kStepsM = kWaveM / kStepM, kStepsN = Config::tile_n / kStepN, kPairsN = kStepsN / 2;
+    static constexpr int kBuffers = Config::stages < 1 ? 1 : Config::stages;
+    static constexpr int kWarps = Config::wave_m * Config::wave_n;
+    static_assert(Config::warp_m == kStepM && Config::warp_n == kStepN && Config::warp_k * T::bytes == kStepBytes);
+    static_assert(kSame<typename Config::B, T>, "operands of one type");
+    static_assert(!kBackward || T::bytes == 2, "ldmatrix turns round elements of 16 bits only");
+    static_assert(Config::threads == kWarps * kLanes, "a thread for every lane of every wave");
+
+    const KernelArgs& args;
+    HaloAxis axes[kMaxKernelDims];
+    HaloTile tile;
+    HaloPlan plan;
+    SharedAddress shared = shared_start();
+    int warp = warp_index();
+    int first_row = warp / Config::wave_n * kWaveM;  // of the warp, in the tile
+
+    u32 pixel[kStepsM];  // where the patch begins for this lane's row of every step
+    u32 weight_lane;     // this lane's line within a step's weights
+
+    using Patch = HaloPatch<T, Config::threads>;
+    using Rows = HaloRows<Config::tile_m, Config::threads>;
+    TILEWISE_DEVICE Patch patch() const { return {plan.patch, shared + plan.patch_table}; }
+    TILEWISE_DEVICE Rows rows() const { return {shared + plan.row_table}; }
+    TILEWISE_DEVICE HaloWeights<Config> weights() const { return {args.conv, axes, plan, shared}; }
+    TILEWISE_DEVICE const KernelActivation& staged() const { return kBackward ? args.conv.y : args.conv.x; }
+    TILEWISE_DEVICE SharedAddress buffer(int index) const { return shared + plan.patches + index * plan.patch_bytes; }
+
+    TILEWISE_DEVICE explicit HaloConv(const KernelArgs& kernel_args) : args(kernel_args) {
+        TILEWISE_UNROLL
+        for (int d = 0; d < kMaxKernelDims; ++d) axes[d] = halo_axis(args.conv, d, kBackward);
+        tile = halo_tile(args);
+        constexpr HaloKernel kernel = {kBackward, Config::merge, Config::tile_m, Config::tile_n,
+                                       kWarps,    kBuffers,      T::bytes,       Out::bytes};
+        plan = halo_plan(args.conv, axes, tile, kernel, kWaveM);
+    }
+
+    // ---- Which work is whose: a slab is the groups of a tile and a range of their columns ----
+
+    struct Place {
+        int slab, pixels;  // number of the tile of pixels
+    };
+    struct Slab {
+        int group, column;  // the first of each
+    };
+    TILEWISE_DEVICE Slab slab_at(int index) const {
+        const int set = index / plan.column_tiles;
+        return {set * Config::merge, (index - set * plan.column_tiles) * Config::tile_n};
+    }
+
+    TILEWISE_DEVICE void copy_patch(const HaloTiles& tiles, const Place& place, int index) const {
+        const Index channel = slab_at(place.slab).group * staged().group_stride;
+        const void* from = static_cast<const typename T::Storage*>(args.a.data) + channel;
+        patch().copy(buffer(index), from, axes, int(args.conv.images), staged(), tiles.origin(place.pixels));
+    }
+    TILEWISE_DEVICE void load_weights(int slab) const {
+        const Slab s = slab_at(slab);
+        const Index group_weights = args.conv.k * args.conv.c * weights().taps();
+        weights().load(static_cast<const typename T::Storage*>(args.b.data) + s.group * group_weights, s.column);
+    }
+
+    TILEWISE_DEVICE void prepare() {
+        patch().make_table(axes, staged());
+        rows().make_table(axes, tile);
+        weights().make_class_table();
+        const int lane = lane_index();
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) {
+            pixel[i] = Rows::patch_offset(plan.patch, tile, first_row + i * kStepM + lane % kStepM);
+        }
+        const int inner = lane % kMatrix, low = lane / kMatrix % 2, high = lane / kStepM;
+        weight_lane = kBackward ? (low * kMatrix + inner) * plan.weight_pitch + high * kChunkBytes
+                                : (high * kMatrix + inner) * plan.weight_pitch + low * kChunkBytes;
+        sync_block();
+        weights().make_offsets();
+    }
+
+    TILEWISE_DEVICE void work() {
+        const HaloTiles tiles(axes, tile, int(args.conv.images));
+        const int per_slab = tiles.total();
+        const int total = per_slab * plan.column_tiles * int(args.conv.groups) / Config::merge;
+        const int begin = int(Index(total) * block_index() / block_count());
+        const int end = int(Index(total) * (block_index() + 1) / block_count());
+        if (begin >= end) return;
+        prepare();
+        const auto place_of = [&](int unit) {
+            const int slab = unit / per_slab;
+            return Place{slab, unit - slab * per_slab};
+        };
+        int loaded = place_of(begin).slab;
+        load_weights(loaded);
+        TILEWISE_ROLLED
+        for (int s = 0; s < kBuffers - 1; ++s) {
+            if (begin + s < end) copy_patch(tiles, place_of(begin + s), s);
+            commit_copies();  // a group for every tile, there or not, so that counting groups is counting tiles
+        }
+        int reading = 0, filling = kBuffers - 1;
+        TILEWISE_ROLLED
+        for (int unit = begin; unit < end; ++unit) {
+            const Place place = place_of(unit);
+            if constexpr (kBuffers == 1) {
+                sync_block();  // all are done with the patch before
+                copy_patch(tiles, place, 0);
+                commit_copies();
+            }
+            if (place.slab != loaded) {
+                sync_block();  // all are done with the weights before
+                loaded = place.slab;
+                load_weights(loaded);
+                commit_copies();
+                wait_copies<0>();
+            } else {
+                wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
+            }
+            sync_block();  // this tile's patch is there for all, and all are done with the buffer filled next
+            if constexpr (kBuffers > 1) {
+                if (unit + kBuffers - 1 < end) copy_patch(tiles, place_of(unit + kBuffers - 1), filling);
+                commit_copies();
+            }
+            compute(buffer(reading), slab_at(loaded), tiles.origin(place.pixels));
+            reading = reading + 1 == kBuffers ? 0 : reading + 1;
+            filling = filling + 1 == kBuffers ? 0 : filling + 1;
+        }
+        wait_copies<0>();
+    }
+
+    // ---- One tile: every product and class; the warps along n share them ----
+
+    TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const HaloOrigin& origin) const {
+        TILEWISE_ROLLED
+        for (int which = 0; which < plan.classes; ++which) {
+            const HaloEntry steps = weights().class_entry(which);
+            const bool is_odd = plan.classes == 1 ? (weights().taps() * plan.chunks) & 1
+                                                  : halo_class_taps(axes, which) * plan.chunks & 1;
+            typename Drain::Target target = target_of(which, origin);
+            TILEWISE_ROLLED
+            for (int product = warp % Config::wave_n; product < plan.products; product += Config::wave_n) {
+                Sum sums[kStepsM][kStepsN][4] = {};
+                multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(steps.place),
+                         int(steps.offset), is_odd);
+                target.group = slab.group + product * plan.product_groups;
+                target.group_columns = plan.out_channels / plan.product_groups;
+                target.first_column = slab.column;
+                target.columns = plan.out_channels - slab.column;
+                const SharedAddress region = shared + plan.drain + warp * plan.drain_bytes;
+                Drain{args, region, shared + plan.row_table + first_row * kHaloEntryBytes}.run(sums, target);
+            }
+        }
+    }
+    TILEWISE_DEVICE typename Drain::Target target_of(int which, const HaloOrigin& origin) const {
+        int of_class[kMaxKernelDims], rest = which;
+        TILEWISE_UNROLL
+        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+            const int next = axes[d].classes == 1 ? rest : rest / axes[d].classes;
+            of_class[d] = rest - next * axes[d].classes;
+            rest = next;
+        }
+        typename Drain::Target target;
+        Index row = origin.image;
+        const auto range = [&](int d) {
+            const int outputs = axes[d].classes == 1
+                                    ? axes[d].outputs
+                                    : (axes[d].outputs - of_class[d] + axes[d].classes - 1) / axes[d].classes;
+            row = row * axes[d].outputs + origin.output[d] * axes[d].classes + of_class[d];
+            return HaloRange(origin.output[d], tile.extent[d], outputs);
+        };
+        const HaloRange depth = range(0), height = range(1), column = range(2);
+        target.inside = halo_bounds({origin.image, tile.images, int(args.conv.images)}, depth, height, column);
+        target.first_row = row;
+        return target;
+    }
+
+    struct Operands {
+        u32 a[kStepsM][4];
+        u32 b[kStepsN][2];
+    };
+    TILEWISE_DEVICE void fetch(Operands& to, SharedAddress patch_at, u32 offset, SharedAddress weight_at) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) load_matrices<false>(patch_at + offset + pixel[i], to.a[i]);
+        const int pair_bytes = kBackward ? 2 * kChunkBytes : 2 * kStepN * plan.weight_pitch;
+        TILEWISE_UNROLL
+        for (int j = 0; j < kPairsN; ++j) {
+            u32 two[4];
+            load_matrices<kBackward>(weight_at + j * pair_bytes, two);
+            to.b[2 * j][0] = two[0], to.b[2 * j][1] = two[1];
+            to.b[2 * j + 1][0] = two[2], to.b[2 * j + 1][1] = two[3];
+        }
+        if constexpr (kStepsN % 2 != 0) load_matrices<kBackward>(weight_at + kPairsN * pair_bytes, to.b[kStepsN - 1]);
+    }
+    static TILEWISE_DEVICE void multiply_step(Sum (&sums)[kStepsM][kStepsN][4], const Operands& from) {
+        TILEWISE_UNROLL
+        for (int j = 0; j < kStepsN; ++j) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kStepsM; ++i) {
+                multiply_add<T, T>(sums[i][j], from.a[i], from.b[j][0], from.b[j][1]);
+            }
+        }
+    }
+    // The second chunk of a step that has only one.
+    static TILEWISE_DEVICE void clear_second(Operands& of) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) of.a[i][2] = of.a[i][3] = 0;
+        TILEWISE_UNROLL
+        for (int j = 0; j < kStepsN; ++j) of.b[j][1] = 0;
+    }
+
+    // Steps [first, first + count) of a product's reduction; the next step is fetched ahead of the arithmetic of this one.
+    TILEWISE_DEVICE void multiply(Sum (&sums)[kStepsM][kStepsN][4], SharedAddress patch_at, int product, int first,
+                                  int count, bool is_odd) const {
+        if (count == 0) return;
+        const int weight_step = kBackward ? 2 * kMatrix * plan.weight_pitch : kStepBytes;
+        SharedAddress weight_at =
+            shared + plan.weights + product * plan.product_bytes + first * weight_step + weight_lane;
+        SharedAddress offset_at = shared + plan.offsets + (2 * first + lane_index() / kStepM) * 4;
+        u32 offset = load_shared<4>(offset_at).words[0];
+        Operands operands[2];
+        int left = count;  // steps not fetched yet
+        const auto fetch_next = [&](Operands& to) {
+            fetch(to, patch_at, offset, weight_at);
+            weight_at += weight_step, offset_at += 8, --left;
+            if (left > 0) offset = load_shared<4>(offset_at).words[0];
+            if (left == 0 && is_odd) clear_second(to);
+        };
+        fetch_next(operands[0]);
+        TILEWISE_ROLLED
+        while (true) {
+            const bool more = left > 0;
+            if (more) fetch_next(operands[1]);
+            multiply_step(sums, operands[0]);
+            if (!more) break;
+            const bool again = left > 0;
+            if (again) fetch_next(operands[0]);
+            multiply_step(sums, operands[1]);
+            if (!again) break;
+        }
+    }
+
+    static TILEWISE_DEVICE void run(const KernelArgs& args) {
+        griddep_launch();
+        griddep_wait();
+        HaloConv(args).work();
+    }
+};
+
+}  // namespace tilewise::cuda
+
+#define TILEWISE_CUDA_HALO_CONV(Config)                                                    \
+    extern "C" __global__ void __launch_bounds__(Config::threads, Config::blocks_per_unit) \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
+        tilewise::cuda::HaloConv<Config>::run(args);                                       \
+    }

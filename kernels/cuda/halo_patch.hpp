@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// Staging for the halo kernels (halo_conv.hpp, halo_weight.hpp): the patch of input pixels that a tile of output pixels reads
+// (common/halo_shape.hpp) comes to shared memory once, by asynchronous copies, and every tap reads it from there at a fixed
+// distance. What does not depend on the tile is worked out once per block into tables in shared memory:
+//   patch table  for every stored pixel its coordinates and its place in global memory
+//   row table    for every row of the tile its coordinates and its place among the output's pixels
+// Coordinates are words of four guarded fields, so that whether a pixel is inside the tensor is a handful of instructions.
+// All threads of the block call everything here together.
+#pragma once
+#include "../common/halo_shape.hpp"
+#include "primitives.hpp"
+#include "tile_layout.hpp"
+
+namespace tilewise::cuda {
+
+// ---- Coordinates: image, depth, height, column ----
+
+inline constexpr int kHaloHeightShift = kHaloColumnBits + 1, kHaloDepthShift = kHaloHeightShift + kHaloHeightBits + 1,
+                     kHaloImageShift = kHaloDepthShift + kHaloDepthBits + 1;
+inline constexpr u32 kHaloGuards = 1u << kHaloColumnBits | 1u << (kHaloHeightShift + kHaloHeightBits) |
+                                   1u << (kHaloDepthShift + kHaloDepthBits) | 1u << (kHaloImageShift + kHaloImageBits);
+inline constexpr u32 kHaloNowhere = ~kHaloGuards;  // beyond every bound: a pixel that is never there
+
+TILEWISE_DEVICE u32 halo_place(int image, int d, int h, int w) {
+    return u32(image) << kHaloImageShift | u32(d) << kHaloDepthShift | u32(h) << kHaloHeightShift | u32(w);
+}
+
+// Which coordinates are inside: least <= place <= most in every field. Least beyond most means that nothing is.
+struct HaloBounds {
+    u32 least, most;
+
+    TILEWISE_DEVICE bool holds(u32 place) const {
+        return (((place | kHaloGuards) - least) & ((most | kHaloGuards) - place) & kHaloGuards) == kHaloGuards;
+    }
+};
+
+// Of `extent` positions from `origin` on, those in [0, size): least and most of a field.
+struct HaloRange {
+    int least, most;
+    TILEWISE_DEVICE HaloRange(int origin, int extent, int size) {
+        least = origin < 0 ? -origin : 0;
+        most = size - 1 - origin < extent - 1 ? size - 1 - origin : extent - 1;
+        if (least > most) least = extent, most = 0;  // extent fits a field
+    }
+};
+TILEWISE_DEVICE HaloBounds halo_bounds(const HaloRange& i, const HaloRange& d, const HaloRange& h, const HaloRange& w) {
+    return {halo_place(i.least, d.least, h.least, w.least), halo_place(i.most, d.most, h.most, w.most)};
+}
+
+// Two words of shared memory, of one table entry.
+struct HaloEntry {
+    u32 place, offset;
+};
+inline constexpr int kHaloEntryBytes = 8;
+TILEWISE_DEVICE HaloEntry load_entry(SharedAddress from) {
+    const Packet<8> p = load_shared<8>(from);
+    return {p.words[0], p.words[1]};
+}
+TILEWISE_DEVICE void store_entry(SharedAddress to, const HaloEntry& entry) {
+    store_shared<8>(to, Packet<8>{{entry.place, entry.offset}});
+}
+
+// Where a tile is: its first image, and the first output (of a class) along each axis.
+struct HaloOrigin {
+    int image;
+    int output[kMaxKernelDims];
+};
+
+// The tiles of a problem: images slowest, columns fastest.
+struct HaloTiles {
+    HaloTile tile;
+    int count[kMaxKernelDims], images;
+
+    TILEWISE_DEVICE HaloTiles(const HaloAxis (&axes)[kMaxKernelDims], const HaloTile& of, int all_images) : tile(of) {
+        TILEWISE_UNROLL
+        for (int d = 0; d < kMaxKernelDims; ++d) {
+            count[d] = (axes[d].class_outputs() + of.extent[d] - 1) / of.extent[d];
+        }
+        images = (all_images + of.images - 1) / of.images;
+    }
+    TILEWISE_DEVICE int total() const { return images * count[0] * count[1] * count[2]; }
+    TILEWISE_DEVICE HaloOrigin origin(int index) const {
+        HaloOrigin o;
+        TILEWISE_UNROLL
+        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+            const int next = count[d] == 1 ? index : index / count[d];
+            o.output[d] = (index - next * count[d]) * tile.extent[d];
+            index = next;
+        }
+        o.image = index * tile.images;
+        return o;
+    }
+};
+
+// ---- The patch ----
+
+// Staging of one tensor's patches; `threads` of the block share the work.
+template <class T, int threads>
+struct HaloPatch {
+    static constexpr int kChunk = kChunkBytes / T::bytes;  // elements
+
+    HaloPatchShape shape;
+    SharedAddress table;  // pixels() entries; offsets in chunks
+
+    TILEWISE_DEVICE static int table_bytes(const HaloPatchShape& shape) { return shape.pixels() * kHaloEntryBytes; }
+
+    // Fills the table. A block's barrier must follow before the first copy.
+    TILEWISE_DEVICE void make_table(const HaloAxis (&axes)[kMaxKernelDims], const KernelActivation& from) const {
+        TILEWISE_ROLLED
+        for (int p = thread_index(); p < shape.pixels(); p += threads) {
+            int rest = p / shape.width();
+            const int stored = p - rest * shape.width(), residue = stored / shape.phase;
+            const int w = (stored - residue * shape.phase) * shape.steps[2] + residue;
+            const int up = rest / shape.height, h = rest - up * shape.height;
+            const int image = up / shape.depth, d = up - image * shape.depth;
+            const Index pixel = (Index(d) * axes[1].inputs + h) * axes[2].inputs + w;
+            const Index element = image * from.image_stride + pixel * from.pixel_stride;
+            const bool is_there = w < shape.columns;  // the last column of a residue may not be
+            store_entry(table + p * kHaloEntryBytes,
+                        {is_there ? halo_place(image, d, h, w) : kHaloNowhere, u32(element / kChunk)});
+        }
+    }
+
+    // The patch of the tile at `origin`, channels from `first` on (the address of channel 0 of the first group that is staged, of
+    // image 0, pixel 0), into the buffer at `to`. What is outside of the tensor is zero. The caller commits.
+    TILEWISE_DEVICE void copy(SharedAddress to, const void* first, const HaloAxis (&axes)[kMaxKernelDims], int images,
+                              const KernelActivation& from, const HaloOrigin& origin) const {
+        int at[kMaxKernelDims];
+        TILEWISE_UNROLL
+        for (int d = 0; d < kMaxKernelDims; ++d) at[d] = origin.output[d] * axes[d].in_step + axes[d].first;
+        const HaloBounds inside =
+            halo_bounds({origin.image, shape.images, images}, {at[0], shape.depth, axes[0].inputs},
+                        {at[1], shape.height, axes[1].inputs}, {at[2], shape.columns, axes[2].inputs});
+        const Index pixel = (Index(at[0]) * axes[1].inputs + at[1]) * axes[2].inputs + at[2];
+        const char* base =
+            static_cast<const char*>(first) + (origin.image * from.image_stride + pixel * from.pixel_stride) * T::bytes;
+        // Neighbouring threads take neighbouring chunks of a pixel, and stay at theirs.
+        const int per_turn = threads / shape.chunks, pixel_of_thread = thread_index() / shape.chunks;
+        const int chunk = thread_index() - pixel_of_thread * shape.chunks;
+        if (pixel_of_thread >= per_turn) return;
+        base += chunk * kChunkBytes;
+        SharedAddress target = to + pixel_of_thread * shape.pitch + chunk * kChunkBytes;
+        SharedAddress entry_at = table + pixel_of_thread * kHaloEntryBytes;
+        TILEWISE_UNROLL_4
+        for (int p = pixel_of_thread; p < shape.pixels(); p += per_turn) {
+            const HaloEntry entry = load_entry(entry_at);
+            copy_async<kChunkBytes>(target, base + u64(entry.offset) * kChunkBytes,
+                                    inside.holds(entry.place) ? kChunkBytes : 0);
+            target += per_turn * shape.pitch;
+            entry_at += per_turn * kHaloEntryBytes;
+        }
+    }
+};
+
+// ---- The rows of a tile ----
+
+template <int tile_rows, int threads>
+struct HaloRows {
+    SharedAddress table;  // tile_rows entries; offsets in pixels of the output
+    static constexpr int kTableBytes = tile_rows * kHaloEntryBytes;
+
+    TILEWISE_DEVICE void make_table(const HaloAxis (&axes)[kMaxKernelDims], const HaloTile& tile) const {
+        TILEWISE_ROLLED
+        for (int row = thread_index(); row < tile_rows; row += threads) {
+            int at[kMaxKernelDims];
+            const int image = decode(tile, row, at);
+            const int pixel =
+                ((image * axes[0].outputs + at[0] * axes[0].classes) * axes[1].outputs + at[1] * axes[1].classes) *
+                    axes[2].outputs +
+                at[2] * axes[2].classes;
+            const bool is_there = row < tile.rows();
+            store_entry(table + row * kHaloEntryBytes,
+                        {is_there ? halo_place(image, at[0], at[1], at[2]) : kHaloNowhere, u32(is_there ? pixel : 0)});
+        }
+    }
+    // The first pixel that a row reads, in bytes from the patch's start; rows past the tile's last read what the first does.
+    static TILEWISE_DEVICE u32 patch_offset(const HaloPatchShape& shape, const HaloTile& tile, int row) {
+        int at[kMaxKernelDims];
+        const int image = decode(tile, row < tile.rows() ? row : 0, at);
+        return u32(shape.pixel_of(image, at[0], at[1], at[2]) * shape.pitch);
+    }
+    // Its image, and its coordinates within it.
+    static TILEWISE_DEVICE int decode(const HaloTile& tile, int row, int (&at)[kMaxKernelDims]) {
+        TILEWISE_UNROLL
+        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+            const int next = row / tile.extent[d];
+            at[d] = row - next * tile.extent[d];
+            row = next;
+        }
+        return row;
+    }
+};
+
+TILEWISE_DEVICE HaloTile halo_tile(const KernelArgs& args) {
+    return {args.patch[0], {args.patch[1], args.patch[2], args.patch[3]}};
+}
+
+}  // namespace tilewise::cuda

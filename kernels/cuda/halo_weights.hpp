@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// The weights of a tile's products in shared memory, as the matrix instructions of halo_conv.hpp fetch them, and the tables
+// that say where every step of the reduction finds its pixels. The reduction of a class of outputs runs over its taps, for
+// each over the chunks of the input channels; two chunks are a step, whichever taps they belong to, and the last step of a class
+// may have one only.
+//   forward        a line for every output channel: the chunks in that order
+//   backward data  a line for every input channel of a chunk: output channels; ldmatrix turns it round
+// w is [group][k][tap][c] without gaps. All threads of the block call everything here together.
+#pragma once
+#include "../common/halo_plan.hpp"
+#include "halo_patch.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+struct HaloWeights {
+    using T = typename Config::B;
+    static constexpr bool kBackward = Config::direction == Direction::backward_data;
+    static constexpr int kChunk = kChunkBytes / T::bytes, kLanes = 32, kWarps = Config::threads / kLanes;
+    static constexpr bool kWide = Config::vector_b * T::bytes == kChunkBytes;  // every group is a product by itself
+
+    const KernelConv& conv;
+    const HaloAxis (&axes)[kMaxKernelDims];
+    const HaloPlan& plan;
+    SharedAddress shared;
+
+    // ---- Tables ----
+
+    // The first step of a class and their number.
+    TILEWISE_DEVICE HaloEntry class_entry(int which) const {
+        return load_entry(shared + plan.class_table + which * kHaloEntryBytes);
+    }
+    TILEWISE_DEVICE void make_class_table() const {
+        if (thread_index() >= plan.classes) return;
+        int first = 0;
+        for (int c = 0; c < thread_index(); ++c) first += halo_class_steps(axes, c, plan.chunks);
+        store_entry(shared + plan.class_table + thread_index() * kHaloEntryBytes,
+                    {u32(first), u32(halo_class_steps(axes, thread_index(), plan.chunks))});
+    }
+
+    struct Tap {
+        int first_chunk;  // of the reduction
+        int distance;     // of its pixels in the patch
+    };
+    // Needs the class table.
+    TILEWISE_DEVICE Tap locate(int tap) const {
+        const int up = tap / axes[2].taps, w = tap - up * axes[2].taps;
+        const int d = up / axes[1].taps, h = up - d * axes[1].taps;
+        const int which =
+            (axes[0].class_of(d) * axes[1].classes + axes[1].class_of(h)) * axes[2].classes + axes[2].class_of(w);
+        const int place = (axes[0].place_of(d) * axes[1].class_taps(h) + axes[1].place_of(h)) * axes[2].class_taps(w) +
+                          axes[2].place_of(w);
+        return {2 * int(class_entry(which).place) + place * plan.chunks,
+                plan.patch.tap_distance(axes[0].offset_of(d), axes[1].offset_of(h), axes[2].offset_of(w))};
+    }
+    TILEWISE_DEVICE int taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
+
+    // For every chunk of the reduction the bytes from an output's first pixel to it. Needs the class table.
+    TILEWISE_DEVICE void make_offsets() const {
+        const SharedAddress table = shared + plan.offsets;
+        TILEWISE_ROLLED
+        for (int i = thread_index(); i < taps() * plan.chunks; i += Config::threads) {
+            const int tap = i / plan.chunks, chunk = i - tap * plan.chunks;
+            const Tap place = locate(tap);
+            const u32 bytes = u32(place.distance * plan.patch.pitch + chunk * kChunkBytes);
+            store_shared<4>(table + (place.first_chunk + chunk) * 4, Packet<4>{{bytes}});
+        }
+        // Where a class has an odd number, the last step reads something all the same.
+        TILEWISE_ROLLED
+        for (int c = thread_index(); c < plan.classes; c += Config::threads) {
+            const HaloEntry steps = class_entry(c);
+            if (halo_class_taps(axes, c) * plan.chunks % 2 != 0) {
+                store_shared<4>(table + (2 * (steps.place + steps.offset) - 1) * 4, Packet<4>{{0}});
+            }
+        }
+    }
+
+    // ---- Weights ----
+
+    // Of the tile's groups, `from` being the first group's; columns from `first_column` on.
+    TILEWISE_DEVICE void load(const void* from, int first_column) const {
+        if constexpr (kWide) {
+            load_wide(static_cast<const char*>(from), first_column);
+        } else {
+            load_diagonal(static_cast<const typename T::Storage*>(from));
+        }
+    }
+
+private:
+    TILEWISE_DEVICE SharedAddress chunk_address(int product, int chunk, int line) const {
+        const SharedAddress base = shared + plan.weights + product * plan.product_bytes;
+        return kBackward ? base + (chunk * kHaloMatrix + line) * plan.weight_pitch
+                         : base + line * plan.weight_pitch + chunk * kChunkBytes;
+    }
+
+    // Whole chunks: a lane stays at its tap and channels, and the warps share the lines.
+    TILEWISE_DEVICE void load_wide(const char* from, int first_column) const {
+        const int c = int(conv.c), k = int(conv.k);
+        const int line_bytes = taps() * c * T::bytes;  // of one k
+        const int per_tap = kBackward ? Config::tile_n / kChunk : plan.chunks;
+        const int first_chunk = kBackward ? first_column / kChunk : 0, last_chunk = c / kChunk;
+        const int first_k = kBackward ? 0 : first_column, lines = kBackward ? k : Config::tile_n;
+        const int warp = warp_index();
+        TILEWISE_ROLLED
+        for (int i = lane_index(); i < taps() * per_tap; i += kLanes) {
+            const int tap = i / per_tap, chunk = i - tap * per_tap, memory_chunk = first_chunk + chunk;
+            const Tap place = locate(tap);
+            TILEWISE_ROLLED
+            for (int product = 0; product < plan.products; ++product) {
+                const char* source = from + Index(product * k + first_k) * line_bytes +
+                                     (Index(tap) * c + memory_chunk * kChunk) * T::bytes;
+                TILEWISE_UNROLL_4
+                for (int line = warp; line < lines; line += kWarps) {
+                    const bool is_there = memory_chunk < last_chunk && first_k + line < k;
+                    const SharedAddress to =
+                        kBackward ? chunk_address(product, place.first_chunk + line / kHaloMatrix, line % kHaloMatrix) +
+                                        chunk * kChunkBytes
+                                  : chunk_address(product, place.first_chunk + chunk, line);
+                    copy_async<kChunkBytes>(to, source + Index(line) * line_bytes, is_there ? kChunkBytes : 0);
+                }
+            }
+        }
+    }
+
+    // Element by element into zeros: the weights of several groups on the diagonal of one product.
+    TILEWISE_DEVICE void load_diagonal(const typename T::Storage* from) const {
+        TILEWISE_ROLLED
+        for (int b = thread_index() * kChunkBytes; b < plan.products * plan.product_bytes;
+             b += Config::threads * kChunkBytes) {
+            store_shared<kChunkBytes>(shared + plan.weights + b, zero_packet<kChunkBytes>());
+        }
+        sync_block();
+        const int c = int(conv.c), k = int(conv.k), total = plan.products * plan.product_groups * k * taps() * c;
+        TILEWISE_ROLLED
+        for (int e = thread_index(); e < total; e += Config::threads) {
+            int rest = e / c;
+            const int channel = e - rest * c, line = rest / taps(), tap = rest - line * taps();
+            const int group = line / k, filter = line - group * k;
+            const int product = group / plan.product_groups, member = group - product * plan.product_groups;
+            const int in = member * (kBackward ? k : c) + (kBackward ? filter : channel);
+            const int out = member * (kBackward ? c : k) + (kBackward ? channel : filter);
+            const int chunk = locate(tap).first_chunk + in / kChunk, place = in % kChunk;
+            const SharedAddress to = kBackward ? chunk_address(product, chunk, place) + out * T::bytes
+                                               : chunk_address(product, chunk, out) + place * T::bytes;
+            store_shared<T::bytes>(to, __builtin_bit_cast(Packet<T::bytes>, from[e]));
+        }
+    }
+};
+
+}  // namespace tilewise::cuda

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/cuda_conv_source.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "codegen/depthwise_spec.hpp"
+#include "config/halo_weight_plan.hpp"
+#include "problem/facts.hpp"
+#include "problem/types.hpp"
+
+namespace tilewise {
+namespace {
+
+// Each family says what its templates do; a config that is none of these has no kernel.
+bool copies_asynchronously(Pipeline pipeline) {
+    return pipeline == Pipeline::mem || pipeline == Pipeline::comp_async || pipeline == Pipeline::basic_async_v1;
+}
+
+// The loops and the arithmetic are those of GEMM. Gathering is what the pipeline does: asynchronous or not.
+bool has_gather_template(const KernelConfig& c) {
+    constexpr int kWarpgroupRows = 64;
+    const bool has_loop = c.pipeline == Pipeline::basic_v1 || c.pipeline == Pipeline::compv3 ||
+                          c.pipeline == Pipeline::compv4 || copies_asynchronously(c.pipeline);
+    const bool is_async = c.gather == Gather::async;
+    const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
+    return has_loop && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
+           c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 && c.producer_waves == 0 &&
+           c.num_groups_to_merge == 1 && c.math != Math::tf32x3 &&
+           (is_channels_last(c.layout) || !wide) &&
+           (c.specialization == Specialization::none || c.specialization == Specialization::filter_1x1_stride1);
+}
+// Backward weight by patches: pairs of steps of columns are fetched together, by transposing 16-bit elements.
+bool has_halo_weight_template(const KernelConfig& c) {
+    const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
+    const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
+    constexpr int kPair = 16;  // columns that are fetched together
+    return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
+           c.warp_tile == Shape3{16, 8, 16} && c.tile.n % (c.wave.n * kPair) == 0 && c.stages >= 2 && c.two_stage &&
+           !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 && c.cluster == Shape2{} &&
+           (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.m == 0);
+}
+// Patches of pixels in a ring of buffers, or in one; elements of 16 bits where ldmatrix has to turn the weights round.
+bool has_halo_template(const KernelConfig& c) {
+    const bool plain = c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
+                       c.producer_waves == 0 && c.split_k == 1 && !c.explicit_gemm && !c.split_image &&
+                       c.specialization == Specialization::none && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
+                       c.ct_dilation.rank == 0;
+    constexpr int kChunkBytes = 16, kStepRows = 16, kStepColumns = 8;
+    const std::int64_t bytes = bytes_of(c.dtype);
+    const bool fits = c.dtype == c.dtype_b && bytes <= 2 && (c.op == Op::conv_fwd || bytes == 2) &&
+                      c.warp_tile.m == kStepRows && c.warp_tile.n == kStepColumns &&
+                      c.vector_a * bytes == kChunkBytes && c.vector_c * bytes_of(c.dtype_out) >= 4 &&
+                      c.epilogue == Epilogue::cshuffle;
+    if (is_halo_weight(c)) return has_halo_weight_template(c);
+    return copies_asynchronously(c.pipeline) && plain && fits && c.persistent && is_channels_last(c.layout);
+}
+
+// The main loop of the warpgroup GEMM on other operands; those of 8 bits must lie along the reduction, as forward's do.
+bool has_tensor_template(const KernelConfig& c) {
+    constexpr int kWarpgroupRows = 64, kLineBytes = 128, kAccessBytes = 16, kMostBoxLines = 256;
+    const std::int64_t bytes = bytes_of(c.dtype);
+    const auto is_whole = [&](int vector) { return vector * bytes == kAccessBytes; };
+    const bool columns_along_k = c.op == Op::conv_fwd;
+    const bool lines = c.tile.k * bytes == kLineBytes && (columns_along_k || c.tile.n * bytes % kLineBytes == 0) &&
+                       std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m) <= kMostBoxLines;
+    // What is gathered by walks over taps is copied for one block alone.
+    const bool walks = c.specialization != Specialization::filter_1x1_stride1;
+    const bool alone = !walks || (c.op == Op::conv_bwd_weight ? c.cluster.m : c.cluster.n) == 1;
+    const bool specialised = c.specialization == Specialization::none || !walks;
+    const bool compiled_in = c.ct_filter.rank != 0 || c.ct_stride.rank != 0 || c.ct_dilation.rank != 0;
+    return (c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6) && c.warp_tile.m == kWarpgroupRows &&
+           is_channels_last(c.layout) && c.epilogue == Epilogue::cshuffle && is_whole(c.vector_a) &&
+           is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && c.producer_waves == 1 &&
+           c.wave.m <= 2 && c.wave.n == 1 && c.wave.k == 1 && (c.pipeline == Pipeline::compv6 || c.wave.m == 2) &&
+           c.warp_tile.n == c.tile.n && (bytes == 2 || (bytes == 1 && columns_along_k)) && !c.swap_ab &&
+           !c.explicit_gemm && !c.split_image && !c.two_stage && c.num_groups_to_merge == 1;
+}
+
+std::string_view direction_of(Op op) {
+    return op == Op::conv_fwd ? "forward" : op == Op::conv_bwd_data ? "backward_data" : "backward_weight";
+}
+
+// Three extents, outermost first, those of dimensions that the kernel lacks 1; 0 for what is only known at launch.
+std::string extent_line(std::string_view name, const Extents& extents, int ndim) {
+    std::string values;
+    for (int i = 0; i < kMaxSpatialDims; ++i) {
+        const int d = i - (kMaxSpatialDims - ndim);
+        values += fmt::format("{}{}", i == 0 ? "" : ", ", d < 0 ? 1 : extents.rank == 0 ? 0 : extents[d]);
+    }
+    return fmt::format("    static constexpr int {}[3] = {{{}}};\n", name, values);
+}
+
+}  // namespace
+
+bool has_cuda_conv_template(const KernelConfig& c) {
+    switch (conv_family(c)) {
+        case ConvFamily::gather: return has_gather_template(c);
+        case ConvFamily::halo: return has_halo_template(c);
+        case ConvFamily::tensor: return has_tensor_template(c);
+        case ConvFamily::depthwise: return has_depthwise_template(c);
+    }
+    return false;
+}
+
+std::string cuda_conv_template(const KernelConfig& c) {
+    switch (conv_family(c)) {
+        case ConvFamily::gather: return c.dtype == DType::fp32 && c.warp_tile.k == 1 ? "simt_conv" : "mma_conv";
+        case ConvFamily::halo: return c.op == Op::conv_bwd_weight ? "halo_weight" : "halo_conv";
+        case ConvFamily::tensor: return "tensor_conv";
+        case ConvFamily::depthwise: return "depthwise_conv";
+    }
+    return {};
+}
+
+std::string cuda_conv_lines(const KernelConfig& c) {
+    std::string text =
+        fmt::format("    static constexpr auto direction = tilewise::Direction::{};\n", direction_of(c.op));
+    text += fmt::format("    static constexpr int ndim = {}, merge = {}, blocks_per_unit = {};\n", c.ndim,
+                        c.num_groups_to_merge, c.blocks_per_unit);
+    text += fmt::format("    static constexpr bool channels_last = {}, two_stage = {}, split_image = {};\n",
+                        is_channels_last(c.layout), c.two_stage, c.split_image);
+    text += fmt::format("    static constexpr bool explicit_gemm = {}, filter_3x3 = {}, filter_1x1 = {};\n",
+                        c.explicit_gemm, c.specialization == Specialization::filter_3x3,
+                        c.specialization == Specialization::filter_1x1_stride1);
+    text += extent_line("ct_filter", c.ct_filter, c.ndim) + extent_line("ct_stride", c.ct_stride, c.ndim) +
+            extent_line("ct_dilation", c.ct_dilation, c.ndim);
+    if (conv_family(c) == ConvFamily::depthwise) text += depthwise_lines(c);
+    return text;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "config/halo_fit.hpp"
+
+#include "config/geometry.hpp"
+#include "config/halo_tile.hpp"
+#include "config/rule_groups.hpp"
+#include "problem/kernel_conv.hpp"
+
+namespace tilewise {
+
+bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (!is_halo_conv(c)) return false;
+    const KernelConv conv = kernel_conv(v.problem);
+    const HaloKernel kernel = halo_kernel(c);
+    const int groups = halo_product_groups(conv, kernel);
+    if (groups > kernel.merge) {
+        return refuse(out, TILEWISE_TEXT("{} groups of {} to {} channels", kernel.merge, conv.c, conv.k),
+                      TILEWISE_TEXT("whole chunks of {} bytes: merge more groups", kHaloChunkBytes));
+    }
+    const bool is_wide = access_bytes(c, 1) == kHaloChunkBytes;
+    if (is_wide && groups > 1) {
+        return refuse(out,
+                      TILEWISE_TEXT("weights in chunks of {} bytes for {} groups at once", kHaloChunkBytes, groups),
+                      TILEWISE_TEXT("a narrower vector_b"));
+    }
+    const std::int64_t columns = (kernel.backward_data ? conv.c : conv.k) * groups;
+    if (!is_wide && columns > c.tile.n) {
+        return refuse(out, TILEWISE_TEXT("{} columns of {} groups at once", columns, groups),
+                      TILEWISE_TEXT("at most the tile's {}", c.tile.n));
+    }
+    const HaloAxes axes = halo_axes(conv, kernel.backward_data);
+    const int classes = axes.axis[0].classes * axes.axis[1].classes * axes.axis[2].classes;
+    if (classes > kHaloMostClasses) {
+        return refuse(out, TILEWISE_TEXT("strides of {} positions", classes),
+                      TILEWISE_TEXT("at most {}", kHaloMostClasses));
+    }
+    const std::int64_t chunks =
+        (kernel.backward_data ? conv.k : conv.c) * kernel.merge * kernel.element_bytes / kHaloChunkBytes;
+    if (chunks > threads_per_block(c, arch)) {
+        return refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks),
+                      TILEWISE_TEXT("one for each thread at most"));
+    }
+    return !choose_halo_tile(v.problem, c, arch) &&
+           refuse(out, TILEWISE_TEXT("weights and the smallest patch of pixels"),
+                  TILEWISE_TEXT("at most {} bytes of shared memory", halo_shared_bytes(c, arch)));
+}
+
+}  // namespace tilewise

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "config/halo_tile.hpp"
+
+#include <algorithm>
+
+#include "config/geometry.hpp"
+#include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
+
+namespace tilewise {
+namespace {
+
+std::int64_t parts(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
+
+// Extents that cut `size` into 1, 2, 3, ... about even parts, from the longest that fits on; the last halve each other.
+template <class Visit>
+void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
+    constexpr int kEvenParts = 6;
+    std::int64_t cuts = parts(size, std::max<std::int64_t>(1, most)), last = 0;
+    for (int i = 0; cuts <= size; ++i) {
+        const std::int64_t extent = parts(size, cuts);
+        if (extent != last) visit(static_cast<int>(extent));
+        last = extent;
+        cuts = i < kEvenParts ? cuts + 1 : cuts * 2;
+    }
+}
+
+// Cycles of a unit that a tile takes: what ldmatrix and the matrix units have to do, what comes through the L2 cache, and
+// what is the same for every tile. Measured on an H200.
+constexpr double kSharedBytesPerCycle = 128, kProductsPerCycle = 1100, kCacheBytesPerCycle = 38, kTileCycles = 900;
+
+double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
+    const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
+    const double lines = c.tile.m + static_cast<double>(c.tile.n) * c.tile.m / warp_rows;
+    const double steps = static_cast<double>(p.steps) * p.products;
+    const double shared = steps * lines * 2 * kHaloChunkBytes / kSharedBytesPerCycle;
+    const double products = steps * c.tile.m * c.tile.n * c.warp_tile.k / kProductsPerCycle;
+    const double bytes = static_cast<double>(p.patch.pixels()) * p.patch.chunks * kHaloChunkBytes;
+    return std::max(std::max(shared, products), bytes / kCacheBytesPerCycle) + kTileCycles / c.blocks_per_unit;
+}
+
+bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_bytes) {
+    return plan.total_bytes <= shared_bytes &&
+           fits_halo_fields(tile.images, plan.patch.depth, plan.patch.height, plan.patch.columns);
+}
+
+}  // namespace
+
+bool is_halo_conv(const KernelConfig& c) {
+    return c.gather == Gather::halo && (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data);
+}
+
+HaloKernel halo_kernel(const KernelConfig& c) {
+    return {c.op == Op::conv_bwd_data,
+            c.num_groups_to_merge,
+            c.tile.m,
+            c.tile.n,
+            static_cast<int>(wave_count(c)),
+            std::max(1, c.stages),
+            static_cast<int>(bytes_of(c.dtype)),
+            static_cast<int>(bytes_of(c.dtype_out))};
+}
+
+std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
+    constexpr std::int64_t kReserved = 1024;  // of every block, by the system
+    return (arch.shared_bytes + kReserved) / c.blocks_per_unit - kReserved;
+}
+
+HaloAxes halo_axes(const KernelConv& conv, bool backward_data) {
+    HaloAxes axes{};
+    for (int d = 0; d < kMaxKernelDims; ++d) axes.axis[d] = halo_axis(conv, d, backward_data);
+    return axes;
+}
+
+void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
+                    const std::function<void(const HaloTile&)>& visit) {
+    HaloTile tile{};
+    each_extent(axes.axis[2].class_outputs(), most_rows, [&](int width) {
+        tile.extent[2] = width;
+        each_extent(axes.axis[1].class_outputs(), most_rows / width, [&](int height) {
+            tile.extent[1] = height;
+            const int area = width * height;
+            each_extent(axes.axis[0].class_outputs(), most_rows / area, [&](int depth) {
+                tile.extent[0] = depth;
+                const std::int64_t box = std::int64_t{area} * depth;
+                const bool is_whole = depth == axes.axis[0].class_outputs() && height == axes.axis[1].class_outputs() &&
+                                      width == axes.axis[2].class_outputs();
+                tile.images = 1;
+                if (!is_whole) return visit(tile);
+                each_extent(images, std::min<std::int64_t>(most_rows / box, (1 << kHaloImageBits) - 1), [&](int n) {
+                    tile.images = n;
+                    visit(tile);
+                });
+            });
+        });
+    });
+}
+
+std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& c, const ArchSpec& arch) {
+    const KernelConv conv = kernel_conv(problem);
+    const HaloKernel kernel = halo_kernel(c);
+    const HaloAxes axes = halo_axes(conv, kernel.backward_data);
+    const int warp_rows = c.tile.m / c.wave.m;
+    const std::int64_t shared = halo_shared_bytes(c, arch);
+    std::optional<HaloChoice> best;
+    each_halo_tile(axes, conv.images, c.tile.m, [&](const HaloTile& tile) {
+        HaloChoice next;
+        next.tile = tile;
+        next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
+        if (!has_room(tile, next.plan, shared)) return;
+        next.tiles = parts(conv.images, tile.images);
+        for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= parts(axes.axis[d].class_outputs(), tile.extent[d]);
+        next.slabs = conv.groups / kernel.merge * next.plan.column_tiles;
+        const std::int64_t units = next.tiles * next.slabs, places = std::int64_t{arch.units} * c.blocks_per_unit;
+        next.blocks = static_cast<int>(std::min(units, places));
+        next.tile_cycles = tile_cycles(c, next.plan);
+        // Blocks that share a unit share what it can do in a cycle.
+        next.cycles = static_cast<double>(parts(units, places)) * c.blocks_per_unit * next.tile_cycles;
+        if (!best || next.cycles < best->cycles) best = next;
+    });
+    return best;
+}
+
+}  // namespace tilewise

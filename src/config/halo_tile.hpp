@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The tile of output pixels that a halo kernel (gather=halo, forward and backward data) takes at a time: chosen for each
+// problem, by what it would take. The rule that says whether a kernel fits a problem, the grid and the cost model ask here.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+#include "kernels/common/halo_plan.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+bool is_halo_conv(const KernelConfig& config);  // forward or backward data
+HaloKernel halo_kernel(const KernelConfig& config);
+// Shared memory that each of the blocks on a unit may have.
+std::int64_t halo_shared_bytes(const KernelConfig& config, const ArchSpec& arch);
+
+struct HaloAxes {
+    HaloAxis axis[kMaxKernelDims];
+};
+HaloAxes halo_axes(const KernelConv& conv, bool backward_data);
+
+// Calls visit for the tiles worth looking at: of at most `most_rows` rows, cutting every axis about evenly.
+void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
+                    const std::function<void(const HaloTile&)>& visit);
+
+struct HaloChoice {
+    HaloTile tile;
+    HaloPlan plan;
+    std::int64_t tiles = 0;  // of pixels, for one slab of groups
+    std::int64_t slabs = 0;  // sets of merged groups, times the tiles of their columns
+    int blocks = 0;          // of the launch
+    double tile_cycles = 0;  // that a unit takes for a tile, about
+    double cycles = 0;       // for all
+};
+// None where the kernel cannot take the problem: `why` says, unless null.
+std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise

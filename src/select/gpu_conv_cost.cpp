@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "select/gpu_conv_cost.hpp"
+
+#include <algorithm>
+
+#include "codegen/conv_family.hpp"
+#include "config/im2col.hpp"
+#include "problem/facts.hpp"
+#include "select/gpu_cost_model.hpp"
+
+namespace tilewise {
+namespace {
+
+// Residue classes of strided backward data meet every stride-th tap only.
+GemmView worked_view(const ProblemView& view, const KernelConfig& c) {
+    GemmView v = view.gemm;
+    if (c.op != Op::conv_bwd_data) return v;
+    const ConvShape& s = view.problem.conv;
+    std::int64_t taps = v.k, classes = 1;
+    for (int i = 0; i < s.in.rank; ++i) classes *= std::min(s.stride[i], s.filter[i]);
+    v.k = std::max<std::int64_t>(1, taps / classes);
+    return v;
+}
+
+// A product like others, but looking up addresses takes its time from the arithmetic.
+double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kLookUp = 1.25, kByElement = 4;
+    const bool wide = c.vector_a * bytes_of(c.dtype) >= 4 && c.vector_b * bytes_of(c.dtype_b) >= 4;
+    return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch) *
+           (wide ? kLookUp : kByElement);
+}
+
+// The product that walks over taps compute: lines of channels are whole, and classes of a stride are padded to one size.
+GemmView walked_view(const ProblemView& view, const KernelConfig& c) {
+    GemmView v = view.gemm;
+    if (!walks_taps(c)) return v;
+    const ConvShape& s = view.problem.conv;
+    const std::int64_t taps = product(s.filter);
+    const auto whole = [&](std::int64_t channels) { return channel_lines(c, channels / s.g) * channel_line(c); };
+    if (c.op == Op::conv_fwd) v.k = taps * whole(s.c);
+    if (c.op == Op::conv_bwd_weight) v.n = taps * whole(s.c);
+    if (c.op == Op::conv_bwd_data) {
+        std::int64_t classes = 1;
+        v.m = s.n;
+        for (int d = 0; d < s.in.rank; ++d) {
+            const Im2colLine line = im2col_line(view.problem, d);
+            v.m *= line.rows * line.classes, classes *= line.classes;
+        }
+        v.k = std::max<std::int64_t>(1, taps * whole(s.k) / classes);
+    }
+    return v;
+}
+
+double tensor_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    return predicted_product_us(walked_view(view, c), bytes_moved(view.problem), c, arch);
+}
+
+}  // namespace
+
+double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    switch (conv_family(c)) {
+        case ConvFamily::gather: return gather_us(view, c, arch);
+        case ConvFamily::tensor: return tensor_us(view, c, arch);
+        case ConvFamily::halo:
+        case ConvFamily::depthwise: break;
+    }
+    return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);
+}
+
+}  // namespace tilewise
