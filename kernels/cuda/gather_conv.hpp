@@ -272,9 +272,7 @@ struct GatherConv {
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_EXPAND(Config, Kernel)                                                      \
     extern "C" __global__ void tilewise_pack(const __grid_constant__ tilewise::KernelArgs args) { \
         if constexpr (Config::explicit_gemm) Kernel::expand(args);                                \
     }
-#endif

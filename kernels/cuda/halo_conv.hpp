@@ -268,10 +268,8 @@ struct HaloConv {
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_HALO_CONV(Config)                                                    \
     extern "C" __global__ void __launch_bounds__(Config::threads, Config::blocks_per_unit) \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
         tilewise::cuda::HaloConv<Config>::run(args);                                       \
     }
-#endif

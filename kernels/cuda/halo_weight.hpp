@@ -256,11 +256,9 @@ private:
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_HALO_WEIGHT(Config)                                                  \
     extern "C" __global__ void __launch_bounds__(Config::threads, Config::blocks_per_unit) \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
         tilewise::cuda::HaloWeight<Config>::run(args);                                     \
     }                                                                                      \
     TILEWISE_CUDA_REDUCE(Config)
-#endif

@@ -27,9 +27,7 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_REDUCE(Config)                                                                         \
     extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {          \
         tilewise::cuda::reduce_parts<typename Config::Out, tilewise::cuda::SumOf<typename Config::A>>(args); \
     }
-#endif

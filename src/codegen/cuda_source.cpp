@@ -135,4 +135,8 @@ std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
         c.pipeline == Pipeline::preshuffle ? "TILEWISE_CUDA_PACK_B(Config)\n" : "");
 }
 
+std::string emulated_source(const std::string& cuda_source) {
+    return "#include \"emulate/primitives.hpp\"\n#include \"emulate/hopper.hpp\"\n" + cuda_source;
+}
+
 }  // namespace tilewise
