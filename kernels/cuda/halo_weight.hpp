@@ -11,7 +11,7 @@
 // at what mma.sync reaches (about 600 TFLOP/s in bf16).
 #pragma once
 #include "../common/halo_weight_shape.hpp"
-#include "halo_patch.hpp"
+#include "halo_few_patch.hpp"
 #include "reduce.hpp"
 
 namespace tilewise::cuda {
@@ -43,6 +43,7 @@ struct HaloWeightCore {
     static constexpr int kStepsM = kWaveM / kStepM, kStepsN = kWaveN / kStepN;
     static_assert(kWaveM % kStepM == 0 && kWaveN % kStepN == 0, "a wave's share is whole steps");
     static_assert(Element::bytes == 2 && kSame<typename Config::A, typename Config::B>, "16-bit operands of one type");
+    static constexpr bool kFew = Config::vector_b == 1;             // at most four channels
     static constexpr int kGroups = Config::merge / Config::wave_n;  // of a wave, where groups are merged
     static_assert(Config::merge == 1 || kGroups * Config::wave_n == Config::merge,
                   "merged groups are shared out evenly");
@@ -59,8 +60,8 @@ struct HaloWeightCore {
         wave_m = warp % Config::wave_m;
         const int rest = warp / Config::wave_m;
         wave_n = rest % Config::wave_n, wave_k = rest / Config::wave_n;
-        const int c = int(conv.c), k = int(conv.k);
-        channels = Config::merge > 1 ? kGroups * c : c;
+        const int k = int(conv.k);
+        channels = halo_weight_tap_rows(conv, Config::merge > 1 ? kGroups : 1, kFew);
         first_row = place.row + wave_m * kWaveM;
         const int column = Config::merge > 1 ? wave_n * kGroups * k : wave_n * kWaveN;
         // B's registers: pixels 0-7 and 8-15 of eight columns, then of the next eight.
@@ -74,12 +75,13 @@ struct HaloWeightCore {
     }
     // Rows past the last read what the first does, and are not written.
     TILEWISE_DEVICE u32 distance(const KernelConv& conv, const HaloPatchShape& x, int row, int first_channel) const {
-        const int tap = row / channels, filter_h = int(conv.filter[1]), filter_w = int(conv.filter[2]);
+        const int tap = row / channels, channel = first_channel + row - tap * channels;
+        const int filter_h = int(conv.filter[1]), filter_w = kFew ? 1 : int(conv.filter[2]);
         const int up = tap / filter_w, w = tap - up * filter_w, d = up / filter_h, h = up - d * filter_h;
         if (d >= int(conv.filter[0])) return 0;
         const int pixels =
             x.tap_distance(d * int(conv.dilation[0]), h * int(conv.dilation[1]), w * int(conv.dilation[2]));
-        return u32(pixels * x.pitch + (first_channel + row - tap * channels) * Element::bytes);
+        return u32(pixels * x.pitch + channel * Element::bytes);
     }
 
     // One patch: dy and x are staged there, and the table says where in x every pixel of the tile reads.
@@ -151,21 +153,35 @@ struct HaloWeightCore {
         float* part = static_cast<float*>(args.workspace) + Index(place.part) * args.batch * args.m * args.n;
         const int first_group = place.group + (Config::merge > 1 ? wave_n * kGroups : 0);
         const int first_col = Config::merge > 1 ? 0 : place.col + wave_n * kWaveN;
-        const int cols = Config::merge > 1 ? kGroups * k : k, rows = int(args.n) / c * channels;
+        const int cols = Config::merge > 1 ? kGroups * k : k;
+        const int rows = halo_weight_rows(args.conv, Config::merge > 1 ? kGroups : 1, kFew);
         TILEWISE_UNROLL
         for (int i = 0; i < 2 * kStepsM; ++i) {
             const int row = first_row + i * kMatrix + lane / 4;
-            const int tap = row / channels, channel = row - tap * channels;
-            const int row_group = Config::merge > 1 ? channel / c : 0;
-            float* to = part + Index(first_group) * k * args.n + tap * c + channel - row_group * c;
+            const int tap = row / channels, rest = row - tap * channels;
+            const int row_group = Config::merge > 1 ? rest / c : 0;
+            const int pixel = kFew ? rest / kHaloFewChannels : 0;  // in a line of taps
+            const int channel = kFew ? rest % kHaloFewChannels : rest - row_group * c;
+            const bool is_there = row < rows && (!kFew || (channel < c && pixel < int(args.conv.filter[2])));
+            const int line_taps = kFew ? int(args.conv.filter[2]) : 1;
+            float* to = part + Index(first_group) * k * args.n + (tap * line_taps + pixel) * c + channel;
             TILEWISE_UNROLL
             for (int j = 0; j < 2 * kStepsN; ++j) {
                 const int col = first_col + j / 2 * kStepN + lane % 4 * 2 + j % 2;
                 const bool is_own = Config::merge == 1 || col / k == row_group;
-                if (row < rows && col < cols && is_own) to[col * args.n] = sums[i / 2][j / 2][i % 2 * 2 + j % 2];
+                if (is_there && col < cols && is_own) to[col * args.n] = sums[i / 2][j / 2][i % 2 * 2 + j % 2];
             }
         }
     }
+};
+
+template <class T, int threads, bool few>
+struct HaloWeightPatch {
+    using type = HaloPatch<T, threads>;
+};
+template <class T, int threads>
+struct HaloWeightPatch<T, threads, true> {
+    using type = HaloFewPatch<T, threads>;
 };
 
 template <class Config>
@@ -175,22 +191,25 @@ struct HaloWeight {
     static constexpr int kStages = Config::stages, kChunk = kChunkBytes / Element::bytes;
     static_assert(kStages >= 2 && Config::threads == 32 * Config::wave_m * Config::wave_n * Config::wave_k);
     using Patch = HaloPatch<Element, Config::threads>;
+    using XPatch = typename HaloWeightPatch<Element, Config::threads, Core::kFew>::type;
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
         griddep_wait();
         const KernelConv& conv = args.conv;
-        const int c = int(conv.c), k = int(conv.k), taps = int(args.n) / c;
-        const int wave_groups = Config::merge > 1 ? Core::kGroups : 1;
-        const int tiles_m = (taps * wave_groups * c + Config::tile_m - 1) / Config::tile_m;
+        const int c = int(conv.c), k = int(conv.k);
+        const int rows = halo_weight_rows(conv, Config::merge > 1 ? Core::kGroups : 1, Core::kFew);
+        const int tiles_m = (rows + Config::tile_m - 1) / Config::tile_m;
         const int tiles_n = Config::merge > 1 ? 1 : (k + Config::tile_n - 1) / Config::tile_n;
         const auto place = HaloWeightPlace::of_block<Config>(block_index(), int(conv.groups), tiles_m, tiles_n);
         const int left = k - place.col, cols = left < Config::tile_n ? left : Config::tile_n;
         const int y_channels = Config::merge > 1 ? Config::merge * k : cols;
         const HaloTile tile = halo_tile(args);
-        const HaloWeightShape shape = halo_weight_shape(conv, tile, Config::merge * c / kChunk, y_channels / kChunk);
+        const HaloWeightShape shape =
+            halo_weight_shape(conv, tile, Core::kFew ? 0 : Config::merge * c / kChunk, y_channels / kChunk);
         const SharedAddress shared = shared_start(), tables = shared + kStages * shape.stage_bytes();
-        const Patch x{shape.x, tables}, y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
+        const XPatch x{shape.x, tables};
+        const Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
         const SharedAddress row_table = y.table + shape.rows() * kHaloEntryBytes;
         prepare(shape, tile, conv, x, y, row_table, shared);
 
@@ -232,20 +251,28 @@ struct HaloWeight {
     }
 
 private:
+    // Rows::patch_offset where columns are kept as they are.
+    static TILEWISE_DEVICE u32 few_offset(const HaloWeightShape& shape, const HaloTile& tile, int row) {
+        int at[kMaxKernelDims];
+        const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
+        return u32(shape.x.pixel_of(image, at[0], at[1], at[2] * shape.x_axes[2].in_step) * shape.x.pitch);
+    }
     template <class T>
     static TILEWISE_DEVICE const char* address(const void* data, Index element) {
         return static_cast<const char*>(data) + element * T::bytes;
     }
     // The tables, and zeros in the rows past a tile's last, which no copy writes.
     static TILEWISE_DEVICE void prepare(const HaloWeightShape& shape, const HaloTile& tile, const KernelConv& conv,
-                                        const Patch& x, const Patch& y, SharedAddress row_table, SharedAddress shared) {
+                                        const XPatch& x, const Patch& y, SharedAddress row_table,
+                                        SharedAddress shared) {
         using Rows = HaloRows<kHaloWeightDepth, Config::threads>;
         x.make_table(shape.x_axes, conv.x);
         y.make_table(shape.y_axes, conv.y);
         const int all = shape.steps() * kHaloWeightDepth;
         TILEWISE_ROLLED
         for (int row = thread_index(); row < all; row += Config::threads) {
-            store_shared<4>(row_table + row * 4, Packet<4>{{Rows::patch_offset(shape.x, tile, row)}});
+            const u32 offset = Core::kFew ? few_offset(shape, tile, row) : Rows::patch_offset(shape.x, tile, row);
+            store_shared<4>(row_table + row * 4, Packet<4>{{offset}});
         }
         const int first = shape.rows() * shape.y.pitch, end = shape.y_bytes();
         TILEWISE_ROLLED

@@ -35,10 +35,11 @@ bool has_gather_template(const KernelConfig& c) {
 bool has_halo_weight_template(const KernelConfig& c) {
     const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
     const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
-    return is_16_bit && c.swap_ab && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
-           c.warp_tile == Shape3{16, 8, 16} && c.stages >= 2 && c.two_stage && !c.split_image && !c.explicit_gemm &&
-           !c.persistent && c.producer_waves == 0 && c.cluster == Shape2{} && c.ct_filter.rank == 0 &&
-           c.ct_stride.rank == 0 && c.ct_dilation.rank == 0 && c.specialization == Specialization::none &&
+    return is_16_bit && c.swap_ab && is_channels_last(c.layout) && c.vector_a == vector &&
+           (c.vector_b == vector || c.vector_b == 1) && c.warp_tile == Shape3{16, 8, 16} && c.stages >= 2 &&
+           c.two_stage && !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 &&
+           c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 && c.ct_dilation.rank == 0 &&
+           c.specialization == Specialization::none &&
            (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.n == 0);
 }
 // Patches of pixels in a ring of buffers, or in one; elements of 16 bits where ldmatrix has to turn the weights round.
