@@ -31,15 +31,16 @@ bool has_gather_template(const KernelConfig& c) {
            (is_channels_last(c.layout) || !wide) &&
            (c.specialization == Specialization::none || c.specialization == Specialization::filter_1x1_stride1);
 }
-// Backward weight by patches: pairs of steps of columns are fetched together, by transposing 16-bit elements.
+// Backward weight by patches: the transposed product of 16-bit elements, which ldmatrix can transpose.
 bool has_halo_weight_template(const KernelConfig& c) {
     const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
     const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
-    constexpr int kPair = 16;  // columns that are fetched together
-    return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
-           c.warp_tile == Shape3{16, 8, 16} && c.tile.n % (c.wave.n * kPair) == 0 && c.stages >= 2 && c.two_stage &&
-           !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 && c.cluster == Shape2{} &&
-           (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.m == 0);
+    return is_16_bit && c.swap_ab && is_channels_last(c.layout) && c.vector_a == vector &&
+           (c.vector_b == vector || c.vector_b == 1) && c.warp_tile == Shape3{16, 8, 16} && c.stages >= 2 &&
+           c.two_stage && !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 &&
+           c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 && c.ct_dilation.rank == 0 &&
+           c.specialization == Specialization::none &&
+           (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.n == 0);
 }
 // Patches of pixels in a ring of buffers, or in one; elements of 16 bits where ldmatrix has to turn the weights round.
 bool has_halo_template(const KernelConfig& c) {
