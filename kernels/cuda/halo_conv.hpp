@@ -23,7 +23,9 @@ struct HaloConv {
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kStepM = 16, kStepN = 8, kMatrix = 8, kStepBytes = 32, kLanes = 32;
     static constexpr int kWaveM = Config::tile_m / Config::wave_m;
-    static constexpr int kStepsM = kWaveM / kStepM, kStepsN = Config::tile_n / kStepN, kPairsN = (kStepsN + 1) / 2;
+    static constexpr int kColumns =
+        Config::tile_n / Config::wave_n;  // of a product: the waves along n take turns at products
+    static constexpr int kStepsM = kWaveM / kStepM, kStepsN = kColumns / kStepN, kPairsN = (kStepsN + 1) / 2;
     static constexpr int kBuffers = Config::stages < 1 ? 1 : Config::stages;
     static constexpr int kWarps = Config::wave_m * Config::wave_n;
     static_assert(Config::warp_m == kStepM && Config::warp_n == kStepN && Config::warp_k * T::bytes == kStepBytes);
@@ -54,7 +56,7 @@ struct HaloConv {
         TILEWISE_UNROLL
         for (int d = 0; d < kMaxKernelDims; ++d) axes[d] = halo_axis(args.conv, d, kBackward);
         tile = halo_tile(args);
-        constexpr HaloKernel kernel = {kBackward, Config::merge, Config::tile_m, Config::tile_n,
+        constexpr HaloKernel kernel = {kBackward, Config::merge, Config::tile_m, kColumns,
                                        kWarps,    kBuffers,      T::bytes,       Out::bytes};
         plan = halo_plan(args.conv, axes, tile, kernel, kWaveM);
     }
@@ -69,7 +71,7 @@ struct HaloConv {
     };
     TILEWISE_DEVICE Slab slab_at(int index) const {
         const int set = index / plan.column_tiles;
-        return {set * Config::merge, (index - set * plan.column_tiles) * Config::tile_n};
+        return {set * Config::merge, (index - set * plan.column_tiles) * kColumns};
     }
 
     TILEWISE_DEVICE void copy_patch(const HaloTiles& tiles, const Place& place, int index) const {
