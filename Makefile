@@ -3,7 +3,7 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
-        test-fuzz test-kernels tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu format manifest clean
+        test-fuzz test-kernels tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu bench-gpu-conv format manifest clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -133,6 +133,9 @@ bench-cpu: ## compare with OpenBLAS and oneDNN on one CPU thread (an hour; downl
 
 bench-gpu: ## compare GEMM on an NVIDIA GPU with cuBLAS (minutes; python3 with torch, build/lib as it is; ARGS=--help)
 	@PYTHONPATH=python python3 benchmarks/gpu_gemm.py $(ARGS)
+
+bench-gpu-conv: ## compare convolutions on an NVIDIA GPU with cuDNN (minutes; as above)
+	@PYTHONPATH=python python3 benchmarks/gpu_conv.py $(ARGS)
 
 format: ## lay out all C++ files
 	@$(VENV)/clang-format -i $(CXX_FILES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The process that touches the GPU for benchmarks/gpu_gemm.py, which starts it again where a fault ends it.
+"""The process that touches the GPU for benchmarks/gpu_gemm.py and gpu_conv.py, which start it again where a fault ends it.
 
 A request is a line of JSON on stdin, {"ask": "environment" | "compare" | "host_cost", ...}, its reply one on stdout (see
 gpu_child.py); what others print goes to stderr. After a fault of the device nothing works any more in a process: then
@@ -16,6 +16,8 @@ import sys
 import torch
 
 import tilewise
+import gpu_conv_compare
+import gpu_conv_problems
 from gpu_compare import DEVICE, compare, release
 from gpu_host_cost import host_costs
 from gpu_problems import parse_case, read_peaks
@@ -44,7 +46,8 @@ def cublas_version() -> str:
 def environment() -> dict:
     torch.ones(16, 16, device=DEVICE) @ torch.ones(16, 16, device=DEVICE)  # loads cuBLAS
     return {"device": torch.cuda.get_device_name(DEVICE), "driver": driver_version(), "CUDA": torch.version.cuda,
-            "cuBLAS": cublas_version(), "torch": torch.__version__, "tilewise": tilewise.__version__}
+            "cuBLAS": cublas_version(),
+            "cuDNN": torch.backends.cudnn.version(), "torch": torch.__version__, "tilewise": tilewise.__version__}
 
 
 def answer(request: dict) -> dict:
@@ -53,6 +56,9 @@ def answer(request: dict) -> dict:
     if request["ask"] == "host_cost":
         return {"costs": host_costs(request["strategy"], DEVICE)}
     peaks = read_peaks(*torch.cuda.get_device_capability(DEVICE))
+    if request["problem"].startswith("conv"):
+        case = gpu_conv_problems.parse_case(request["problem"], request["family"])
+        return gpu_conv_compare.compare(case, request["strategy"], peaks)
     return compare(parse_case(request["problem"], request["family"]), request["strategy"], peaks)
 
 

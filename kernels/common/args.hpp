@@ -77,6 +77,7 @@ struct KernelArgs {
     KernelDOp d_ops[kMaxKernelDTensors];               // in order, filled up with none
     int split_k;                                       // parts of the reduction; 1 for none
     // Partial sums, split_k x batch x m x n of the accumulator's type; then what expand writes, or packed operands (packing.hpp).
+    // Stream-K kernels of a GPU have slots and flags there instead (stream_slots.hpp).
     void* workspace;
     // GPU: the order in which blocks take tiles: along this axis, `raster_group` rows of tiles side by side.
     KernelRaster raster;
@@ -116,10 +117,12 @@ struct CpuKernel {
 // argument block and, where its launch needs tensor maps, those of A, B and C after it, all by value:
 //     tilewise_kernel(KernelArgs args, TensorMap a, TensorMap b, TensorMap c)
 // One with split_k > 1 leaves its partial sums to a second kernel, tilewise_reduce(KernelArgs args); one that reads packed
-// operands has them packed by another before it, tilewise_pack(KernelArgs args).
+// operands has them packed by another before it, tilewise_pack(KernelArgs args). One that reads a B packed ahead has another
+// that packs it, from b to the workspace: tilewise_pack_b(KernelArgs args).
 #define TILEWISE_KERNEL_SYMBOL tilewise_kernel
 inline constexpr const char* kKernelSymbol = "tilewise_kernel";
 inline constexpr const char* kReduceSymbol = "tilewise_reduce";
 inline constexpr const char* kPackSymbol = "tilewise_pack";
+inline constexpr const char* kPackBSymbol = "tilewise_pack_b";
 
 }  // namespace tilewise

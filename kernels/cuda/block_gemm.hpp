@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The GEMM kernels of blocks whose threads all load and compute: walks over the block's tiles, and for each runs the
 // loop over k (mainloop.hpp) and takes the sums out (drain.hpp). With split_k a block computes one part of k, and
-// reduce.hpp adds the parts up. Every block waits for the kernels before it ahead of its first access to
-// memory, whatever it then has to do: the kernel after this one relies on it.
+// reduce.hpp adds the parts up; with stream_k blocks share tiles (work_order.hpp, stream_k.hpp). Every block waits for the
+// kernels before it ahead of its first access to memory, whatever it then has to do: the kernel after this one relies on it.
 #pragma once
 #include "drain.hpp"
 #include "mainloop.hpp"
 #include "reduce.hpp"
-#include "tile_order.hpp"
+#include "stream_k.hpp"
 
 namespace tilewise::cuda {
 
@@ -16,32 +16,55 @@ struct BlockGemm {
     using Shape = BlockShape<Config>;
     using Loop = Mainloop<Config, Core>;
     using Out = Drain<Config, Core>;
+    static constexpr bool kStreams = Config::stream_k != StreamK::off;
+    using Walk = typename WalkChoice<kStreams, TileOrder<>>::type;
 
-    // Where a part of k begins: parts are cut at multiples of tile_k.
-    static TILEWISE_DEVICE Index k_bound(const KernelArgs& args, int part) {
-        if (args.split_k <= 1) return part == 0 ? 0 : args.k;
-        const Index tiles = tile_count(args.k, Config::tile_k);
-        const Index bound = tiles * part / args.split_k * Config::tile_k;
-        return bound < args.k ? bound : args.k;
-    }
     template <class T>
     static TILEWISE_DEVICE const void* entry_of(const KernelMatrix& matrix, Index batch) {
         return static_cast<const typename T::Storage*>(matrix.data) + batch * matrix.batch_stride;
     }
+    static TILEWISE_DEVICE typename Shape::B columns_of(const KernelArgs& args, const Work& work, Index k_begin) {
+        if constexpr (Shape::kPackedB) {
+            const PackedB packed = {args.n, args.k, args.batch, Config::tile_n, Config::tile_k, Shape::B::kBytes};
+            const Index matrix = args.b.batch_stride == 0 ? 0 : work.tile.batch;
+            return {static_cast<const char*>(args.b.data) + packed.tile_offset(matrix, work.tile.tile_n, work.begin)};
+        } else {
+            return {{entry_of<typename Config::B>(args.b, work.tile.batch), args.n,
+                     Config::b_row ? args.b.row_stride : args.b.col_stride},
+                    Index(work.tile.tile_n) * Config::tile_n,
+                    k_begin};
+        }
+    }
 
-    static TILEWISE_DEVICE void run_tile(const KernelArgs& args, const TilePlace& place) {
+    // Of the sums of a tile that blocks share; true where this one has them all.
+    struct BlockSync {
+        TILEWISE_DEVICE void operator()() const { sync_block(); }
+    };
+    using Streams = StreamSums<Config::stream_k, StreamShape<Config::threads, 1, Shape::kSumRegisters>,
+                               SumOf<typename Config::A>, BlockSync>;
+    static TILEWISE_DEVICE bool combine(const KernelArgs& args, const Work& work, const Blocks& blocks, Core& core) {
+        if constexpr (kStreams) {
+            const Streams streams{
+                static_cast<char*>(args.workspace), blocks.count, stream_position(blocks), 0, thread_index(), {}};
+            return streams.combine(work, [&](int i) -> SumOf<typename Config::A>& { return core.sum(i); });
+        }
+        return true;
+    }
+
+    static TILEWISE_DEVICE void run_tile(const KernelArgs& args, const Work& work, const Blocks& blocks) {
         const SharedAddress shared = shared_start();
+        const TilePlace& place = work.tile;
         const Index row = Index(place.tile_m) * Config::tile_m, col = Index(place.tile_n) * Config::tile_n;
-        const Index k_begin = k_bound(args, place.k_part), k_end = k_bound(args, place.k_part + 1);
+        const Index k_begin = Index(work.begin) * Config::tile_k, k_bound = Index(work.end) * Config::tile_k;
+        const Index k_end = k_bound < args.k ? k_bound : args.k;
         const typename Shape::A a({entry_of<typename Config::A>(args.a, place.batch), args.m,
                                    Config::a_row ? args.a.row_stride : args.a.col_stride},
                                   row, k_begin);
-        const typename Shape::B b({entry_of<typename Config::B>(args.b, place.batch), args.n,
-                                   Config::b_row ? args.b.row_stride : args.b.col_stride},
-                                  col, k_begin);
+        const typename Shape::B b = columns_of(args, work, k_begin);
         Core core;
-        const int steps = int(tile_count(k_end - k_begin, Config::tile_k));
+        const int steps = work.end - work.begin;
         Loop{a, b, steps, int(k_end - k_begin - Index(steps - 1) * Config::tile_k), shared}.run(core);
+        if (!combine(args, work, blocks, core)) return;
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
         Out(args, Index(place.batch), int(place.k_part), args.m, row, col, region, EvenRows{row}).run(core);
     }
@@ -49,12 +72,18 @@ struct BlockGemm {
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
         griddep_wait();
+        const Blocks blocks{block_index(), block_count()};
+        const int steps = int(tile_count(args.k, Config::tile_k));
         const TileOrder<> order(args, Config::tile_m, Config::tile_n);
-        const u32 total = order.total();
+        Walk walk(order, args, steps, blocks);
+        Work work;
+        const auto next = [&] { return walk.next(work, [&](const TilePlace&) { return steps; }); };
+        bool more = next();
         TILEWISE_ROLLED
-        for (u32 id = block_index(); id < total; id += block_count()) {
-            run_tile(args, order.locate(id));
-            if (id + block_count() < total) sync_block();  // the next tile takes the shared memory
+        while (more) {
+            run_tile(args, work, blocks);
+            more = next();
+            if (more) sync_block();  // the next tile takes the shared memory
         }
     }
 };

@@ -39,6 +39,23 @@ TILEWISE_DEVICE unsigned cluster_rank() {
 TILEWISE_DEVICE void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+// The same place in the shared memory of another block of the cluster, and what is there.
+TILEWISE_DEVICE unsigned in_block(unsigned address, unsigned rank) {
+    unsigned there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+TILEWISE_DEVICE float load_cluster_float(unsigned from) {
+    float x;
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
+    return x;
+}
+TILEWISE_DEVICE void load_cluster_float4(unsigned from, float (&x)[4]) {
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                 : "r"(from)
+                 : "memory");
+}
 
 // Threads of one named barrier (1 to 15; 0 is the block's own).
 TILEWISE_DEVICE void named_sync(int barrier, int threads) {
@@ -98,6 +115,15 @@ TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrie
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(keep)
         : "memory");
 }
+// Neighbouring bytes, likewise; addresses and number are multiples of 16.
+TILEWISE_DEVICE void copy_bytes(unsigned to, const void* from, unsigned bytes, unsigned barrier,
+                                unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+            "r"(to),
+        "l"(from), "r"(bytes), "r"(barrier), "l"(keep)
+        : "memory");
+}
 // The same to the same place in every block of the mask, counting on the barrier of each.
 TILEWISE_DEVICE void copy_box_multicast(unsigned to, const TensorMap& map, unsigned barrier, int x, int y, int z,
                                         unsigned short blocks, unsigned long long keep) {
@@ -105,6 +131,34 @@ TILEWISE_DEVICE void copy_box_multicast(unsigned to, const TensorMap& map, unsig
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
         " [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(to),
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(blocks), "l"(keep)
+        : "memory");
+}
+// A column of pixels, and of each some channels from c on, of a map in im2col mode: pixels are counted from (w, h, d, image)
+// through the map's bounding box, in its steps, and each is then moved by the offsets. Those outside the tensor arrive as zeros.
+TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int image,
+                                 unsigned short offset_w, unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5}], [%2], {%6}, %7;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(image), "h"(offset_w), "l"(keep)
+        : "memory");
+}
+TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int image,
+                                 unsigned short offset_w, unsigned short offset_h, unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(image), "h"(offset_w), "h"(offset_h), "l"(keep)
+        : "memory");
+}
+TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int d,
+                                 int image, unsigned short offset_w, unsigned short offset_h, unsigned short offset_d,
+                                 unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10}, %11;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(d), "r"(image), "h"(offset_w), "h"(offset_h),
+        "h"(offset_d), "l"(keep)
         : "memory");
 }
 // A box from shared memory to the tensor; what lies outside is not written.

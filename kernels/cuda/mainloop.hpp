@@ -6,20 +6,21 @@
 //   compv4          two buffers: the next tile is put away after the arithmetic, one barrier a step
 //   basic_async_v1  asynchronous copies into one buffer
 //   mem, comp_async asynchronous copies into a ring of `stages` buffers, stages - 1 of them in flight
+//   preshuffle      the same, from a B that was packed ahead as it lies in the buffers (pack_b.hpp)
 // On return every thread is done with shared memory.
 #pragma once
-#include "transposed_tile.hpp"
+#include "pack_b.hpp"
 
 namespace tilewise::cuda {
 
 // How the tiles of the operands come to shared memory; convolutions have their own (gather_conv.hpp).
 template <class Config>
 struct OperandTiles {
-    static constexpr bool kPlainArithmetic = Config::warp_k == 1;  // no matrix instructions
     using A = typename TileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row, Config::vector_a,
-                                  Config::threads, kPlainArithmetic>::type;
-    using B = typename TileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b,
-                                  Config::threads, kPlainArithmetic>::type;
+                                  Config::threads>::type;
+    using B = typename PackedChoice<Config::pipeline == Pipeline::preshuffle, Config::threads,
+                                    typename TileChoice<typename Config::B, Config::tile_n, Config::tile_k,
+                                                        !Config::b_row, Config::vector_b, Config::threads>::type>::type;
 };
 
 // What a config's blocks need; the numbers the host launches with are checked against it.
@@ -28,7 +29,8 @@ struct BlockShape {
     using A = typename OperandTiles<Config>::A;
     using B = typename OperandTiles<Config>::B;
     static constexpr Pipeline kPipeline = Config::pipeline;
-    static constexpr bool kRing = kPipeline == Pipeline::mem || kPipeline == Pipeline::comp_async;
+    static constexpr bool kPackedB = kPipeline == Pipeline::preshuffle;
+    static constexpr bool kRing = kPackedB || kPipeline == Pipeline::mem || kPipeline == Pipeline::comp_async;
     static constexpr int kBuffers = kRing ? Config::stages : kPipeline == Pipeline::compv4 ? 2 : 1;
     static constexpr int kBufferBytes = A::kBytes + B::kBytes;
     // Registers of a thread during the arithmetic: sums, and the next tiles on their way. Where these are too many
@@ -42,7 +44,7 @@ struct BlockShape {
     static constexpr int kWarps = Config::wave_m * Config::wave_n;
     static_assert(kRing || kPipeline == Pipeline::basic_v1 || kPipeline == Pipeline::compv3 ||
                       kPipeline == Pipeline::compv4 || kPipeline == Pipeline::basic_async_v1,
-                  "a pipeline of blocks without producer waves or packed operands");
+                  "a pipeline of blocks without producer waves");
     static_assert(!kRing || Config::stages >= 2, "a ring has at least two stages");
     static_assert(Config::wave_k == 1, "waves do not share out k");
     static_assert(Config::threads == 32 * kWarps, "a thread for every lane of every wave");
@@ -76,10 +78,7 @@ struct Mainloop {
     // waits for the next tile, in buffer `next`.
     template <class Ready>
     TILEWISE_DEVICE void multiply_ahead(Core& core, int index, int next, Ready&& ready) const {
-        core.multiply_fetched(a_buffer(index), b_buffer(index), [&] {
-            ready();
-            core.fetch_first(a_buffer(next), b_buffer(next));
-        });
+        core.multiply_fetched(a_buffer(index), b_buffer(index), a_buffer(next), b_buffer(next), ready);
     }
 
     TILEWISE_DEVICE void run(Core& core) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GEMM on mma.sync for fp16 and bf16 operands with fp32 sums (sm_80 and later): what a generated stub includes.
-// Not here: stream_k, preshuffle, swap_ab, tf32, 8-bit operands.
+// Not here: swap_ab.
 #pragma once
 #include "block_gemm.hpp"
 #include "mma_core.hpp"

@@ -19,6 +19,9 @@ TILEWISE_DEVICE int block_threads() { return int(blockDim.x); }
 // The same in all threads of a warp, and known to be so.
 TILEWISE_DEVICE int warp_index() { return __shfl_sync(0xffffffffu, int(threadIdx.x) >> 5, 0); }
 
+// What the lane has whose index differs in the bits of `mask`. All lanes of a warp together.
+TILEWISE_DEVICE float exchange(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+
 TILEWISE_DEVICE void sync_block() { __syncthreads(); }
 TILEWISE_DEVICE void sync_warp() { __syncwarp(0xffffffffu); }
 
@@ -100,6 +103,36 @@ TILEWISE_DEVICE void store_global(void* to, const Packet<bytes>& p) {
     }
 }
 
+// ---- Between blocks: words that say that what was written before them can be read ----
+
+// Sees all that was written before the word it reads was released; the caller's block, too, after its next barrier.
+TILEWISE_DEVICE u64 load_acquire(const u64* from) {
+    u64 value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    return value;
+}
+// Also for what other threads of the block wrote before a barrier.
+TILEWISE_DEVICE void store_release(u64* to, u64 value) {
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
+TILEWISE_DEVICE void add_release(u64* to, u64 value) {
+    asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
+// Four neighbours at once, each addition indivisible; the order among blocks is open.
+TILEWISE_DEVICE void add_global(float* to, const float (&x)[4]) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
+                 : "memory");
+#else
+    TILEWISE_UNROLL
+    for (int i = 0; i < 4; ++i) asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to + i), "f"(x[i]) : "memory");
+#endif
+}
+TILEWISE_DEVICE void add_global(int* to, const int (&x)[4]) {
+    TILEWISE_UNROLL
+    for (int i = 0; i < 4; ++i) asm volatile("red.global.add.s32 [%0], %1;" ::"l"(to + i), "r"(x[i]) : "memory");
+}
+
 template <int bytes>
 TILEWISE_DEVICE void store_shared(SharedAddress to, const Packet<bytes>& p) {
     if constexpr (bytes == 16) {
@@ -134,11 +167,14 @@ TILEWISE_DEVICE Packet<bytes> load_shared(SharedAddress from) {
     return p;
 }
 
-// One or four fp32 of shared memory.
+// One, two or four fp32 of shared memory.
 TILEWISE_DEVICE float load_shared_float(SharedAddress from) {
     float x;
     asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
     return x;
+}
+TILEWISE_DEVICE void load_shared_float2(SharedAddress from, float& x, float& y) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(from) : "memory");
 }
 TILEWISE_DEVICE void load_shared_float4(SharedAddress from, float (&x)[4]) {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"

@@ -7,11 +7,6 @@
 
 namespace tilewise::cuda {
 
-// Division of numbers that mostly have 32 bits: one of 64 bits takes as long as reading a dozen partial sums.
-TILEWISE_DEVICE Index quotient(Index x, Index divisor) {
-    return (x | divisor) >> 32 == 0 ? Index(u32(x) / u32(divisor)) : x / divisor;
-}
-
 // Any number of blocks of any size.
 template <class Out, class Sum>
 TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GEMM in plain fp32 arithmetic, no product rounded to fewer bits: what a generated stub includes.
-// Not here: stream_k, preshuffle, swap_ab, tf32.
+// Not here: swap_ab.
 #pragma once
 #include "block_gemm.hpp"
 #include "simt_core.hpp"

@@ -50,9 +50,12 @@ struct TileOrder {
     u32 group;
 
     TILEWISE_DEVICE TileOrder(const KernelArgs& args, int tile_m, int tile_n)
-        : clusters_m(tile_count(args.m, tile_m * cluster_m)),
-          clusters_n(tile_count(args.n, tile_n * cluster_n)),
-          batch(u32(args.batch)),
+        : TileOrder(args, args.m, args.n, args.batch, tile_m, tile_n) {}
+    // Where tiles cover more than the matrices of C.
+    TILEWISE_DEVICE TileOrder(const KernelArgs& args, Index rows, Index columns, Index entries, int tile_m, int tile_n)
+        : clusters_m(tile_count(rows, tile_m * cluster_m)),
+          clusters_n(tile_count(columns, tile_n * cluster_n)),
+          batch(u32(entries)),
           parts(u32(args.split_k < 1 ? 1 : args.split_k)),
           raster(args.raster),
           group(u32(args.raster_group < 1 ? 1 : args.raster_group)) {}

@@ -33,6 +33,14 @@ enum class Pipeline { basic_v1, mem, compv3, compv4, compv5, compv6, comp_async,
 // units do; tf32 rounds fp32 operands, tf32x3 makes three products of their halves.
 enum class Math { strict, fast, tf32, tf32x3 };
 
+// How the sums of tiles meet whose reduction several blocks share.
+enum class StreamK { off, atomic, linear, tree };
+
+// Division of numbers that mostly have 32 bits: one of 64 bits takes as long as reading a dozen partial sums.
+TILEWISE_DEVICE Index quotient(Index x, Index divisor) {
+    return (x | divisor) >> 32 == 0 ? Index(u32(x) / u32(divisor)) : x / divisor;
+}
+
 template <class T, class U>
 inline constexpr bool kSame = false;
 template <class T>

@@ -1,126 +1,74 @@
 // SPDX-License-Identifier: MIT
-// GEMM on Hopper's warpgroup instructions: TMA fills a ring of shared-memory stages, one warp issues the copies, one or two
-// warpgroups multiply, and finished tiles leave through TMA while the next ones are being computed.
+// GEMM on Hopper's warpgroup instructions: TMA fills a ring of shared-memory stages (wgmma_feed.hpp), one or two warpgroups
+// multiply, and finished tiles leave through TMA while the next ones are being computed.
 //
 // Tile walk   Blocks (clusters of blocks) walk over the tiles of C in the order of tile_order.hpp until none are left; with
-//             split_k every part of k is a tile of its own whose sums go to the workspace.
+//             split_k every part of k is a tile of its own whose sums go to the workspace; with stream_k blocks share
+//             tiles (work_order.hpp) and their sums meet in the workspace (stream_k.hpp); with cluster_k the blocks of a
+//             cluster share one tile and add up in shared memory (wgmma_cluster_store.hpp).
 // Shared      `stages` x { A tile, B tile } of 128-byte lines in the 128-byte swizzle: an operand that is contiguous along k
 //             has a line for each row (or column); one of 16 bits that is contiguous along m (or n) has, for each 64 rows,
-//             a line for each k. Then for each computing warpgroup two buffers of 64 lines for its results, then the barriers.
+//             a line for each k. With tf32x3 as much again for what tf32 leaves out (wgmma_halves.hpp). Then for each
+//             computing warpgroup two buffers of 64 lines for its results, then the barriers.
 // Registers   Each computing warpgroup holds its rows of the tile in 32 bits: tile_m / wave_m x tile_n / 128 a thread; twice
 //             where the sums of two stages are added to those before in fp32 (8-bit floats, strict).
-// Pipelines   compv6: the warpgroups share each tile, by rows. compv5: each takes whole tiles, in turns, so that the results
-//             of one leave while the other multiplies.
+// Pipelines   compv6: a warp of its own issues the copies; the warpgroups share each tile, by rows. compv5: the same, but each
+//             takes whole tiles, in turns, so that the results of one leave while the other multiplies. comp_async and mem: a
+//             thread of the first warpgroup issues the copies between its products. basic_async_v1: the same with one stage,
+//             so that copies and products alternate. preshuffle: the same ring, from a B that was packed ahead (pack_b.hpp).
 // Bytes       A tile reads (tile_m + tile_n) x k elements through the L2 cache, of which blocks of a cluster share
 //             one operand: cluster_m blocks read the same B once, cluster_n blocks the same A.
 // All threads wait for the kernels before them (griddep_wait) before anything in global memory is touched.
 #pragma once
 #include "pack.hpp"
+#include "pack_b.hpp"
 #include "reduce.hpp"
+#include "stream_k.hpp"
+#include "wgmma_cluster_store.hpp"
+#include "wgmma_feed.hpp"
+#include "wgmma_halves.hpp"
+#include "wgmma_source.hpp"
 #include "wgmma_store.hpp"
 
 namespace tilewise::cuda {
 
-template <class Config>
+template <class Config, class OperandSource = MatrixSource<Config>>
 struct WgmmaGemm {
     using Shape = WgmmaShape<Config>;
+    using Source = OperandSource;
     using A = typename Shape::A;
     using B = typename Shape::B;
     using Sums = typename Shape::Sums;
-    using Store = WgmmaStore<Config>;
+    using Store = WgmmaStore<Config, typename Source::Places>;
     using Place = WgmmaPlace;
 
     const KernelArgs& args;
     const TensorMap &map_a, &map_b, &map_c;
     unsigned shared;  // its address
 
-    TILEWISE_DEVICE unsigned full(int stage) const { return shared + Shape::kBarriers + stage * 16; }
-    TILEWISE_DEVICE unsigned empty(int stage) const { return shared + Shape::kBarriers + stage * 16 + 8; }
+    using Ring = WgmmaRing<Shape>;
+    using Cursor = typename Ring::Cursor;
+    using Feed = WgmmaFeed<Config, Source>;
+    using Halves = WgmmaHalves<Config, Source>;
+    using Walk = typename Shape::Walk;
+    using Order = typename Shape::Order;
 
-    // Where a role is in the ring: each turn around flips the parity that its waits look for.
-    struct Cursor {
-        int stage = 0;
-        unsigned parity = 0;
-        TILEWISE_DEVICE void advance() {
-            if (++stage == Shape::kStages) {
-                stage = 0;
-                parity ^= 1;
-            }
-        }
-        TILEWISE_DEVICE void skip(int steps) {
-            stage += steps;
-            parity ^= static_cast<unsigned>(stage / Shape::kStages) & 1;
-            stage %= Shape::kStages;
-        }
-    };
+    TILEWISE_DEVICE Ring ring() const { return {shared}; }
 
-    struct Range {
-        int begin, end;  // in tiles of k
-    };
-    TILEWISE_DEVICE Range k_range(int part) const {
-        const int steps = static_cast<int>((args.k + Shape::kTileK - 1) / Shape::kTileK);
-        return {static_cast<int>(static_cast<Index>(steps) * part / args.split_k),
-                static_cast<int>(static_cast<Index>(steps) * (part + 1) / args.split_k)};
+    TILEWISE_DEVICE Walk walk(const Order& order) const {
+        // Tiles that are shared out by steps have all the same number of them.
+        const int steps = Shape::kStreams ? Source::steps(args, TilePlace{}) : 0;
+        return {order, args, steps, Blocks{block_index(), block_count()}};
+    }
+    TILEWISE_DEVICE Feed feed(const Order& order) const {
+        return {args, Source(args, map_a, map_b), shared, walk(order)};
     }
 
-    // --- copying ----------------------------------------------------------------------------------------------------
-
-    // One operand of a stage: `kExtent` rows (or columns) from `first`. Blocks of the cluster that use the same tile each
-    // copy a share of its lines to all of them.
-    template <int kExtent, bool kAlongK, int kSharers>
-    TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                                      int share, unsigned short blocks) const {
-        constexpr int kBoxes = kAlongK ? 1 : kExtent / Shape::kLine;
-        constexpr int kLines = (kAlongK ? kExtent : Shape::kTileK) / kSharers;
-        const int line = share * kLines;
-        TILEWISE_UNROLL
-        for (int box = 0; box < kBoxes; ++box) {
-            const unsigned at = to + static_cast<unsigned>((box * Shape::kTileK + line) * Shape::kLineBytes);
-            const int x = kAlongK ? k : first + box * Shape::kLine;
-            const int y = kAlongK ? first + line : k + line;
-            if constexpr (kSharers == 1) {
-                copy_box(at, map, barrier, x, y, batch, kKeepNormal);
-            } else {
-                copy_box_multicast(at, map, barrier, x, y, batch, blocks, kKeepNormal);
-            }
-        }
-    }
-
-    TILEWISE_DEVICE void copy_tiles(const TileOrder<Shape::kClusterM, Shape::kClusterN>& order) const {
-        const unsigned rank = Shape::kCluster > 1 ? cluster_rank() : 0;
-        const int in_m = static_cast<int>(rank) % Shape::kClusterM, in_n = static_cast<int>(rank) / Shape::kClusterM;
-        // The blocks in my column of the cluster share B with me, those in my row share A.
-        const auto sharing_b = static_cast<unsigned short>(((1u << Shape::kClusterM) - 1) << (in_n * Shape::kClusterM));
-        unsigned short sharing_a = 0;
-        TILEWISE_UNROLL
-        for (int i = 0; i < Shape::kClusterN; ++i)
-            sharing_a |= static_cast<unsigned short>(1u << (i * Shape::kClusterM + in_m));
-        Cursor at;
-        for (u32 id = block_index(); id < order.total(); id += block_count()) {
-            const TilePlace tile = order.locate(id);
-            const int row = Shape::first_row(tile), column = Shape::first_column(tile);
-            // One matrix may serve the whole batch.
-            const int batch_a = args.a.batch_stride ? static_cast<int>(tile.batch) : 0;
-            const int batch_b = args.b.batch_stride ? static_cast<int>(tile.batch) : 0;
-            const int batch_rows = Shape::kSwapped ? batch_b : batch_a,
-                      batch_columns = Shape::kSwapped ? batch_a : batch_b;
-            const Range range = k_range(static_cast<int>(tile.k_part));
-            for (int step = range.begin; step < range.end; ++step, at.advance()) {
-                barrier_wait(empty(at.stage), at.parity ^ 1);
-                barrier_expect(full(at.stage), Shape::kStageBytes);
-                const unsigned to = shared + static_cast<unsigned>(at.stage * Shape::kStageBytes);
-                copy_operand<Shape::kTileM, Shape::kRowsAlongK, Shape::kClusterN>(
-                    Shape::kSwapped ? map_b : map_a, to, full(at.stage), row, step * Shape::kTileK, batch_rows, in_n,
-                    sharing_a);
-                copy_operand<Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM>(
-                    Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, full(at.stage), column, step * Shape::kTileK,
-                    batch_columns, in_m, sharing_b);
-            }
-        }
-        // The last stages must not be released to a block that has gone: wait until all of them have been.
-        if constexpr (Shape::kCluster > 1) {
-            for (int i = 0; i < Shape::kStages; ++i, at.advance()) barrier_wait(empty(at.stage), at.parity ^ 1);
-        }
+    // One thread of the block, which copies all there is.
+    TILEWISE_DEVICE void copy_tiles(const Order& order) const {
+        Feed feed = this->feed(order);
+        while (feed.more) feed.issue();
+        if constexpr (Shape::kCluster > 1) feed.drain();
     }
 
     // --- computing --------------------------------------------------------------------------------------------------
@@ -129,6 +77,8 @@ struct WgmmaGemm {
     static constexpr unsigned kBlockBytes = 64 * Shape::kLineBytes;
     // For k one instruction further: 32 bytes along a line, or (of 16 bits) 16 lines.
     static constexpr unsigned kStepBytes = 32;
+    static constexpr bool kThree = Shape::kThree;
+    static constexpr unsigned long long kRests = Shape::kRests / 16;  // descriptors count in 16 bytes
     static constexpr unsigned kStepA = Shape::kRowsAlongK ? kStepBytes : 16 * Shape::kLineBytes;
     static constexpr unsigned kStepB = Shape::kColumnsAlongK ? kStepBytes : 16 * Shape::kLineBytes;
 
@@ -144,11 +94,16 @@ struct WgmmaGemm {
                 const unsigned long long from_a = at_a + (k * kStepA + r * kBlockBytes) / 16;
                 const unsigned long long from_b = at_b + k * kStepB / 16;
                 constexpr int kTransA = Shape::kRowsAlongK ? 0 : 1, kTransB = Shape::kColumnsAlongK ? 0 : 1;
+                // The rests first, since they are small.
+                if constexpr (Shape::kThree) {
+                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a + kRests, from_b, keep || k > 0);
+                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b + kRests, true);
+                }
                 // Swapped, the operand of the rows is B.
                 if constexpr (Shape::kSwapped) {
-                    wgmma<B, A, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
+                    wgmma<B, A, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0 || kThree);
                 } else {
-                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
+                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0 || kThree);
                 }
             }
         }
@@ -157,37 +112,50 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void release(int stage) const {
         const int lane = lane_index();
         if constexpr (Shape::kCluster == 1) {
-            if (lane == 0) barrier_arrive(empty(stage));
+            if (lane == 0) barrier_arrive(ring().empty(stage));
         } else {
-            if (lane < Shape::kCluster) barrier_arrive_remote(empty(stage), lane);
+            if (lane < Shape::kCluster) barrier_arrive_remote(ring().empty(stage), lane);
         }
     }
 
-    // The sums of one tile.
-    TILEWISE_DEVICE void multiply(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
+    // The sums of one tile. `refill` follows every release of a stage.
+    template <class Refill>
+    TILEWISE_DEVICE void multiply(Sums& sums, const Work& work, int own_rows, Cursor& at, const Place& me,
+                                  Refill&& refill) const {
+        if constexpr (Source::kMayBeEmpty) {
+            if (work.begin == work.end) {
+                each_sum([&](int r, int i) { sums[r][i] = 0; });
+                if (Shape::kTakesTurns) next_turn_to_multiply(me);
+                return;
+            }
+        }
         if constexpr (Shape::kPromotes) {
-            multiply_promoted(sums, range, own_rows, at, me);
+            multiply_promoted(sums, work, own_rows, at, me, refill);
         } else {
-            multiply_through(sums, range, own_rows, at, me);
+            multiply_through(sums, work, own_rows, at, me, refill);
         }
     }
 
     // Adds up the sums of every two stages in fp32; the other warpgroup keeps the matrix unit busy meanwhile.
-    TILEWISE_DEVICE void multiply_promoted(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
+    template <class Refill>
+    TILEWISE_DEVICE void multiply_promoted(Sums& sums, const Work& work, int own_rows, Cursor& at, const Place& me,
+                                           Refill&& refill) const {
         each_sum([&](int r, int i) { sums[r][i] = 0; });
-        for (int step = range.begin; step < range.end;) {
+        for (int step = work.begin; step < work.end;) {
             Sums part;
             pin_all(part);
-            int last = issue_stage(part, own_rows, at, false, ++step == range.end, me);
-            if (step < range.end) {
-                const int next = issue_stage(part, own_rows, at, true, ++step == range.end, me);
+            int last = issue_stage(part, own_rows, at, false, ++step == work.end, me);
+            if (Shape::kStages > 1 && step < work.end) {
+                const int next = issue_stage(part, own_rows, at, true, ++step == work.end, me);
                 wgmma_wait<1>();
                 release(last);
+                refill();
                 last = next;
             }
             wgmma_wait<0>();
             pin_all(part);
             release(last);
+            refill();
             each_sum([&](int r, int i) { sums[r][i] += part[r][i]; });
         }
     }
@@ -195,7 +163,7 @@ struct WgmmaGemm {
     TILEWISE_DEVICE int issue_stage(Sums& part, int own_rows, Cursor& at, bool keep, bool is_last,
                                     const Place& me) const {
         const int stage = at.stage;
-        barrier_wait(full(stage), at.parity);
+        barrier_wait(ring().ready(stage), at.parity);
         wgmma_fence();
         multiply_stage(part, stage, own_rows, keep);
         wgmma_commit();
@@ -204,26 +172,33 @@ struct WgmmaGemm {
         return stage;
     }
 
-    // A stage is released when the products of the next one are under way.
-    TILEWISE_DEVICE void multiply_through(Sums& sums, Range range, int own_rows, Cursor& at, const Place& me) const {
+    // A stage is released when the products of the next one are under way, or have ended where there is only one.
+    template <class Refill>
+    TILEWISE_DEVICE void multiply_through(Sums& sums, const Work& work, int own_rows, Cursor& at, const Place& me,
+                                          Refill&& refill) const {
+        constexpr bool kOverlaps = Shape::kStages > 1;
         int previous = 0;
-        for (int step = range.begin; step < range.end; ++step, at.advance()) {
-            barrier_wait(full(at.stage), at.parity);
+        for (int step = work.begin; step < work.end; ++step, at.advance()) {
+            barrier_wait(ring().ready(at.stage), at.parity);
             pin_all(sums);
             wgmma_fence();
-            multiply_stage(sums, at.stage, own_rows, step > range.begin);
+            multiply_stage(sums, at.stage, own_rows, step > work.begin);
             wgmma_commit();
             pin_all(sums);
-            if (Shape::kTakesTurns && step + 1 == range.end) next_turn_to_multiply(me);
-            if (step > range.begin) {
-                wgmma_wait<1>();
-                release(previous);
+            if (Shape::kTakesTurns && step + 1 == work.end) next_turn_to_multiply(me);
+            if (!kOverlaps || step > work.begin) {
+                wgmma_wait<kOverlaps ? 1 : 0>();
+                release(kOverlaps ? previous : at.stage);
+                refill();
             }
             previous = at.stage;
         }
         wgmma_wait<0>();
         pin_all(sums);
-        if (range.end > range.begin) release(previous);
+        if (kOverlaps && work.end > work.begin) {
+            release(previous);
+            refill();
+        }
     }
 
     template <class F>
@@ -240,34 +215,74 @@ struct WgmmaGemm {
 
     TILEWISE_DEVICE Store store() const { return {args, map_c, shared}; }
 
-    TILEWISE_DEVICE void compute_tiles(const TileOrder<Shape::kClusterM, Shape::kClusterN>& order) const {
-        const int thread = static_cast<int>(thread_index()) - 128;
-        const Place me{thread / 128, thread % 128};
+    // Where the sums of tiles meet that blocks share.
+    struct WarpgroupSync {
+        Place me;
+        TILEWISE_DEVICE void operator()() const { me.sync(); }
+    };
+    using Streams = StreamSums<Config::stream_k, StreamShape<128, Shape::kWaves, Shape::kRepeats * Shape::kOwnSums>,
+                               typename Shape::Sum, WarpgroupSync>;
+    TILEWISE_DEVICE bool combine(Sums& sums, const Work& work, const Place& me) const {
+        if constexpr (Shape::kStreams) {
+            const Blocks blocks{block_index(), block_count()};
+            const Streams streams{
+                static_cast<char*>(args.workspace), blocks.count, stream_position(blocks), me.wave, me.thread, {me}};
+            return streams.combine(
+                work, [&](int i) -> typename Shape::Sum& { return sums[i / Shape::kOwnSums][i % Shape::kOwnSums]; });
+        }
+        return true;
+    }
+
+    // `refill` asks for the next stage, after each one that is released.
+    template <class Refill>
+    TILEWISE_DEVICE void compute_tiles(const Order& order, const Place& me, Refill&& refill) const {
+        const bool in_rows = Source::Places::in_rows(args);
         const bool boxes =
             Shape::kStoresBoxes && args.split_k == 1 && is_simple<typename Shape::Out, typename Shape::Sum>(args);
         const Store store = this->store();
+        Walk walk = this->walk(order);
+        Work work;
         Cursor at;
-        int turn = 0;
+        int turn = 1;
         unsigned buffer = 0;
-        for (u32 id = block_index(); id < order.total(); id += block_count(), turn ^= 1) {
-            const TilePlace tile = order.locate(id);
-            const Range range = k_range(static_cast<int>(tile.k_part));
+        while (walk.next(work, [&](const TilePlace& tile) { return Source::steps(args, tile); })) {
+            turn ^= 1;
             if (Shape::kTakesTurns && turn != me.wave) {
-                at.skip(range.end - range.begin);
+                at.skip(work.end - work.begin);
                 continue;
             }
             Sums sums;
             const int own_rows = Shape::kTakesTurns ? 0 : me.wave * Shape::kWaveRows;
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
-            multiply(sums, range, own_rows, at, me);
-            const int row = Shape::first_row(tile) + own_rows;
-            if (boxes) {
-                if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, tile, row, me, buffer);
+            multiply(sums, work, own_rows, at, me, refill);
+            if (!combine(sums, work, me)) continue;
+            const int row = Shape::first_row(work.tile) + own_rows;
+            if constexpr (Shape::kSumsInCluster) {
+                WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
+            } else if (boxes && in_rows) {
+                if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
+            } else if (boxes) {
+                if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)
+                    store.store_lines(sums, work.tile, row, me, buffer);
             } else {
-                store.store_elements(sums, tile, row, me);
+                store.store_elements(sums, work.tile, row, me);
             }
         }
         if (me.thread == 0) store_wait_read<0>();
+    }
+
+    TILEWISE_DEVICE void compute_and_copy(const Order& order, const Place& me) const {
+        Feed feed = this->feed(order);
+        const bool copies = me.wave == 0 && me.thread == 0;
+        if (copies) {
+            for (int i = 0; i < Shape::kStages; ++i) feed.issue();
+        }
+        sync_warp();
+        compute_tiles(order, me, [&] {
+            if (copies) feed.issue();
+            sync_warp();
+        });
+        if constexpr (Shape::kCluster > 1) cluster_sync();  // no stage is released to a block that has gone
     }
 
     // Two warpgroups that take turns: one may issue products only while the other does not, so that each tile's stages are
@@ -276,18 +291,17 @@ struct WgmmaGemm {
     static TILEWISE_DEVICE void next_turn_to_multiply(const Place& me) { named_arrive(4 + (me.wave ^ 1), 256); }
 
     TILEWISE_DEVICE void run() const {
-        const TileOrder<Shape::kClusterM, Shape::kClusterN> order(args, Shape::kSwapped ? Shape::kTileN : Shape::kTileM,
-                                                                  Shape::kSwapped ? Shape::kTileM : Shape::kTileN);
-        const bool copies = thread_index() < 128;
+        const Order order = Source::order(args);
         if (thread_index() == 0) {
             prefetch_map(map_a);
-            prefetch_map(map_b);
+            if constexpr (!Shape::kPackedB) prefetch_map(map_b);
             if constexpr (Shape::kStoresBoxes) prefetch_map(map_c);
             // Every computing warp of every block of the cluster releases a stage; with turns, those of one warpgroup.
             constexpr unsigned kReleases = 4 * (Shape::kTakesTurns ? 1 : Shape::kWaves) * Shape::kCluster;
             for (int i = 0; i < Shape::kStages; ++i) {
-                barrier_init(full(i), 1);
-                barrier_init(empty(i), kReleases);
+                barrier_init(ring().full(i), 1);
+                barrier_init(ring().empty(i), kReleases);
+                if constexpr (Shape::kThree) barrier_init(ring().halves(i), Halves::kWarps);
             }
             barrier_init_fence();
         }
@@ -298,16 +312,26 @@ struct WgmmaGemm {
         }
         griddep_launch();
         griddep_wait();
-        if (copies) {
-            if constexpr (Shape::kWaves == 2) give_registers<Config::copy_registers>();
-            if (warp_index() == 0 && elect_one()) copy_tiles(order);
-        } else {
-            if constexpr (Shape::kWaves == 2) take_registers<Config::compute_registers>();
+        const int thread = static_cast<int>(thread_index()) - Shape::kCopyThreads;
+        const Place me{thread / 128, thread % 128};
+        if constexpr (Shape::kCopiesAside) {
+            if (thread < 0) {
+                if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();
+                if (warp_index() == 0) {
+                    if (elect_one()) copy_tiles(order);
+                } else if constexpr (Shape::kThree) {
+                    Halves{args, ring(), static_cast<int>(thread_index()) - 32}.run(walk(order));
+                }
+                return;
+            }
+            if constexpr (Shape::kHandsOver) take_registers<Config::compute_registers>();
             // The second warpgroup lets the first go first.
             if constexpr (Shape::kTakesTurns) {
-                if (thread_index() >= 256) named_arrive(4, 256);
+                if (me.wave == 1) named_arrive(4, 256);
             }
-            compute_tiles(order);
+            compute_tiles(order, me, [] {});
+        } else {
+            compute_and_copy(order, me);
         }
     }
 };

@@ -9,7 +9,13 @@
 
 namespace tilewise::cuda {
 
-template <class Config>
+// Where in C a tile's results belong: in a matrix, right there.
+struct MatrixPlaces {
+    static constexpr bool kMoves = false;
+    static TILEWISE_DEVICE bool in_rows(const KernelArgs&) { return true; }
+};
+
+template <class Config, class Places = MatrixPlaces>
 struct WgmmaStore {
     using Shape = WgmmaShape<Config>;
     using Out = typename Config::Out;
@@ -41,6 +47,41 @@ struct WgmmaStore {
                     store_box(map_c, buffer, Shape::first_column(tile) + chunk * Shape::kStoreColumns,
                               row_begin + r * 64, static_cast<int>(tile.batch));
                     store_commit();
+                }
+            }
+        }
+    }
+
+    // The same where rows or columns have other places in C: threads write 16 bytes of a line each.
+    TILEWISE_DEVICE void store_lines(const Sums& sums, const TilePlace& tile, int row_begin, const WgmmaPlace& me,
+                                     unsigned& turn) const {
+        constexpr int kPacks = Shape::kStoreBytes / 16, kElements = 16 / Out::bytes, kRows = 128 / kPacks;
+        const unsigned staging = shared + Shape::kStaging + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
+        auto* c = static_cast<typename Out::Storage*>(args.c.data) + Places::group(args, tile) * args.c.batch_stride;
+        const int first = me.thread / kPacks, pack = me.thread % kPacks;
+        TILEWISE_UNROLL
+        for (int r = 0; r < Shape::kRepeats; ++r) {
+            Index rows[64 / kRows];
+            TILEWISE_UNROLL
+            for (int i = 0; i < 64 / kRows; ++i)
+                rows[i] = Places::row(args, tile, row_begin + r * 64 + i * kRows + first);
+            TILEWISE_UNROLL
+            for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
+                // Everyone has left the buffer before the last one.
+                const unsigned buffer = staging + turn * Shape::kStagingBytes;
+                turn ^= 1;
+                put_results(buffer, sums[r], chunk, me.thread);
+                me.sync();
+                const auto place = Places::columns(args, Shape::first_column(tile) + chunk * Shape::kStoreColumns);
+                if (pack * kElements >= place.count) continue;
+                TILEWISE_UNROLL
+                for (int i = 0; i < 64 / kRows; ++i) {
+                    if (rows[i] < 0) continue;
+                    float four[4];
+                    load_shared_float4(buffer + swizzled(i * kRows + first, pack * 16), four);
+                    store_global<16>(
+                        c + rows[i] * args.c.row_stride + place.first + pack * kElements,
+                        Packet<16>{bits_of(four[0]), bits_of(four[1]), bits_of(four[2]), bits_of(four[3])});
                 }
             }
         }
@@ -113,6 +154,8 @@ struct WgmmaStore {
             const int column = Shape::first_column(tile) + part % Shape::kStagedChunks * Shape::kStagedColumns;
             if (pairs) {
                 if constexpr (Shape::kStoresPairs) store_pairs(staging, tile, row, column, me.thread);
+            } else if constexpr (Places::kMoves) {
+                finish_moved(staging, tile, row, column, me.thread);
             } else {
                 finish_part(staging, tile, row, column, me.thread);
             }
@@ -185,13 +228,30 @@ struct WgmmaStore {
             const Index at_row = Shape::kSwapped ? column_begin + column : row_begin + row;  // of C
             const Index at_column = Shape::kSwapped ? row_begin + row : column_begin + column;
             if (at_row >= args.m || at_column >= args.n) continue;
-            const Sum sum = load_sum(staging + staged_at(row, column));
-            if (args.split_k > 1) {
-                const Index matrix = static_cast<Index>(tile.k_part) * args.batch + tile.batch;
-                static_cast<Sum*>(args.workspace)[(matrix * args.m + at_row) * args.n + at_column] = sum;
-            } else {
-                store<Out>(args, finish<Out>(args, sum, tile.batch, at_row, at_column), tile.batch, at_row, at_column);
-            }
+            finish_element(load_sum(staging + staged_at(row, column)), tile, tile.batch, at_row, at_column);
+        }
+    }
+
+    // The same where rows or columns have other places in C.
+    TILEWISE_DEVICE void finish_moved(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
+                                      int thread) const {
+        const auto place = Places::columns(args, column_begin);
+        TILEWISE_ROLLED
+        for (int i = thread; i < 64 * Shape::kStagedColumns; i += 128) {
+            const int row = i / Shape::kStagedColumns, column = i % Shape::kStagedColumns;
+            const Index at_row = Places::row(args, tile, row_begin + row);
+            if (at_row < 0 || column >= place.count) continue;
+            finish_element(load_sum(staging + staged_at(row, column)), tile, Places::group(args, tile), at_row,
+                           place.first + column);
+        }
+    }
+
+    TILEWISE_DEVICE void finish_element(Sum sum, const TilePlace& tile, Index batch, Index row, Index column) const {
+        if (args.split_k > 1) {
+            const Index matrix = static_cast<Index>(tile.k_part) * args.batch + batch;
+            static_cast<Sum*>(args.workspace)[(matrix * args.m + row) * args.n + column] = sum;
+        } else {
+            store<Out>(args, finish<Out>(args, sum, batch, row, column), batch, row, column);
         }
     }
 };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/conv_family.hpp"
+#include "codegen/depthwise_spec.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_tile.hpp"
 #include "problem/facts.hpp"
@@ -26,7 +28,10 @@ TensorBox operand_box(const KernelConfig& c, int operand) {
 void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& arch) {
     constexpr int kCopyRegisters = 56, kStep = 8, kMost = 240;
     const int waves = static_cast<int>(wave_count(c));
-    if (waves < 2 || arch.registers == 0) return;  // a single computing warpgroup has all it can use
+    if (waves < 2 || c.producer_waves == 0 || arch.registers == 0) return;  // each has all it can use
+    // Blocks that hand over registers have the unit to themselves; those of a cluster that shares out k are small.
+    constexpr int kMostSharing = 64;
+    if (c.cluster_k && accumulators_per_thread(c, arch) <= kMostSharing) return;
     const int each = (arch.registers / arch.wide_wave_size - kCopyRegisters * c.producer_waves) / waves;
     spec.copy_registers = kCopyRegisters;
     spec.compute_registers = std::min(kMost, each / kStep * kStep);
@@ -39,16 +44,21 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     spec.threads = static_cast<int>(threads_per_block(c, arch));
     // What a patch takes depends on the problem: the grid says.
     spec.shared_bytes = is_halo_conv(c) ? halo_shared_bytes(c, arch) : shared_bytes(c, arch) / c.blocks_per_unit;
-    spec.cluster = c.cluster;
+    spec.cluster = c.cluster_k ? Shape2{c.split_k, 1} : c.cluster;
     spec.persistent = c.persistent;
+    if (is_conv(c.op) && conv_family(c) == ConvFamily::depthwise) {
+        spec.shared_bytes = depthwise_spec(c).shared_bytes;
+        return spec;
+    }
     if (has_wide_waves(c, arch)) {
         divide_registers(spec, c, arch);
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
+        if (c.pipeline == Pipeline::preshuffle) spec.boxes[1] = {};  // its tiles lie as they are copied
         // Results leave by tensor copies of one wave's rows, lines of at most 128 bytes.
         int columns = static_cast<int>(kSwizzleBytes / bytes_of(c.dtype_out));
         while (c.tile.n % columns != 0) columns /= 2;
         const bool whole_lines = c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
-        if (!c.swap_ab && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
+        if (!c.swap_ab && !c.cluster_k && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
     }
     return spec;
 }

@@ -6,8 +6,11 @@
 
 #include "config/geometry.hpp"
 #include "config/halo_fit.hpp"
+#include "config/halo_weight_plan.hpp"
+#include "config/im2col.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
+#include "kernels/common/stream_slots.hpp"
 
 namespace tilewise {
 
@@ -98,6 +101,22 @@ bool other_filter(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
         agrees(c.ct_filter, s.filter) && agrees(c.ct_stride, s.stride) && agrees(c.ct_dilation, s.dilation);
     return !fits && refuse(out, TILEWISE_TEXT("another compile-time filter, stride or dilation"),
                            TILEWISE_TEXT("the problem's, or none"));
+}
+
+// On a GPU only the depthwise kernel that knows nothing in advance takes several output channels per group, one at a time. All
+// of them add up integers in fp32, which has those of so many taps.
+bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (c.specialization != Specialization::depthwise || arch.backend != "cuda") return false;
+    const ConvShape& s = v.problem.conv;
+    constexpr std::int64_t kMostTaps = 1024;  // 2^24 / 2^14
+    const std::int64_t taps = product(s.filter);
+    if (c.dtype == DType::int8 && taps > kMostTaps) {
+        return refuse(out, TILEWISE_TEXT("{} taps of int8", taps), TILEWISE_TEXT("at most {}", kMostTaps));
+    }
+    const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
+    return takes_one && s.k != s.g &&
+           refuse(out, TILEWISE_TEXT("{} output channels per group", s.k / std::max<std::int64_t>(1, s.g)),
+                  TILEWISE_TEXT("1, or a kernel without compile-time filter and vectors"));
 }
 
 bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -199,6 +218,39 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
     return false;
 }
 
+// The copy engine counts in few bits how far a walk over pixels begins and ends beyond the image, and how far taps move it.
+bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    if (!walks_taps(c)) return false;
+    struct Limits {
+        std::int64_t corner, farthest;
+    };
+    constexpr Limits kLimits[] = {{1 << 15, 65535}, {1 << 7, 255}, {1 << 4, 31}};  // by dimensions
+    constexpr std::int64_t kMostStep = 8;
+    const Problem& p = v.problem;
+    const Limits& most = kLimits[p.conv.in.rank - 1];
+    for (int d = 0; d < p.conv.in.rank; ++d) {
+        const Im2colLine line = im2col_line(p, d);
+        for (const std::int64_t corner : {line.lower, line.upper()}) {
+            if (corner >= -most.corner && corner < most.corner) continue;
+            return refuse(out, TILEWISE_TEXT("a walk that begins or ends {} pixels beyond dimension {}", corner, d),
+                          TILEWISE_TEXT("{} to {}, or a kernel that gathers", -most.corner, most.corner - 1));
+        }
+        if (line.farthest > most.farthest) {
+            return refuse(out, TILEWISE_TEXT("taps {} pixels apart in dimension {}", line.farthest, d),
+                          TILEWISE_TEXT("at most {}, or a kernel that gathers", most.farthest));
+        }
+        if (std::max(line.step, line.classes) > kMostStep) {
+            return refuse(out, TILEWISE_TEXT("stride {} in dimension {}", p.conv.stride[d], d),
+                          TILEWISE_TEXT("at most {}, or a kernel that gathers", kMostStep));
+        }
+    }
+    // Beyond the channels of a group come those of the next one, not zeros.
+    const std::int64_t summed = (c.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
+    return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % channel_line(c) != 0 &&
+           refuse(out, TILEWISE_TEXT("groups of {} channels to sum over", summed),
+                  TILEWISE_TEXT("a multiple of {}, or one group", channel_line(c)));
+}
+
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const std::int64_t depth = merged_view(v, c).k;
     const std::int64_t tile = std::max(1, c.tile.k);
@@ -206,6 +258,10 @@ bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
     return c.split_k > 1 && steps < c.split_k &&
            refuse(out, TILEWISE_TEXT("split_k {} of {} steps of k", c.split_k, steps),
                   TILEWISE_TEXT("at most {}", steps));
+}
+
+bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
 }
 
 bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
@@ -235,12 +291,15 @@ constexpr FitRule kRules[] = {
     {"fit_deterministic", "the same bits were asked for every time", varies},
     {"fit_specialization", "what the kernel assumes of the filter holds", not_specialised},
     {"fit_compile_time", "extents compiled in are the problem's", other_filter},
+    {"fit_depthwise", "a depthwise kernel on a GPU has channels of its own for each group", beyond_depthwise},
     {"fit_groups", "groups are merged evenly", cannot_merge},
     {"fit_padding", "a dimension without padding is whole tiles", partial_tile},
     {"fit_vector", "vector accesses stay aligned and inside a row", misaligned},
     {"fit_index_range", "32-bit offsets reach every element", out_of_range},
     {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
+    {"fit_im2col", "the copy engine can walk over the pixels", beyond_im2col},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
+    {"fit_halo_weight", "patches of pixels fit shared memory, and channels whole copies", beyond_patches},
     {"fit_multi_d", "D tensors have limits of their own on the tile", beyond_multi_d},
     {"fit_halo", "a patch of pixels and the weights of its groups fit a block", beyond_halo},
     {"fit_workspace", "scratch memory stays within the problem's limit", too_little_workspace},
@@ -276,21 +335,28 @@ std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
 
 bool sums_in_workspace(const KernelConfig& c) {
     // The sums of backward weight over several chunks of images have to wait for each other too.
-    return c.split_k > 1 || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
+    return (c.split_k > 1 && !c.cluster_k) || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
 }
 
 std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
     const std::int64_t output = v.elements[2] * kPartialBytes;
     std::int64_t bytes = 0;
-    if (sums_in_workspace(c)) bytes += bounded_product({output, c.deterministic ? c.split_k : 1});
-    if (c.stream_k == StreamK::linear || c.stream_k == StreamK::tree) {
-        bytes += bounded_product({arch.units, c.blocks_per_unit, c.tile.m, c.tile.n, kPartialBytes});
+    std::int64_t parts = c.deterministic ? c.split_k : 1;
+    if (is_halo_weight(c)) {
+        const auto plan = halo_weight_plan(v.problem, c, arch);
+        parts = plan ? plan->parts : 1;
+    }
+    if (sums_in_workspace(c)) bytes += bounded_product({output, parts});
+    if (c.stream_k != StreamK::off) {
+        const std::int64_t slot = bounded_product({c.tile.m, c.tile.n, kPartialBytes});
+        bytes += bounded_product({arch.units, c.blocks_per_unit, slot + kFlagBytes});
     }
     if (c.explicit_gemm) {
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
-        bytes += bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
+        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+                bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
     }
     for (int i = 0; i < 2; ++i) {
         if (!packs_operand(c, arch, i)) continue;

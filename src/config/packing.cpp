@@ -26,4 +26,10 @@ std::int64_t packed_offset(const Problem& p, const KernelConfig& c, const ArchSp
     return operand == 1 && packs_operand(c, arch, 0) ? sums + packed_matrices(p, 0).bytes() : sums;
 }
 
+PackedB packed_b(const Problem& p, const KernelConfig& c) {
+    const std::int64_t tile_bytes = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
+    return {p.gemm.n, p.gemm.k, batch_stride(p, 1) == 0 ? 1 : p.gemm.batch,
+            c.tile.n, c.tile.k, static_cast<int>(tile_bytes)};
+}
+
 }  // namespace tilewise

@@ -6,6 +6,7 @@
 
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
+#include "kernels/common/packed_b.hpp"
 #include "kernels/common/packing.hpp"
 #include "problem/facts.hpp"
 
@@ -18,5 +19,8 @@ bool packs_operands(const KernelConfig& config, const ArchSpec& arch);  // any o
 PackedMatrices packed_matrices(const Problem& problem, int operand);
 // From the start of the workspace.
 std::int64_t packed_offset(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int operand);
+
+// B as a GPU kernel of the pipeline preshuffle reads it.
+PackedB packed_b(const Problem& problem, const KernelConfig& config);
 
 }  // namespace tilewise

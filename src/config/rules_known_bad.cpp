@@ -84,6 +84,22 @@ bool not_k_major(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
                   TILEWISE_TEXT("both inputs contiguous along the reduction"));
 }
 
+// Where the operand of a warpgroup tile's columns lies along them, its lines fill whole lines of shared memory.
+bool broken_lines(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (c.op != Op::gemm || !has_wide_waves(c, arch)) return false;
+    constexpr int kLineBytes = 128;
+    const int operand = c.swap_ab ? 0 : 1;
+    const std::int64_t bytes = std::int64_t{c.tile.n} * bytes_of(c.dtype);
+    return contiguous_axis(c, operand) != Axis::k && bytes % kLineBytes != 0 &&
+           refuse(out, TILEWISE_TEXT("{} bytes of {} side by side", bytes, c.swap_ab ? 'a' : 'b'),
+                  TILEWISE_TEXT("a multiple of {}, or lines along k", kLineBytes));
+}
+
+bool no_turns(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    return c.pipeline == Pipeline::compv5 && has_wide_waves(c, arch) && wave_count(c) != 2 &&
+           refuse(out, TILEWISE_TEXT("compv5 with {} waves", wave_count(c)), TILEWISE_TEXT("2, which take turns"));
+}
+
 constexpr bool kKnownBad = true;
 
 constexpr ConfigRule kRules[] = {
@@ -101,6 +117,8 @@ constexpr ConfigRule kRules[] = {
      correct_rounding, kKnownBad},
     {"wide_wave_k_major", "the warpgroup's matrix unit transposes 16-bit operands only", not_k_major, nullptr,
      kKnownBad},
+    {"wide_wave_lines", "operands across the reduction come in lines of 128 bytes", broken_lines, nullptr, kKnownBad},
+    {"wide_wave_turns", "two warpgroups take tiles in turns, no more and no fewer", no_turns, nullptr, kKnownBad},
     {"preshuffle_thread_map", "each thread's share of A is whole 16-byte accesses", shuffle_map, nullptr, kKnownBad},
 };
 

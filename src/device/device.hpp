@@ -26,6 +26,13 @@ namespace tilewise {
 using Stream = void*;
 inline constexpr Stream kDefaultStream = nullptr;
 
+// How the copy engine walks over the pixels of an image, the innermost dimension first: from `lower` to the last pixel plus
+// `upper`, in steps.
+struct Im2colSpec {
+    int dims = 2;
+    std::array<std::int64_t, 3> size{}, lower{}, upper{}, step{};
+};
+
 // A tensor as the copy engine of a GPU sees it: lines of neighbouring elements, with the box that one copy moves. The
 // pointer is patched in at every launch.
 struct TensorMapSpec {
@@ -33,6 +40,8 @@ struct TensorMapSpec {
     std::array<std::int64_t, 3> size{};          // elements along a line, lines, matrices
     std::array<std::int64_t, 2> stride_bytes{};  // between lines, between matrices
     TensorBox box;
+    // Where lines are the channels of pixels, and matrices are images: copies walk over pixels as a filter's tap does.
+    std::optional<Im2colSpec> im2col;
     // Where in the workspace the tensor is, for an operand that is packed there before the kernel starts.
     std::optional<std::int64_t> workspace_offset;
 };
@@ -59,7 +68,13 @@ struct LaunchGeometry {
     int reduce_threads = 0;
     int pack_blocks = 0;  // GPU: blocks of the kernel that packs operands first
     int pack_threads = 0;
+    // GPU: of the kernel that packs B ahead, and what it writes; 0 for a kernel that reads B as it is.
+    int pack_b_blocks = 0;
+    int pack_b_threads = 0;
+    std::int64_t pack_b_shared_bytes = 0;
+    std::int64_t packed_b_bytes = 0;
     int raster_group = 1;                    // GPU: tiles side by side in the order they are taken
+    int split_k = 0;                         // GPU: parts of the reduction, where the launch chose them
     std::array<int, 4> patch = {};           // GPU: output pixels of a block of a convolution that stages patches
     std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them
 };

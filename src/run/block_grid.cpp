@@ -52,9 +52,13 @@ int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch
     return static_cast<int>(std::min(blocks(packs, threads), kBlocksPerUnit * arch.units));
 }
 
+}  // namespace
+
 // Tiles that are computed at the same time should read few rows of A and columns of B in all: with strips of `group`
 // clusters side by side, `resident` clusters span group x (resident / group) of them.
-int best_group(const KernelConfig& c, std::int64_t resident, bool along_n) {
+int raster_group_of(const KernelConfig& c, std::int64_t resident) {
+    if (c.raster_group > 0) return c.raster_group;
+    const bool along_n = c.raster == Raster::n;
     const std::int64_t m = std::int64_t{c.tile.m} * c.cluster.m, n = std::int64_t{c.tile.n} * c.cluster.n;
     const std::int64_t side = along_n ? m : n, along = along_n ? n : m;
     int best = 1;
@@ -64,6 +68,24 @@ int best_group(const KernelConfig& c, std::int64_t resident, bool along_n) {
         if (span(group) < span(best)) best = group;
     }
     return best;
+}
+
+namespace {
+
+// Blocks that share the steps of k of all tiles, each of them at least a few, or it takes longer to put sums together.
+std::int64_t stream_blocks(std::int64_t tiles, std::int64_t k, const KernelConfig& c, std::int64_t resident) {
+    constexpr std::int64_t kLeastSteps = 4;
+    return std::min(resident, std::max(tiles, tiles * blocks(k, c.tile.k) / kLeastSteps));
+}
+
+void add_pack_b(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr std::int64_t kBlocksPerUnit = 4;  // further tiles are walked over
+    constexpr int kThreads = 256;
+    const PackedB packed = packed_b(p, c);
+    geometry.packed_b_bytes = packed.bytes();
+    geometry.pack_b_blocks = static_cast<int>(std::min<std::int64_t>(packed.tiles(), kBlocksPerUnit * arch.units));
+    geometry.pack_b_threads = kThreads;
+    geometry.pack_b_shared_bytes = packed.tile_bytes;
 }
 
 }  // namespace
@@ -87,9 +109,11 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
                                rounded_up(blocks(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
-    geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
-    geometry.raster_group =
-        c.raster_group > 0 ? c.raster_group : best_group(c, resident / cluster, c.raster == Raster::n);
+    geometry.blocks = static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, gemm.k, c, resident)
+                                       : c.persistent             ? std::min(tiles, resident)
+                                                                  : tiles);
+    if (c.pipeline == Pipeline::preshuffle) add_pack_b(geometry, p, c, arch);
+    geometry.raster_group = raster_group_of(c, resident / cluster);
     if (sums_in_workspace(c)) add_reduction(geometry, gemm);
     if (packs_operands(c, arch)) {
         constexpr int kPackThreads = 256;

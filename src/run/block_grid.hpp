@@ -13,6 +13,9 @@ namespace tilewise {
 // Blocks of the second kernel, which adds up the sums in the workspace.
 void add_reduction(LaunchGeometry& geometry, const GemmView& gemm);
 
+// Clusters of tiles side by side in the order they are taken, of so many that are computed at the same time.
+int raster_group_of(const KernelConfig& config, std::int64_t resident);
+
 LaunchGeometry block_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

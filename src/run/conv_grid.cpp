@@ -5,11 +5,15 @@
 
 #include "codegen/conv_family.hpp"
 #include "config/fit.hpp"
+#include "config/halo_weight_plan.hpp"
 #include "kernels/common/conv_walk.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
+#include "run/depthwise_grid.hpp"
 #include "run/executable.hpp"
 #include "run/halo_grid.hpp"
+#include "run/halo_weight_grid.hpp"
+#include "run/tensor_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -31,12 +35,12 @@ std::int64_t gather_tiles(const Problem& p, const KernelConfig& c) {
     return rows * blocks(gemm.n, c.tile.n) * gemm.batch * c.split_k;
 }
 
-std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
+std::int64_t tiles_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return gather_tiles(p, c);
-        case ConvFamily::halo:
-        case ConvFamily::tensor:
-        case ConvFamily::depthwise: break;
+        case ConvFamily::tensor: return tensor_conv_tiles(p, c);
+        case ConvFamily::depthwise: return depthwise_blocks(p, c, arch);
+        case ConvFamily::halo: break;  // counts its blocks by itself
     }
     return 0;
 }
@@ -44,13 +48,26 @@ std::int64_t tiles_of(const Problem& p, const KernelConfig& c) {
 }  // namespace
 
 LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    if (is_halo_weight(c)) return halo_weight_grid(p, c, arch);
     LaunchGeometry geometry;
     geometry.block = launch_spec(c, arch);
-    const std::int64_t tiles = tiles_of(p, c), resident = std::int64_t{arch.units} * c.blocks_per_unit;
+    const ConvFamily family = conv_family(c);
+    const std::int64_t tiles = tiles_of(p, c, arch), cluster = std::int64_t{c.cluster.m} * c.cluster.n;
+    const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
     geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
-    geometry.raster_group = std::max(1, c.raster_group);
-    if (conv_family(c) == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);
-    if (sums_in_workspace(c)) add_reduction(geometry, gemm_view(p));
+    geometry.raster_group =
+        family == ConvFamily::tensor ? raster_group_of(c, resident / cluster) : std::max(1, c.raster_group);
+    if (family == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);
+    if (sums_in_workspace(c)) {
+        family == ConvFamily::depthwise ? add_depthwise_reduction(geometry, p) : add_reduction(geometry, gemm_view(p));
+    }
+    if (c.explicit_gemm) {
+        // Any number does: each walks over what is left.
+        constexpr int kExpandThreads = 256, kBlocksPerUnit = 8;
+        geometry.pack_threads = kExpandThreads;
+        geometry.pack_blocks = kBlocksPerUnit * arch.units;
+    }
+    if (geometry.block.uses_tensor_maps()) geometry.tensor_maps = tensor_conv_maps(p, c, geometry.block);
     return geometry;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "codegen/conv_family.hpp"
+#include "config/im2col.hpp"
+#include "problem/facts.hpp"
 #include "select/gpu_cost_model.hpp"
 
 namespace tilewise {
@@ -28,13 +30,38 @@ double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
            (wide ? kLookUp : kByElement);
 }
 
+// The product that walks over taps compute: lines of channels are whole, and classes of a stride are padded to one size.
+GemmView walked_view(const ProblemView& view, const KernelConfig& c) {
+    GemmView v = view.gemm;
+    if (!walks_taps(c)) return v;
+    const ConvShape& s = view.problem.conv;
+    const std::int64_t taps = product(s.filter);
+    const auto whole = [&](std::int64_t channels) { return channel_lines(c, channels / s.g) * channel_line(c); };
+    if (c.op == Op::conv_fwd) v.k = taps * whole(s.c);
+    if (c.op == Op::conv_bwd_weight) v.n = taps * whole(s.c);
+    if (c.op == Op::conv_bwd_data) {
+        std::int64_t classes = 1;
+        v.m = s.n;
+        for (int d = 0; d < s.in.rank; ++d) {
+            const Im2colLine line = im2col_line(view.problem, d);
+            v.m *= line.rows * line.classes, classes *= line.classes;
+        }
+        v.k = std::max<std::int64_t>(1, taps * whole(s.k) / classes);
+    }
+    return v;
+}
+
+double tensor_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    return predicted_product_us(walked_view(view, c), bytes_moved(view.problem), c, arch);
+}
+
 }  // namespace
 
 double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return gather_us(view, c, arch);
+        case ConvFamily::tensor: return tensor_us(view, c, arch);
         case ConvFamily::halo:
-        case ConvFamily::tensor:
         case ConvFamily::depthwise: break;
     }
     return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);

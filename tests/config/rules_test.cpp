@@ -27,6 +27,10 @@ constexpr std::string_view kHopper =
     "gemm_fp8_rcr_compv3_cshuffle_intrawave_128x128x128_2x1x1_64x128x32_va16_vb16_vc8@sm_90a";
 constexpr std::string_view kAmpere = "gemm_fp32_rcr_compv3_cshuffle_intrawave_64x64x16_2x2x1_32x32x1_va4_vb4_vc4@sm_80";
 
+constexpr std::string_view kCudaConv =
+    "grouped_conv_fwd_bf16_nhwgc_2d_comp_async_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8_dsb_stages6_"
+    "gather-async@sm_80";
+
 struct Broken {
     std::string_view rule;
     std::string_view base;
@@ -88,6 +92,7 @@ const std::vector<Broken>& broken_configs() {
         {"stages", kGemm, [](KernelConfig& c) { c.stages = 2; }, kAmongOthers},
         {"stages", kHopper, [](KernelConfig& c) { c.stages = 2; }},
         {"producers", kHopper, [](KernelConfig& c) { c.producer_waves = 1; }},
+        {"gather", kCudaConv, [](KernelConfig& c) { c.gather = Gather::plain; }},
         {"preshuffle_layout", kPreshuffle, [](KernelConfig& c) { c.layout = Layout::rrr; }},
         {"epilogue", kCpu, [](KernelConfig& c) { c.epilogue = Epilogue::cshuffle; }},
         {"shared_memory", kGemm, [](KernelConfig& c) { c.blocks_per_unit = 3; }},
@@ -110,6 +115,12 @@ const std::vector<Broken>& broken_configs() {
         {"cluster", kHopper,
          [](KernelConfig& c) {
              c.cluster = {4, 4};
+         }},
+        {"cluster", kHopper, [](KernelConfig& c) { c.cluster_k = true; }},
+        {"cluster", kHopper,
+         [](KernelConfig& c) {
+             c.cluster_k = true;
+             c.split_k = 9;
          }},
         {"groups_to_merge", kConv, [](KernelConfig& c) { c.num_groups_to_merge = 3; }},
         {"groups_to_merge", kConv, [](KernelConfig& c) { c.num_groups_to_merge = 64; }},
@@ -146,6 +157,22 @@ const std::vector<Broken>& broken_configs() {
              c.warp_tile = {16, 8, 8};
          }},
         {"wide_wave_k_major", kHopper, [](KernelConfig& c) { c.layout = Layout::rrr; }},
+        {"wide_wave_lines", kHopper,
+         [](KernelConfig& c) {
+             c.dtype = c.dtype_b = DType::bf16;
+             c.layout = Layout::rrr;
+             c.vector_a = c.vector_b = 8;
+             c.tile = {128, 32, 64};
+             c.warp_tile = {64, 32, 16};
+         }},
+        {"wide_wave_turns", kHopper,
+         [](KernelConfig& c) {
+             c.pipeline = Pipeline::compv5;
+             c.stages = 2;
+             c.producer_waves = 1;
+             c.tile.m = 64;
+             c.wave = {1, 1, 1};
+         }},
         {"preshuffle_thread_map", kPreshuffle,
          [](KernelConfig& c) {
              c.wave = {4, 1, 1};

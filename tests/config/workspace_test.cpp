@@ -42,9 +42,12 @@ TEST(Workspace, StreamKHoldsATilePerBlock) {
     c.tile = {128, 64, 32};
     c.blocks_per_unit = 2;
     c.stream_k = StreamK::tree;
-    EXPECT_EQ(bytes_for(kGemm, c), std::int64_t{arch_named("gfx942").units} * 2 * 128 * 64 * 4);
-    c.stream_k = StreamK::atomic;
-    EXPECT_EQ(bytes_for(kGemm, c), 0);
+    constexpr std::int64_t kFlags = 16;
+    const std::int64_t blocks = std::int64_t{arch_named("gfx942").units} * 2;
+    for (const StreamK how : {StreamK::linear, StreamK::tree, StreamK::atomic}) {
+        c.stream_k = how;
+        EXPECT_EQ(bytes_for(kGemm, c), blocks * (128 * 64 * 4 + kFlags));
+    }
 }
 
 TEST(Workspace, ExplicitGemmHoldsTheIm2colMatrix) {

@@ -18,12 +18,13 @@ std::optional<Problem> problem_for(Random& random, const KernelConfig& c) {
         // Few rows or columns at times, and deep reductions for kernels that split them.
         if (random.chance(25)) p.gemm.m = random.between(1, 20);
         if (random.chance(25)) p.gemm.n = random.between(1, 20);
+        if (c.stream_k != StreamK::off) p.gemm.k = random.between(1, 40) * c.tile.k + random.between(0, 40);
         if (c.split_k > 1) p.gemm.k = random.between(c.split_k, 3 * c.split_k) * c.tile.k + random.between(0, 40);
         const std::int64_t wide = std::max({c.vector_a, c.vector_b, c.vector_c});
         for (std::int64_t* size : {&p.gemm.m, &p.gemm.n, &p.gemm.k}) *size = (*size + wide - 1) / wide * wide;
     } while (flops(p) > kMostFlops);
     randomize_options(random, p);
-    p.packed_b = false;
+    p.packed_b = c.pipeline == Pipeline::preshuffle;
     p.math = c.math;
     p.align_bytes = kDefaultAlignBytes;
     p.workspace_bytes = kNoWorkspaceLimit;

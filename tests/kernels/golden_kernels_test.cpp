@@ -133,6 +133,8 @@ struct GroupConfig {
     using Out = kernel::Fp16;
     static constexpr int tile_m = 128, tile_n = n, tile_k = 64, wave_m = 2, wave_n = 1, wave_k = 1;
     static constexpr int warp_m = 64, warp_n = n, warp_k = 16, stages = 1, cluster_m = 1, cluster_n = 1, threads = 384;
+    static constexpr int producer_waves = 1;
+    static constexpr auto stream_k = kernel::StreamK::off;
     static constexpr int shared_bytes = (tile_m + tile_n) * tile_k * 2 + wave_m * 2 * 8192 + 1024;
     static constexpr auto pipeline = kernel::Pipeline::compv6;
     static constexpr auto math = kernel::Math::strict;
@@ -197,10 +199,10 @@ protected:
         const auto gemm = this->gemm<Config>();
         for (const int first : {0, 64}) {
             recorded = {};
-            gemm.template copy_operand<128, a_row, 1>(map_, 0, 0, 0, 0, 0, 0, 0);
+            kernel::copy_operand<typename Gemm::Shape, 128, a_row, 1>(map_, 0, 0, 0, 0, 0, 0, 0);
             const auto a = copied(a_row ? 128 : 64);
             recorded.copied_in.clear();
-            gemm.template copy_operand<128, !b_row, 1>(map_, Gemm::Shape::kBytesA, 0, 0, 0, 0, 0, 0);
+            kernel::copy_operand<typename Gemm::Shape, 128, !b_row, 1>(map_, Gemm::Shape::kBytesA, 0, 0, 0, 0, 0, 0);
             const auto b = copied(b_row ? 64 : 128);
             float sums[Gemm::Shape::kRepeats][64] = {};
             gemm.multiply_stage(sums, 0, first, false);

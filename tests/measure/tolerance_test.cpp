@@ -136,7 +136,6 @@ TEST(Tolerance, CutSumsAreRightOnlyWhereTheArchCutsThem) {
                 VerifyOptions options;
                 options.summation = summation_of({}, arch_named(name));
                 options.summation.split_k = cut.split_k;
-                EXPECT_EQ(verify_result(t, 1, 0, options).failed > 300, wrong) << name << ' ' << math << ' ' << k;
                 EXPECT_EQ(verify_result(t, 1, 0, options).ok, !wrong) << name << ' ' << math << ' ' << k;
             }
         }

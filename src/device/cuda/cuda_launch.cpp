@@ -28,6 +28,7 @@ public:
     CUfunction kernel = nullptr;
     CUfunction reduce = nullptr;  // null for a kernel without one
     CUfunction pack = nullptr;    // likewise
+    CUfunction pack_b = nullptr;  // likewise
 
 private:
     const Driver& driver_;
@@ -55,9 +56,40 @@ CUtensorMapSwizzle swizzle_of(std::int64_t line_bytes) {
                               : kSwizzleNone;
 }
 
-// With a stand-in for the address, which every launch replaces.
+// Maps are made with a stand-in for the address, which every launch replaces.
+alignas(64) char stand_in[64];
+
+// Pixels of images, innermost dimension first: sizes, strides and steps of rank dims + 2.
+Result<CUtensorMap> encode_im2col(const Driver& driver, const TensorMapSpec& spec) {
+    const Im2colSpec& im2col = *spec.im2col;
+    const auto dims = static_cast<std::size_t>(im2col.dims);
+    std::uint64_t sizes[5] = {static_cast<std::uint64_t>(spec.size[0])}, strides[4] = {};
+    std::uint32_t steps[5] = {1, 1, 1, 1, 1};
+    int lower[3] = {}, upper[3] = {};
+    auto stride = static_cast<std::uint64_t>(spec.stride_bytes[0]);
+    for (std::size_t i = 0; i < dims; ++i) {
+        sizes[i + 1] = static_cast<std::uint64_t>(im2col.size[i]);
+        strides[i] = stride;
+        stride *= sizes[i + 1];
+        steps[i + 1] = static_cast<std::uint32_t>(im2col.step[i]);
+        lower[i] = static_cast<int>(im2col.lower[i]), upper[i] = static_cast<int>(im2col.upper[i]);
+    }
+    sizes[dims + 1] = static_cast<std::uint64_t>(spec.size[2]);
+    strides[dims] = static_cast<std::uint64_t>(spec.stride_bytes[1]);
+    CUtensorMap map{};
+    const auto code = driver.tensor_map_encode_im2col(
+        &map, tensor_type(spec.dtype), static_cast<std::uint32_t>(dims) + 2, stand_in, sizes, strides, lower, upper,
+        static_cast<std::uint32_t>(spec.box.columns), static_cast<std::uint32_t>(spec.box.rows), steps, 0,
+        swizzle_of(spec.box.columns * bytes_of(spec.dtype)), kPromotion256, 0);
+    if (code == kSuccess) return map;
+    return device_error(fmt::format("{} ({} images of {} x {} x {} pixels of {} channels, box {} x {})",
+                                    driver.failure("cuTensorMapEncodeIm2col", code).message, spec.size[2],
+                                    im2col.size[2], im2col.size[1], im2col.size[0], spec.size[0], spec.box.rows,
+                                    spec.box.columns));
+}
+
 Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
-    alignas(64) static char stand_in[64];
+    if (spec.im2col) return encode_im2col(driver, spec);
     CUtensorMap map{};
     const std::uint64_t sizes[3] = {static_cast<std::uint64_t>(spec.size[0]), static_cast<std::uint64_t>(spec.size[1]),
                                     static_cast<std::uint64_t>(spec.size[2])};
@@ -129,8 +161,16 @@ public:
                       stream);
     }
 
-    Status pack_b(const KernelArgs&, void*, Stream) const override {
-        return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+    Status pack_b(const KernelArgs& args, void* packed, Stream stream) const override {
+        if (geometry_.pack_b_blocks == 0) {
+            return unsupported_error("this kernel reads B as it is; there is nothing to pack");
+        }
+        const ContextScope scope(driver_, context_);
+        KernelArgs to = args;
+        to.workspace = packed;
+        void* parameters[] = {&to};
+        return launch(code_->pack_b, geometry_.pack_b_blocks, geometry_.pack_b_threads, geometry_.pack_b_shared_bytes,
+                      Shape2{}, parameters, stream);
     }
 
 private:
@@ -184,6 +224,7 @@ Result<std::shared_ptr<const Code>> load_cuda_code(const Driver& driver, CUconte
     }
     if (driver.module_get_function(&code->reduce, module, kReduceSymbol) != kSuccess) code->reduce = nullptr;
     if (driver.module_get_function(&code->pack, module, kPackSymbol) != kSuccess) code->pack = nullptr;
+    if (driver.module_get_function(&code->pack_b, module, kPackBSymbol) != kSuccess) code->pack_b = nullptr;
     return std::shared_ptr<const Code>(std::move(code));
 }
 
@@ -198,6 +239,9 @@ Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, 
     }
     if (geometry.pack_blocks > 0 && !cuda_code->pack) {
         return device_error(fmt::format("the kernel has no {}, which operands that begin anywhere need", kPackSymbol));
+    }
+    if (geometry.pack_b_blocks > 0 && !cuda_code->pack_b) {
+        return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
     const auto set = [&](CUfunctionAttribute attribute, std::int64_t value) {
         return driver.check(driver.function_set_attribute(cuda_code->kernel, attribute, static_cast<int>(value)),

@@ -136,6 +136,11 @@ static_assert(sizeof(CUmemcpy3D) == 200);
       (CUtensorMap * map, CUtensorMapDataType type, std::uint32_t rank, void* address, const std::uint64_t* sizes,     \
        const std::uint64_t* stride_bytes, const std::uint32_t* box, const std::uint32_t* element_strides,              \
        int interleave, CUtensorMapSwizzle swizzle, CUtensorMapPromotion promotion, int fill))                          \
+    X(tensor_map_encode_im2col, "cuTensorMapEncodeIm2col",                                                             \
+      (CUtensorMap * map, CUtensorMapDataType type, std::uint32_t rank, void* address, const std::uint64_t* sizes,     \
+       const std::uint64_t* stride_bytes, const int* lower, const int* upper, std::uint32_t channels,                  \
+       std::uint32_t pixels, const std::uint32_t* element_strides, int interleave, CUtensorMapSwizzle swizzle,         \
+       CUtensorMapPromotion promotion, int fill))                                                                      \
     X(tensor_map_replace_address, "cuTensorMapReplaceAddress", (CUtensorMap * map, void* address))
 
 struct Driver {

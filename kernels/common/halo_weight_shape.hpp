@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What a block of backward weight by patches (gather=halo, cuda/halo_weight.hpp) keeps in shared memory: of a tile of output
+// pixels the gradients, and the patch of x that all taps read, in every stage of the ring; and the tables by which they are
+// staged and read. The host chooses the tile by it (config/halo_weight_plan.cpp), and the kernel finds its way: one truth.
+#pragma once
+#include "halo_shape.hpp"
+
+namespace tilewise {
+
+inline constexpr int kHaloWeightDepth = 16;  // pixels that one matrix instruction adds up
+
+struct HaloWeightShape {
+    HaloAxis x_axes[kMaxKernelDims], y_axes[kMaxKernelDims];
+    HaloPatchShape x, y;
+
+    constexpr int rows() const { return y.pixels(); }
+    constexpr int steps() const { return (rows() + kHaloWeightDepth - 1) / kHaloWeightDepth; }
+    constexpr int y_bytes() const { return steps() * kHaloWeightDepth * y.pitch; }
+    constexpr int stage_bytes() const { return y_bytes() + x.bytes(); }
+    // Two words for every staged pixel, one for every row: where in the patch it reads.
+    constexpr int table_bytes() const { return (x.pixels() + rows()) * 8 + steps() * kHaloWeightDepth * 4; }
+    constexpr int bytes(int stages) const { return stages * stage_bytes() + table_bytes(); }
+};
+
+// y as a tensor that is staged as it is.
+constexpr HaloAxis halo_plain_axis(const KernelConv& conv, int d) {
+    HaloAxis a{};
+    a.inputs = a.outputs = int(conv.out[d]);
+    a.in_step = a.classes = a.taps = a.dilation = a.period = a.span = 1;
+    return a;
+}
+
+// Of a tile, with so many 16-byte chunks of channels of x and of y at every pixel.
+constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTile& tile, int x_chunks, int y_chunks) {
+    HaloWeightShape s{};
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        s.x_axes[d] = halo_axis(conv, d, false);
+        s.y_axes[d] = halo_plain_axis(conv, d);
+    }
+    s.x = halo_patch_shape(s.x_axes, tile, x_chunks), s.y = halo_patch_shape(s.y_axes, tile, y_chunks);
+    return s;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// Depthwise convolution, channels last, one output channel per group: what a generated stub includes. With a filter, stride
+// and dilation known when compiled, forward and backward data are here and backward weight is in depthwise_weight.hpp; what
+// is known at launch only is in depthwise_any.hpp.
+//
+// A block of wave_m warps takes tile_n channels of tile_m outputs. Its weights lie in shared memory as fp32 [tap][channel];
+// a thread walks down its patch one line of inputs at a time, the next line under way, converts each element once and adds
+// it to every output that it meets. Results leave from registers as soon as their last line has come.
+//
+// Floors on an H200, for each output element: taps fp32 multiply-adds at 29.7e12 /s (3x3: 0.3 ps, 7x7: 1.65 ps) and the
+// bytes of one input and one output at 4.27e12 /s (bf16: 0.94 ps): 3x3 is bound by memory, 7x7 by arithmetic.
+#pragma once
+#include "depthwise_any.hpp"
+#include "depthwise_shape.hpp"
+#include "depthwise_store.hpp"
+#include "depthwise_weight.hpp"
+
+namespace tilewise::cuda {
+
+// Weights of the block's channels as fp32 [tap][channel]; those past the last channel are 0.
+template <class T, class Shape, int tile_n>
+TILEWISE_DEVICE void stage_weights(const KernelArgs& args, int first_channel, SharedAddress to) {
+    const auto* from = static_cast<const typename T::Storage*>(args.b.data) + Index(first_channel) * Shape::kTaps;
+    const int channels = least(int(args.conv.groups) - first_channel, tile_n);
+    for (int i = thread_index(); i < tile_n * Shape::kTaps; i += Shape::kThreads) {
+        const int channel = i / Shape::kTaps, tap = i - channel * Shape::kTaps;
+        store_shared_float(to + (tap * tile_n + channel) * 4, channel < channels ? T::to_float(from[i]) : 0.0f);
+    }
+}
+
+template <class Config>
+struct DepthwiseConv {
+    using In = typename Config::A;
+    using Weight = typename Config::B;
+    using Shape = DepthwiseShape<Config>;
+    using Rows = typename Shape::Rows;
+    using Columns = typename Shape::Columns;
+    using Walk = PatchWalk<Shape>;
+    using Store = DepthwiseStore<Config, Shape>;
+    using Storage = typename In::Storage;
+    static constexpr int V = Shape::kVector, kHeight = Shape::kHeight, kWidth = Shape::kWidth;
+    using Line = InputLine<In, V, Columns>;
+    static constexpr int kWeightBytes = Shape::kTaps * Config::tile_n * 4;
+    static_assert(kWeightBytes + Store::kSlotBytes * Shape::kThreads <= Config::shared_bytes);
+    // Few weights stay in registers, many are read as they are used.
+    static constexpr int kMostHeld = 40;
+    static constexpr bool kHolds = Shape::kFilterRows * Shape::kFilterColumns * V <= kMostHeld;
+
+    const KernelArgs& args;
+    PixelGrid in, out;
+    SharedAddress weights;  // of this thread's channels
+    Store store;
+
+    // Weights of one plane of the filter, in registers or not.
+    struct Plane {
+        SharedAddress at;
+        float held[kHolds ? Shape::kFilterRows * Shape::kFilterColumns : 1][V];
+
+        TILEWISE_DEVICE void open(SharedAddress first) {
+            at = first;
+            if constexpr (kHolds) {
+                TILEWISE_UNROLL
+                for (int t = 0; t < Shape::kFilterRows * Shape::kFilterColumns; ++t)
+                    load_floats(at + t * Config::tile_n * 4, held[t]);
+            }
+        }
+        TILEWISE_DEVICE void read(int tap, float (&w)[V]) const {
+            if constexpr (kHolds) {
+                TILEWISE_UNROLL
+                for (int v = 0; v < V; ++v) w[v] = held[tap][v];
+            } else {
+                load_floats(at + tap * Config::tile_n * 4, w);
+            }
+        }
+    };
+
+    // Adds line `i` of a patch's inputs to the sums of every output line that it meets.
+    static TILEWISE_DEVICE void add_line(const Line& line, int i, const Plane& plane, float (&sums)[kHeight][kWidth][V]) {
+        float x[Columns::kInputs][V];
+        line.unpack(x);
+        TILEWISE_UNROLL
+        for (int h = 0; h < kHeight; ++h) {
+            if (Rows::tap(i, h) < 0) continue;
+            TILEWISE_UNROLL
+            for (int s = 0; s < Shape::kFilterColumns; ++s) {
+                float w[V];
+                plane.read(Rows::tap(i, h) * Shape::kFilterColumns + s, w);
+                TILEWISE_UNROLL
+                for (int b = 0; b < kWidth; ++b) {
+                    if (Columns::input(b, s) < 0) continue;
+                    TILEWISE_UNROLL
+                    for (int v = 0; v < V; ++v) sums[h][b][v] += x[Columns::input(b, s)][v] * w[v];
+                }
+            }
+        }
+    }
+
+    // One plane of inputs. Where it is the only one, finished lines leave at once.
+    template <bool only>
+    TILEWISE_DEVICE void add_plane(const Storage* first, int row, u32 inside, const Plane& plane,
+                                   float (&sums)[kHeight][kWidth][V], const typename Store::Target& target) const {
+        const Index pixel = in.pixel_stride * In::bytes, line_step = in.size[2] * pixel;
+        const auto is_inside = [&](int i) { return u32(row + i) < u32(in.size[1]); };
+        const char* at = reinterpret_cast<const char*>(first);
+        Line next;
+        next.load(at, pixel, is_inside(0) ? inside : 0u);
+        TILEWISE_UNROLL
+        for (int i = 0; i < Shape::kRows; ++i) {
+            const Line line = next;
+            at += line_step;
+            if (i + 1 < Shape::kRows && Rows::is_used(i + 1)) next.load(at, pixel, is_inside(i + 1) ? inside : 0u);
+            if constexpr (only) {
+                TILEWISE_UNROLL
+                for (int h = 0; h < kHeight; ++h) {
+                    if (Rows::first_input(h) == i) clear(sums[h]);
+                }
+            }
+            if (Rows::is_used(i) && is_inside(i)) add_line(line, i, plane, sums);
+            if constexpr (only) {
+                TILEWISE_UNROLL
+                for (int h = 0; h < kHeight; ++h) {
+                    if (Rows::last_input(h) == i) store.write_line(target, h, sums[h]);
+                }
+            }
+        }
+    }
+    static TILEWISE_DEVICE void clear(float (&sums)[kWidth][V]) {
+        TILEWISE_UNROLL
+        for (int b = 0; b < kWidth; ++b) {
+            TILEWISE_UNROLL
+            for (int v = 0; v < V; ++v) sums[b][v] = 0.0f;
+        }
+    }
+
+    // The plane of inputs that plane `depth` of the outputs meets through tap t, or -1.
+    TILEWISE_DEVICE int input_plane(int depth, int t) const {
+        const int stride = Config::ct_stride[0], shift = t * Config::ct_dilation[0], pad = int(args.conv.pad[0]);
+        const int at = Shape::kBackward ? (depth + pad - shift) / stride : depth * stride + shift - pad;
+        const bool meets = !Shape::kBackward || (depth + pad - shift >= 0 && (depth + pad - shift) % stride == 0);
+        return meets && u32(at) < u32(in.size[0]) ? at : -1;
+    }
+
+    TILEWISE_DEVICE void run_patch(const typename Walk::Place& place, int channel, Plane& plane) const {
+        const int row = Rows::origin(place.row, int(args.conv.pad[1]));
+        const int column = Columns::origin(place.column, int(args.conv.pad[2]));
+        const u32 inside = Line::mask(column, in.size[2]);
+        const Storage* image = static_cast<const Storage*>(args.a.data) + place.image * in.image_stride + channel +
+                               (Index(row) * in.size[2] + column) * in.pixel_stride;
+        const typename Store::Target target = store.target(place, channel);
+        float sums[kHeight][kWidth][V];
+        if constexpr (Shape::kDepth == 1) {
+            add_plane<true>(image, row, inside, plane, sums, target);
+        } else {
+            TILEWISE_UNROLL
+            for (int h = 0; h < kHeight; ++h) clear(sums[h]);
+            const Index plane_stride = Index(in.size[1]) * in.size[2] * in.pixel_stride;
+            TILEWISE_ROLLED
+            for (int t = 0; t < Shape::kDepth; ++t) {
+                const int at = input_plane(place.depth, t);
+                if (at < 0) continue;
+                plane.open(weights + t * Shape::kFilterRows * Shape::kFilterColumns * Config::tile_n * 4);
+                add_plane<false>(image + at * plane_stride, row, inside, plane, sums, target);
+            }
+            TILEWISE_UNROLL
+            for (int h = 0; h < kHeight; ++h) store.write_line(target, h, sums[h]);
+        }
+    }
+
+    static TILEWISE_DEVICE void run(const KernelArgs& args) {
+        griddep_launch();
+        griddep_wait();
+        const KernelConv& conv = args.conv;
+        const PixelGrid in = Shape::kBackward ? pixel_grid(conv.out, conv.y) : pixel_grid(conv.in, conv.x);
+        const PixelGrid out = Shape::kBackward ? pixel_grid(conv.in, conv.x) : pixel_grid(conv.out, conv.y);
+        const u32 channel_tiles = ceil_div(int(conv.groups), Config::tile_n);
+        const u32 block = block_index() / channel_tiles;
+        const int first_channel = int(block_index() - block * channel_tiles) * Config::tile_n;
+        const SharedAddress shared = shared_start();
+        stage_weights<Weight, Shape, Config::tile_n>(args, first_channel, shared);
+        sync_block();
+        const int channel = first_channel + Shape::lane_across() * V;
+        if (channel >= conv.groups) return;  // no more barriers below
+        const SharedAddress weights = shared + Shape::lane_across() * V * 4;
+        const Store store = {args, out, shared + kWeightBytes};
+        const DepthwiseConv self = {args, in, out, weights, store};
+        const Walk walk(conv, out);
+        Plane plane;
+        plane.open(weights);
+        u32 patch = block * (Shape::kRound * Shape::kRounds) + Shape::patch_in_round();
+        TILEWISE_ROLLED
+        for (int round = 0; round < Shape::kRounds && patch < walk.total; ++round, patch += Shape::kRound)
+            self.run_patch(walk.locate(patch), channel, plane);
+    }
+};
+
+// The kernel of a config.
+template <class Config, bool compiled, bool weight>
+struct DepthwiseChoice {
+    using Type = DepthwiseAny<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, true, false> {
+    using Type = DepthwiseConv<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, true, true> {
+    using Type = DepthwiseWeight<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, false, true> {
+    using Type = DepthwiseAnyWeight<Config>;
+};
+template <class Config>
+using DepthwiseKernel =
+    typename DepthwiseChoice<Config, (Config::ct_filter[2] > 0), Config::direction == Direction::backward_weight>::Type;
+
+}  // namespace tilewise::cuda
+
+#if defined(__CUDACC__)
+#define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                          \
+    extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)            \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                          \
+        tilewise::cuda::DepthwiseKernel<Config>::run(args);                                           \
+    }                                                                                                 \
+    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {   \
+        tilewise::cuda::reduce_depthwise<typename Config::Out>(args);                                 \
+    }
+#endif

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// Backward weight of groups of few channels: dw[k][tap][c] = sum over pixels p of dy[p][k] * x[p * stride + tap * dilation -
+// pad][c], on mma.sync with the pixels as the reduction. A block computes tile_m rows (k) and tile_n columns (tap, c) of one
+// group, or of `merge` groups side by side, over the patches of its part. Of every patch of output pixels dy and the pixels
+// of x that its taps read come to shared memory once (halo_patch.hpp), in a ring of `stages`, and every tap reads them there
+// at its own distance: A and B are both fetched transposed, 16 pixels at a time. Waves share out rows, columns and pixels; the
+// sums of waves that share out pixels meet in shared memory, in order. All sums go to the workspace, one set for every part,
+// and reduce.hpp adds them up in a fixed order. Merged groups are the diagonal of a product: each wave of m has M / wave_m of them, and
+// of its product of all of these only pairs of one group are written.
+// Floors: bytes of x and dy once (H200 4.27 TB/s), and 2 x pixels x rows x columns computed, merged and rounded up to 16 x 8,
+// at what mma.sync reaches (about 600 TFLOP/s in bf16).
+#pragma once
+#include "../common/halo_weight_shape.hpp"
+#include "halo_patch.hpp"
+#include "reduce.hpp"
+
+namespace tilewise::cuda {
+
+// The part of the product that one block computes.
+struct HaloWeightPlace {
+    int part, group, row, col;  // the first group, row and column
+
+    // Blocks that run at the same time should read the same pixels: parts are outermost.
+    template <class Config>
+    static TILEWISE_DEVICE HaloWeightPlace of_block(u32 id, int groups, int tiles_m, int tiles_n) {
+        HaloWeightPlace p;
+        u32 rest = id / u32(tiles_n);
+        p.col = int(id - rest * u32(tiles_n)) * Config::tile_n;
+        const u32 up = rest / u32(tiles_m);
+        p.row = int(rest - up * u32(tiles_m)) * Config::tile_m;
+        const u32 blocks_of_groups = u32(groups) / Config::merge;
+        p.part = int(up / blocks_of_groups);
+        p.group = int(up - u32(p.part) * blocks_of_groups) * Config::merge;
+        return p;
+    }
+};
+
+// Sums of a wave: rows x columns in steps of 16 x 8. Columns are (tap, channel of the wave's groups), a step of 8 within a tap.
+template <class Config>
+struct HaloWeightCore {
+    using Element = typename Config::A;
+    static constexpr int kStepM = 16, kStepN = 8, kMatrix = 8, kLanes = 32;
+    static constexpr int kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n / Config::wave_n;
+    static constexpr int kStepsM = kWaveM / kStepM, kStepsN = kWaveN / kStepN, kPairs = kStepsN / 2;
+    static_assert(kWaveM % kStepM == 0 && kWaveN % (2 * kStepN) == 0, "a wave's share is whole steps, in n pairs");
+    static_assert(Element::bytes == 2 && kSame<typename Config::A, typename Config::B>, "16-bit operands of one type");
+    static constexpr int kGroups = Config::merge / Config::wave_m;  // of a wave, where groups are merged
+    static_assert(Config::merge == 1 || kGroups * Config::wave_m == Config::merge,
+                  "merged groups are shared out evenly");
+
+    float sums[kStepsM][kStepsN][4] = {};
+    int wave_m, wave_n, wave_k;
+    int channels;           // in a tap's columns
+    int first_col;          // of the wave
+    u32 row_offset;         // of the lane's address in dy, from a step's first pixel on
+    u32 distances[kPairs];  // of the lane's column step of each pair, from the pixel that a row reads first
+
+    TILEWISE_DEVICE HaloWeightCore(const KernelConv& conv, const HaloWeightShape& shape, const HaloWeightPlace& place) {
+        const int warp = warp_index(), lane = lane_index();
+        wave_n = warp % Config::wave_n;
+        const int rest = warp / Config::wave_n;
+        wave_m = rest % Config::wave_m, wave_k = rest / Config::wave_m;
+        const int c = int(conv.c), k = int(conv.k);
+        channels = Config::merge > 1 ? kGroups * c : c;
+        first_col = place.col + wave_n * kWaveN;
+        const int row = Config::merge > 1 ? wave_m * kGroups * k : wave_m * kWaveM;
+        // A's registers: rows 0-7 and 8-15 of pixels 0-7, then of pixels 8-15.
+        const int pixel = lane / (2 * kMatrix) * kMatrix + lane % kMatrix, second_rows = lane / kMatrix % 2;
+        row_offset = u32(pixel * shape.y.pitch + (row + second_rows * kMatrix) * Element::bytes);
+        const int first_channel = Config::merge > 1 ? wave_m * channels : 0;
+        TILEWISE_UNROLL
+        for (int j = 0; j < kPairs; ++j) {
+            const int col = first_col + (2 * j + lane / kStepM) * kStepN;
+            distances[j] = distance(conv, shape.x, col, first_channel);
+        }
+    }
+    // Columns past the last read what the first does, and are not written.
+    TILEWISE_DEVICE u32 distance(const KernelConv& conv, const HaloPatchShape& x, int col, int first_channel) const {
+        const int tap = col / channels, filter_h = int(conv.filter[1]), filter_w = int(conv.filter[2]);
+        const int up = tap / filter_w, w = tap - up * filter_w, d = up / filter_h, h = up - d * filter_h;
+        if (d >= int(conv.filter[0])) return 0;
+        const int pixels =
+            x.tap_distance(d * int(conv.dilation[0]), h * int(conv.dilation[1]), w * int(conv.dilation[2]));
+        return u32(pixels * x.pitch + (first_channel + col - tap * channels) * Element::bytes);
+    }
+
+    // One patch: dy and x are staged there, and the table says where in x every row reads.
+    TILEWISE_DEVICE void multiply(SharedAddress dy, SharedAddress x, SharedAddress table, int pitch, int steps) {
+        const int row_of_lane = lane_index() % kStepM;
+        TILEWISE_ROLLED
+        for (int step = wave_k; step < steps; step += Config::wave_k) {
+            const SharedAddress pixel =
+                x + load_shared<4>(table + (step * kHaloWeightDepth + row_of_lane) * 4).words[0];
+            const SharedAddress rows = dy + step * kHaloWeightDepth * pitch + row_offset;
+            u32 a[kStepsM][4], b[2][4];
+            load_matrices<true>(pixel + distances[0], b[0]);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kStepsM; ++i) load_matrices<true>(rows + i * kStepM * Element::bytes, a[i]);
+            TILEWISE_UNROLL
+            for (int j = 0; j < kPairs; ++j) {
+                if (j + 1 < kPairs) load_matrices<true>(pixel + distances[j + 1], b[(j + 1) % 2]);
+                TILEWISE_UNROLL
+                for (int i = 0; i < kStepsM; ++i) {
+                    multiply_add<Element, Element>(sums[i][2 * j], a[i], b[j % 2][0], b[j % 2][1]);
+                    multiply_add<Element, Element>(sums[i][2 * j + 1], a[i], b[j % 2][2], b[j % 2][3]);
+                }
+            }
+        }
+    }
+
+    static constexpr int kSums = kStepsM * kStepsN * 4;
+    // Adds up the sums of waves that share out pixels, in their order, through shared memory that nobody else uses any more.
+    TILEWISE_DEVICE void join(SharedAddress shared) {
+        if constexpr (Config::wave_k > 1) {
+            constexpr int kWaveBytes = kSums * kLanes * int(sizeof(float)), kOthers = Config::wave_m * Config::wave_n;
+            const int place = wave_m * Config::wave_n + wave_n;
+            const SharedAddress own = shared + place * kWaveBytes + lane_index() * int(sizeof(float));
+            TILEWISE_ROLLED
+            for (int k = 1; k < Config::wave_k; ++k) {
+                if (wave_k == k) visit([&](int at, float& sum) { store_shared_float(own + at * kLanes * 4, sum); });
+                sync_block();
+                if (wave_k == 0) visit([&](int at, float& sum) { sum += load_shared_float(own + at * kLanes * 4); });
+                if (k + 1 < Config::wave_k) sync_block();
+            }
+            static_assert(kWaveBytes * kOthers <= Config::shared_bytes, "room for the sums of all waves of a share");
+        }
+    }
+    template <class F>
+    TILEWISE_DEVICE void visit(F&& f) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) {
+            TILEWISE_UNROLL
+            for (int j = 0; j < kStepsN; ++j) {
+                TILEWISE_UNROLL
+                for (int e = 0; e < 4; ++e) f((i * kStepsN + j) * 4 + e, sums[i][j][e]);
+            }
+        }
+    }
+
+    // To the workspace, [part][group][k][tap][c]: lane l has of every step rows l / 4 and l / 4 + 8, and two columns.
+    TILEWISE_DEVICE void write(const KernelArgs& args, const HaloWeightPlace& place) const {
+        if (wave_k > 0) return;
+        const int c = int(args.conv.c), k = int(args.conv.k), lane = lane_index();
+        float* part = static_cast<float*>(args.workspace) + Index(place.part) * args.batch * args.m * args.n;
+        const int first_group = place.group + (Config::merge > 1 ? wave_m * kGroups : 0);
+        const int first_row = Config::merge > 1 ? 0 : place.row + wave_m * kWaveM;
+        const int rows = Config::merge > 1 ? kGroups * k : k, cols = int(args.n) / c * channels;
+        TILEWISE_UNROLL
+        for (int j = 0; j < kStepsN; ++j) {
+            const int col = first_col + j * kStepN + lane % 4 * 2;
+            const int tap = col / channels, channel = col - tap * channels;
+            const int col_group = Config::merge > 1 ? channel / c : 0;
+            TILEWISE_UNROLL
+            for (int i = 0; i < 2 * kStepsM; ++i) {
+                const int row = first_row + i * kMatrix + lane / 4, row_group = Config::merge > 1 ? row / k : 0;
+                if (row >= rows || col >= cols || row_group != col_group) continue;
+                float* to = part + (Index(first_group + row_group) * k + (row - row_group * k)) * args.n;
+                const float(&sum)[4] = sums[i / 2][j];
+                store_global<8>(to + tap * c + (channel - col_group * c),
+                                Packet<8>{{bits_of(sum[i % 2 * 2]), bits_of(sum[i % 2 * 2 + 1])}});
+            }
+        }
+    }
+};
+
+template <class Config>
+struct HaloWeight {
+    using Core = HaloWeightCore<Config>;
+    using Element = typename Config::A;
+    static constexpr int kStages = Config::stages, kChunk = kChunkBytes / Element::bytes;
+    static_assert(kStages >= 2 && Config::threads == 32 * Config::wave_m * Config::wave_n * Config::wave_k);
+    using Patch = HaloPatch<Element, Config::threads>;
+
+    static TILEWISE_DEVICE void run(const KernelArgs& args) {
+        griddep_launch();
+        griddep_wait();
+        const KernelConv& conv = args.conv;
+        const int c = int(conv.c), k = int(conv.k), taps = int(args.n) / c;
+        const int wave_groups = Config::merge > 1 ? Core::kGroups : 1;
+        const int tiles_n = (taps * wave_groups * c + Config::tile_n - 1) / Config::tile_n;
+        const int tiles_m = Config::merge > 1 ? 1 : (k + Config::tile_m - 1) / Config::tile_m;
+        const auto place = HaloWeightPlace::of_block<Config>(block_index(), int(conv.groups), tiles_m, tiles_n);
+        const int rows = Config::merge > 1                ? Config::merge * k
+                         : k - place.row < Config::tile_m ? k - place.row
+                                                          : Config::tile_m;
+        const HaloTile tile = halo_tile(args);
+        const HaloWeightShape shape = halo_weight_shape(conv, tile, Config::merge * c / kChunk, rows / kChunk);
+        const SharedAddress shared = shared_start(), tables = shared + kStages * shape.stage_bytes();
+        const Patch x{shape.x, tables}, y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
+        const SharedAddress row_table = y.table + shape.rows() * kHaloEntryBytes;
+        prepare(shape, tile, conv, x, y, row_table, shared);
+
+        const char* x_data = address<Element>(args.b.data, place.group * conv.x.group_stride);
+        const char* y_data = address<Element>(args.a.data, place.group * conv.y.group_stride + place.row);
+        const HaloTiles tiles(shape.x_axes, tile, int(conv.images));
+        const Index total = tiles.total();
+        const int begin = int(total * place.part / args.split_k), end = int(total * (place.part + 1) / args.split_k);
+        const auto copy = [&](int index, int stage) {
+            const HaloOrigin origin = tiles.origin(index);
+            const SharedAddress to = shared + stage * shape.stage_bytes();
+            y.copy(to, y_data, shape.y_axes, int(conv.images), conv.y, origin);
+            x.copy(to + shape.y_bytes(), x_data, shape.x_axes, int(conv.images), conv.x, origin);
+        };
+
+        Core core(conv, shape, place);
+        sync_block();  // the tables are there
+        TILEWISE_ROLLED
+        for (int s = 0; s < kStages - 1; ++s) {
+            if (begin + s < end) copy(begin + s, s);
+            commit_copies();
+        }
+        int reading = 0, filling = kStages - 1;
+        TILEWISE_ROLLED
+        for (int index = begin; index < end; ++index) {
+            wait_copies<kStages - 2>();
+            sync_block();  // this patch is there for all, and all are done with the stage filled next
+            if (index + kStages - 1 < end) copy(index + kStages - 1, filling);
+            commit_copies();
+            const SharedAddress stage = shared + reading * shape.stage_bytes();
+            core.multiply(stage, stage + shape.y_bytes(), row_table, shape.y.pitch, shape.steps());
+            reading = reading + 1 == kStages ? 0 : reading + 1;
+            filling = filling + 1 == kStages ? 0 : filling + 1;
+        }
+        wait_copies<0>();
+        sync_block();
+        core.join(shared);
+        core.write(args, place);
+    }
+
+private:
+    template <class T>
+    static TILEWISE_DEVICE const char* address(const void* data, Index element) {
+        return static_cast<const char*>(data) + element * T::bytes;
+    }
+    // The tables, and zeros in the rows past a tile's last, which no copy writes.
+    static TILEWISE_DEVICE void prepare(const HaloWeightShape& shape, const HaloTile& tile, const KernelConv& conv,
+                                        const Patch& x, const Patch& y, SharedAddress row_table, SharedAddress shared) {
+        using Rows = HaloRows<kHaloWeightDepth, Config::threads>;
+        x.make_table(shape.x_axes, conv.x);
+        y.make_table(shape.y_axes, conv.y);
+        const int all = shape.steps() * kHaloWeightDepth;
+        TILEWISE_ROLLED
+        for (int row = thread_index(); row < all; row += Config::threads) {
+            store_shared<4>(row_table + row * 4, Packet<4>{{Rows::patch_offset(shape.x, tile, row)}});
+        }
+        const int first = shape.rows() * shape.y.pitch, end = shape.y_bytes();
+        TILEWISE_ROLLED
+        for (int s = 0; s < kStages; ++s) {
+            TILEWISE_ROLLED
+            for (int at = first + thread_index() * kChunkBytes; at < end; at += Config::threads * kChunkBytes) {
+                store_shared<kChunkBytes>(shared + s * shape.stage_bytes() + at, zero_packet<kChunkBytes>());
+            }
+        }
+    }
+};
+
+}  // namespace tilewise::cuda
+
+#if defined(__CUDACC__)
+#define TILEWISE_CUDA_HALO_WEIGHT(Config)                                                  \
+    extern "C" __global__ void __launch_bounds__(Config::threads, Config::blocks_per_unit) \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
+        tilewise::cuda::HaloWeight<Config>::run(args);                                     \
+    }                                                                                      \
+    TILEWISE_CUDA_REDUCE(Config)
+#endif

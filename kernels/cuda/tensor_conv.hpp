@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// Convolution in three directions on the main loop of wgmma_gemm.hpp: the copy engine gathers columns of pixels at one tap
+// (im2col), so that a stage is, as for a GEMM, lines of 128 bytes in the 128-byte swizzle.
+//   forward          rows: pixels of y, x at one tap and a line of channels    columns: weights [k][tap][a line of c]
+//   backward data    rows: pixels of dx (of one class of a stride), dy shifted  columns: weights, lines along c for each k
+//   backward weight  rows: channels of dy, lines along them for each pixel      columns: x at the tap of each line of channels
+// The reduction runs over taps and lines of channels, taps slowest; for backward weight over pixels, in as many parts as
+// split_k says, whose sums meet in the workspace. A tap of backward weight begins a new line of columns, so tiles may hold
+// columns that no weight has. Channels beyond the last arrive as zeros only where there is one group: several must have
+// whole lines of channels to sum over.
+// Bytes   a tile reads (tile_m + tile_n) x its reduction through the L2 cache: each pixel once for each tap.
+#pragma once
+#include "conv_taps.hpp"
+#include "wgmma_gemm.hpp"
+
+namespace tilewise::cuda {
+
+template <int kDims, class Pixel>
+TILEWISE_DEVICE void copy_pixels(unsigned to, const TensorMap& map, unsigned barrier, int c, const Pixel& from,
+                                 const u16 (&offset)[kDims]) {
+    if constexpr (kDims == 1) {
+        copy_im2col(to, map, barrier, c, from.at[0], from.image, offset[0], kKeepNormal);
+    } else if constexpr (kDims == 2) {
+        copy_im2col(to, map, barrier, c, from.at[0], from.at[1], from.image, offset[0], offset[1], kKeepNormal);
+    } else {
+        copy_im2col(to, map, barrier, c, from.at[0], from.at[1], from.at[2], from.image, offset[0], offset[1],
+                    offset[2], kKeepNormal);
+    }
+}
+
+// Columns of C that a line of columns in a tile is: `count` from `first` on.
+struct ColumnPlace {
+    Index first, count;
+};
+
+// The results of backward data with a stride, and of backward weight, where tiles are not rows and columns of C.
+template <class Config>
+struct ConvPlaces {
+    static constexpr int kDims = Config::ndim;
+    static constexpr Direction kDirection = Config::direction;
+    static constexpr int kLine = 128 / Config::A::bytes;
+    static constexpr bool kMoves = kDirection != Direction::forward;
+
+    static TILEWISE_DEVICE bool in_rows(const KernelArgs& args) {
+        if constexpr (kDirection == Direction::backward_data) {
+            return class_count<kDims, kDirection>(args.conv) == 1;
+        } else if constexpr (kDirection == Direction::backward_weight) {
+            return args.conv.c % kLine == 0;
+        } else {
+            return true;
+        }
+    }
+
+    static TILEWISE_DEVICE int group(const KernelArgs& args, const TilePlace& tile) {
+        return static_cast<int>(kDirection == Direction::backward_data ? tile.batch % u32(args.conv.groups)
+                                                                       : tile.batch);
+    }
+
+    // The row of C that a row of the tiles is, or -1.
+    static TILEWISE_DEVICE Index row(const KernelArgs& args, const TilePlace& tile, Index at) {
+        if constexpr (kDirection != Direction::backward_data) return at < args.m ? at : -1;
+        int index = static_cast<int>(tile.batch / u32(args.conv.groups));
+        u32 left = u32(at);
+        Index pixel = 0, size = 1;
+        TILEWISE_UNROLL
+        for (int i = 0; i < kDims; ++i) {
+            const ConvLine line = line_of(args.conv, i);
+            const u32 rows = u32(line.template rows<kDirection>()), next = left / rows;
+            const int here = line.pixel(int(left - next * rows), index % line.stride);
+            if (here >= line.in) return -1;
+            pixel += here * size;
+            size *= line.in;
+            index /= line.stride;
+            left = next;
+        }
+        return left < u32(args.conv.images) ? left * size + pixel : -1;
+    }
+
+    // Of a line of columns that begins at a multiple of its length.
+    static TILEWISE_DEVICE ColumnPlace columns(const KernelArgs& args, int at) {
+        if constexpr (kDirection != Direction::backward_weight) return {at, args.n - at};
+        const u32 lines = (u32(args.conv.c) + kLine - 1) / kLine, unit = u32(at) / kLine, tap = unit / lines;
+        const Index begin = Index(unit - tap * lines) * kLine + at % kLine, first = tap * args.conv.c + begin;
+        return {first, first < args.n ? args.conv.c - begin : 0};
+    }
+};
+
+template <class Config>
+struct ConvSource {
+    using Shape = WgmmaShape<Config>;
+    using Order = TileOrder<Shape::kClusterM, Shape::kClusterN>;
+    using Places = ConvPlaces<Config>;
+    static constexpr int kDims = Config::ndim;
+    static constexpr Direction kDirection = Config::direction;
+    static constexpr bool kOverPixels = kDirection == Direction::backward_weight;
+    static constexpr bool kMayBeEmpty = kDirection == Direction::backward_data;
+    static constexpr int kColumnBoxes = Shape::kTileN / Shape::kLine;
+    static_assert(Shape::kClusterN == 1 || kOverPixels, "columns of pixels are copied for one block");
+    static_assert(Shape::kClusterM == 1 || !kOverPixels, "columns of pixels are copied for one block");
+    static_assert(!Shape::kSwapped);
+
+    using Walk = PixelWalk<kDims, kDirection>;
+
+    const KernelArgs& args;
+    const TensorMap &map_a, &map_b;
+    ClusterPlace<Shape> me;
+    Walk pixels;
+    int lines;  // of channels, in the reduction or of a tap's columns
+    // Of the tile:
+    int column, group;
+    typename Walk::Pixel pixel;  // forward, backward data
+    TapWalk<kDims> taps;
+    int line;
+    int box_channel[kOverPixels ? kColumnBoxes : 1];
+    u16 box_offset[kOverPixels ? kColumnBoxes : 1][kDims];
+
+    TILEWISE_DEVICE ConvSource(const KernelArgs& kernel_args, const TensorMap& a, const TensorMap& b)
+        : args(kernel_args), map_a(a), map_b(b), pixels(kernel_args.conv), lines(line_count(kernel_args.conv)) {}
+
+    static TILEWISE_DEVICE int line_count(const KernelConv& conv) {
+        const Index channels = kDirection == Direction::backward_data ? conv.k : conv.c;
+        return static_cast<int>((channels + Shape::kLine - 1) / Shape::kLine);
+    }
+    static TILEWISE_DEVICE int all_taps(const KernelConv& conv) {
+        return static_cast<int>(conv.filter[0] * conv.filter[1] * conv.filter[2]);
+    }
+
+    static TILEWISE_DEVICE Order order(const KernelArgs& args) {
+        Index rows = args.m, columns = args.n, batch = args.batch;
+        if constexpr (kDirection == Direction::backward_data) {
+            rows = args.conv.images;
+            TILEWISE_UNROLL
+            for (int i = 0; i < kDims; ++i) rows *= line_of(args.conv, i).template rows<kDirection>();
+            batch *= class_count<kDims, kDirection>(args.conv);
+        }
+        if constexpr (kOverPixels) columns = Index(all_taps(args.conv)) * line_count(args.conv) * Shape::kLine;
+        return {args, rows, columns, batch, Shape::kTileM, Shape::kTileN};
+    }
+
+    static TILEWISE_DEVICE TapWalk<kDims> taps_of(const KernelArgs& args, const TilePlace& tile) {
+        const u32 index = kDirection == Direction::backward_data ? tile.batch / u32(args.conv.groups) : 0;
+        return TapWalk<kDims>::template of_class<kDirection>(args.conv, static_cast<int>(index));
+    }
+    static TILEWISE_DEVICE int steps(const KernelArgs& args, const TilePlace& tile) {
+        if constexpr (kOverPixels) return static_cast<int>((args.k + Shape::kTileK - 1) / Shape::kTileK);
+        return taps_of(args, tile).count() * line_count(args.conv);
+    }
+
+    TILEWISE_DEVICE void begin(const TilePlace& tile, int step) {
+        column = Shape::first_column(tile);
+        group = Places::group(args, tile);
+        if constexpr (kOverPixels) {
+            begin_columns(Shape::first_row(tile));
+        } else {
+            pixel = pixels.locate(static_cast<u32>(Shape::first_row(tile)));
+            taps = taps_of(args, tile);
+            line = step % lines;
+            taps.go_to(step / lines);
+        }
+    }
+
+    TILEWISE_DEVICE void copy(unsigned to, unsigned barrier, int step) {
+        if constexpr (kOverPixels) {
+            copy_over_pixels(to, barrier, step);
+        } else {
+            copy_over_taps(to, barrier);
+        }
+    }
+
+private:
+    int row = 0;  // backward weight
+
+    TILEWISE_DEVICE void copy_over_taps(unsigned to, unsigned barrier) {
+        const bool forward = kDirection == Direction::forward;
+        const int channels = static_cast<int>(forward ? args.conv.c : args.conv.k);
+        const int channel = line * Shape::kLine;
+        u16 offset[kDims];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kDims; ++i) offset[i] = taps.offset(i);
+        copy_pixels<kDims>(to, map_a, barrier, group * channels + channel, pixel, offset);
+        // The map of the weights has lines of channels c, the output's channels of all groups, and taps.
+        const int first_k = group * static_cast<int>(args.conv.k);
+        if constexpr (kDirection == Direction::forward) {
+            copy_operand<Shape, Shape::kTileN, true, Shape::kClusterM>(
+                map_b, to + Shape::kBytesA, barrier, first_k + column, channel, taps.tap(), me.in_m, me.sharing_b);
+        } else {
+            copy_operand<Shape, Shape::kTileN, false, Shape::kClusterM>(
+                map_b, to + Shape::kBytesA, barrier, column, first_k + channel, taps.tap(), me.in_m, me.sharing_b);
+        }
+        if (++line == lines) {
+            line = 0;
+            taps.advance();
+        }
+    }
+
+    // Each line of columns is one tap's.
+    TILEWISE_DEVICE void begin_columns(int first_row) {
+        row = first_row;
+        TapWalk<kDims> walk = TapWalk<kDims>::template of_class<kDirection>(args.conv, 0);
+        const int units = all_taps(args.conv) * lines;
+        TILEWISE_UNROLL
+        for (int box = 0; box < kColumnBoxes; ++box) {
+            const int unit = column / Shape::kLine + box, tap = unit / lines;
+            // Beyond the last: no channel is there, and zeros come.
+            const int channel = unit < units ? (unit - tap * lines) * Shape::kLine : static_cast<int>(args.conv.c);
+            walk.go_to(unit < units ? tap : 0);
+            box_channel[box] = group * static_cast<int>(args.conv.c) + channel;
+            TILEWISE_UNROLL
+            for (int i = 0; i < kDims; ++i) box_offset[box][i] = walk.offset(i);
+        }
+    }
+
+    TILEWISE_DEVICE void copy_over_pixels(unsigned to, unsigned barrier, int step) {
+        copy_operand<Shape, Shape::kTileM, false, Shape::kClusterN>(map_a, to, barrier, row, step * Shape::kTileK,
+                                                                    group, me.in_n, me.sharing_a);
+        const typename Walk::Pixel from = pixels.locate(static_cast<u32>(step * Shape::kTileK));
+        TILEWISE_UNROLL
+        for (int box = 0; box < kColumnBoxes; ++box) {
+            copy_pixels<kDims>(to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kLineBytes),
+                               map_b, barrier, box_channel[box], from, box_offset[box]);
+        }
+    }
+};
+
+// A filter of one tap without stride or padding: plain matrices, a batch of one for each group.
+template <class Config>
+struct PointwiseSource : MatrixSource<Config> {
+    using MatrixSource<Config>::MatrixSource;
+
+    TILEWISE_DEVICE void begin(const TilePlace& tile, int step) {
+        MatrixSource<Config>::begin(tile, step);
+        this->batch_rows = this->batch_columns = static_cast<int>(tile.batch);
+    }
+};
+
+template <class Config, bool pointwise = Config::filter_1x1>
+struct ConvSourceOf {
+    using Type = ConvSource<Config>;
+};
+template <class Config>
+struct ConvSourceOf<Config, true> {
+    using Type = PointwiseSource<Config>;
+};
+
+template <class Config>
+using TensorConv = WgmmaGemm<Config, typename ConvSourceOf<Config>::Type>;
+
+}  // namespace tilewise::cuda
+
+#define TILEWISE_CUDA_TENSOR_CONV(Config)                                                                           \
+    extern "C" __global__ void __launch_bounds__(Config::threads, 1) TILEWISE_KERNEL_SYMBOL(                        \
+        const __grid_constant__ tilewise::KernelArgs args, const __grid_constant__ tilewise::cuda::TensorMap a,     \
+        const __grid_constant__ tilewise::cuda::TensorMap b, const __grid_constant__ tilewise::cuda::TensorMap c) { \
+        const tilewise::cuda::TensorConv<Config> conv{args, a, b, c, tilewise::cuda::shared_start()};               \
+        conv.run();                                                                                                 \
+    }                                                                                                               \
+    TILEWISE_CUDA_REDUCE(Config)

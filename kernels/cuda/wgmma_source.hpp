@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Where the copying warp of a warpgroup kernel (wgmma_gemm.hpp) finds the operands of a stage: plain matrices here, those of a
+// convolution in tensor_conv.hpp. A source says in which order tiles are taken and how many stages deep a tile is, is told
+// which tile begins and at which stage, and then copies one stage after the other: first the tile's rows, behind them its
+// columns, Shape::kStageBytes in all that count on the given barrier.
+#pragma once
+#include "../common/packed_b.hpp"
+#include "wgmma_store.hpp"
+
+namespace tilewise::cuda {
+
+// A block's place in its cluster, and the blocks that use the same rows or columns of an operand as it does.
+template <class Shape>
+struct ClusterPlace {
+    int in_m, in_n;
+    unsigned short sharing_a, sharing_b;
+
+    TILEWISE_DEVICE ClusterPlace() {
+        const unsigned rank = Shape::kCluster > 1 ? cluster_rank() : 0;
+        in_m = static_cast<int>(rank) % Shape::kClusterM, in_n = static_cast<int>(rank) / Shape::kClusterM;
+        // The blocks in my column of the cluster share B with me, those in my row share A.
+        sharing_b = static_cast<unsigned short>(((1u << Shape::kClusterM) - 1) << (in_n * Shape::kClusterM));
+        sharing_a = 0;
+        TILEWISE_UNROLL
+        for (int i = 0; i < Shape::kClusterN; ++i)
+            sharing_a |= static_cast<unsigned short>(1u << (i * Shape::kClusterM + in_m));
+    }
+};
+
+// One operand of a stage from a map of matrices: `kExtent` rows (or columns) from `first`, and `k` along the reduction. Blocks
+// of the cluster that use the same tile each copy a share of its lines to all of them.
+template <class Shape, int kExtent, bool kAlongK, int kSharers>
+TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
+                                  int share, unsigned short blocks) {
+    constexpr int kBoxes = kAlongK ? 1 : kExtent / Shape::kLine;
+    constexpr int kLines = (kAlongK ? kExtent : Shape::kTileK) / kSharers;
+    const int line = share * kLines;
+    TILEWISE_UNROLL
+    for (int box = 0; box < kBoxes; ++box) {
+        const unsigned at = to + static_cast<unsigned>((box * Shape::kTileK + line) * Shape::kLineBytes);
+        const int x = kAlongK ? k : first + box * Shape::kLine;
+        const int y = kAlongK ? first + line : k + line;
+        if constexpr (kSharers == 1) {
+            copy_box(at, map, barrier, x, y, batch, kKeepNormal);
+        } else {
+            copy_box_multicast(at, map, barrier, x, y, batch, blocks, kKeepNormal);
+        }
+    }
+}
+
+template <class Config>
+struct MatrixSource {
+    using Shape = WgmmaShape<Config>;
+    using Order = TileOrder<Shape::kClusterM, Shape::kClusterN>;
+    using Places = MatrixPlaces;
+    static constexpr bool kMayBeEmpty = false;  // whether a tile may have nothing to sum up
+
+    const KernelArgs& args;
+    const TensorMap &map_a, &map_b;
+    ClusterPlace<Shape> me;
+    int row, column, batch_rows, batch_columns;  // of the tile
+
+    TILEWISE_DEVICE MatrixSource(const KernelArgs& kernel_args, const TensorMap& a, const TensorMap& b)
+        : args(kernel_args), map_a(a), map_b(b) {}
+
+    static TILEWISE_DEVICE Order order(const KernelArgs& args) {
+        return {args, Shape::kSwapped ? Shape::kTileN : Shape::kTileM, Shape::kSwapped ? Shape::kTileM : Shape::kTileN};
+    }
+    static TILEWISE_DEVICE int steps(const KernelArgs& args, const TilePlace&) {
+        return static_cast<int>((args.k + Shape::kTileK - 1) / Shape::kTileK);
+    }
+
+    TILEWISE_DEVICE void begin(const TilePlace& tile, int) {
+        row = Shape::first_row(tile), column = Shape::first_column(tile);
+        // One matrix may serve the whole batch.
+        const int batch_a = args.a.batch_stride ? static_cast<int>(tile.batch) : 0;
+        const int batch_b = args.b.batch_stride ? static_cast<int>(tile.batch) : 0;
+        batch_rows = Shape::kSwapped ? batch_b : batch_a, batch_columns = Shape::kSwapped ? batch_a : batch_b;
+    }
+
+    TILEWISE_DEVICE void copy(unsigned to, unsigned barrier, int step) {
+        copy_operand<Shape, Shape::kTileM, Shape::kRowsAlongK, Shape::kClusterN>(
+            Shape::kSwapped ? map_b : map_a, to, barrier, row, step * Shape::kTileK, batch_rows, me.in_n, me.sharing_a);
+        if constexpr (Shape::kPackedB) {
+            copy_bytes(to + Shape::kBytesA, packed_tile(step), Shape::kBytesB, barrier, kKeepNormal);
+        } else {
+            copy_operand<Shape, Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM>(
+                Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, barrier, column, step * Shape::kTileK,
+                batch_columns, me.in_m, me.sharing_b);
+        }
+    }
+
+private:
+    // Of a B that was packed ahead, tile after tile (../common/packed_b.hpp).
+    TILEWISE_DEVICE const void* packed_tile(int step) const {
+        const PackedB packed = {args.n, args.k, args.batch, Shape::kTileN, Shape::kTileK, Shape::kBytesB};
+        return static_cast<const char*>(args.b.data) + packed.tile_offset(batch_columns, column / Shape::kTileN, step);
+    }
+};
+
+}  // namespace tilewise::cuda

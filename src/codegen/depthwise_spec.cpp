@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/depthwise_spec.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "problem/facts.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr int kLanes = 32, kFloatBytes = 4;
+
+int lanes_along(const KernelConfig& c) {
+    const int across = c.vector_a > 0 ? c.warp_tile.n / c.vector_a : 0;  // lanes side by side along channels
+    return across > 0 && kLanes % across == 0 && across * c.vector_a == c.warp_tile.n ? kLanes / across : 0;
+}
+
+// Rows of 7 pixels divide most layers; other patches are square or twice as wide as high. A line has no height.
+int width_of(int pixels, int ndim) {
+    constexpr int kUsual = 7;
+    if (ndim == 1) return pixels;
+    if (pixels % kUsual == 0) return kUsual;
+    int width = 1;
+    while (width * width < pixels) width *= 2;
+    return width;
+}
+
+std::int64_t extent(const Extents& extents, int from_last) {
+    return from_last < extents.rank ? extents[extents.rank - 1 - from_last] : 1;
+}
+
+bool is_compiled(const KernelConfig& c) { return c.ct_filter.rank > 0; }
+
+// Inputs that a line of the patch meets; their places are bits of a word.
+std::int64_t line_inputs(const KernelConfig& c, int width) {
+    const std::int64_t stride = extent(c.ct_stride, 0), reach = (extent(c.ct_filter, 0) - 1) * extent(c.ct_dilation, 0);
+    return c.op == Op::conv_bwd_data ? reach / stride + (width - 1) / stride + 1 : (width - 1) * stride + reach + 1;
+}
+
+bool has_compiled_template(const KernelConfig& c) {
+    if (c.ct_stride.rank == 0 || c.ct_dilation.rank == 0 || !is_channels_last(c.layout)) return false;
+    const bool same_vectors = c.op != Op::conv_bwd_weight || c.vector_b == c.vector_a;
+    const int along = lanes_along(c);
+    if (along == 0 || c.warp_tile.m % along != 0 || c.tile.n != c.warp_tile.n || !same_vectors) return false;
+    const int pixels = c.warp_tile.m / along, width = width_of(pixels, c.ndim), height = pixels / width;
+    if (width * height != pixels || (c.ndim == 1 && height != 1)) return false;
+    constexpr std::int64_t kMaskBits = 32, kMostSums = 128;  // of a thread
+    if (line_inputs(c, width) > kMaskBits) return false;
+    const bool whole_turns = width % extent(c.ct_stride, 0) == 0 && height % extent(c.ct_stride, 1) == 0;
+    if (c.op == Op::conv_bwd_data && !whole_turns) return false;
+    const std::int64_t sums = c.op == Op::conv_bwd_weight ? product(c.ct_filter) : pixels;
+    return sums * c.vector_a <= kMostSums;
+}
+
+bool has_any_template(const KernelConfig& c) {
+    if (c.ct_stride.rank > 0 || c.ct_dilation.rank > 0) return false;
+    return c.op == Op::conv_bwd_weight ? c.vector_a == 1 && c.vector_b == 1
+                                       : c.vector_a == 1 || is_channels_last(c.layout);
+}
+
+// Registers of a thread are what its sums, one line of inputs, the next line and the weights it holds need.
+int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
+    constexpr int kRegisters = 65536, kMostHeld = 40, kOther = 40, kMost = 8;
+    const std::int64_t rows = extent(c.ct_filter, 1), taps = rows * extent(c.ct_filter, 0), inputs = line_inputs(c, spec.patch_width);
+    const std::int64_t line = inputs * c.vector_a, packed = line * bytes_of(c.dtype) / kFloatBytes;
+    std::int64_t registers = kOther + line + packed;
+    const std::int64_t outputs = std::int64_t{spec.patch_width} * c.vector_a;  // of a line
+    if (c.op == Op::conv_bwd_weight) {
+        registers += product(c.ct_filter) * c.vector_a + outputs + spec.patch_height * outputs * bytes_of(c.dtype) / kFloatBytes;
+    } else {
+        const bool leave_early = product(c.ct_filter) == taps;  // lines of outputs leave as soon as they are whole
+        registers += outputs * (leave_early ? std::min<std::int64_t>(spec.patch_height, rows) : spec.patch_height);
+        registers += taps * c.vector_a <= kMostHeld ? taps * c.vector_a : 4 * c.vector_a;
+    }
+    const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
+    return static_cast<int>(std::clamp<std::int64_t>(kRegisters / (registers * threads), 1, kMost));
+}
+
+}  // namespace
+
+bool has_depthwise_template(const KernelConfig& c) {
+    const bool plain = c.pipeline == Pipeline::basic_v1 && c.scheduler == Scheduler::intrawave &&
+                       c.epilogue == Epilogue::direct && c.gather == Gather::plain && c.math == Math::strict;
+    const bool asks_more = c.persistent || c.two_stage || c.split_image || c.cluster != Shape2{} || c.producer_waves > 0 ||
+                           c.stages > 1 || c.double_smem_buffer || c.swap_ab;
+    if (!plain || asks_more || c.wave.n != 1 || c.wave.k != 1) return false;
+    if (c.split_k > 1 && c.op != Op::conv_bwd_weight) return false;
+    return is_compiled(c) ? has_compiled_template(c) : has_any_template(c);
+}
+
+DepthwiseSpec depthwise_spec(const KernelConfig& c) {
+    DepthwiseSpec spec;
+    spec.compiled = is_compiled(c);
+    const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
+    if (!spec.compiled) {
+        if (c.op == Op::conv_bwd_weight) spec.shared_bytes = threads * kAnyWeightTaps * kFloatBytes;
+        return spec;
+    }
+    const int along = lanes_along(c), pixels = c.warp_tile.m / along;
+    spec.patch_width = width_of(pixels, c.ndim);
+    spec.patch_height = pixels / spec.patch_width;
+    spec.patches = c.tile.m / pixels;
+    spec.resident_blocks = resident_blocks(c, spec);
+    // Sums of a row of taps; or the weights, and a line of sums for every thread where there is an epilogue.
+    spec.shared_bytes = c.op == Op::conv_bwd_weight
+                            ? threads * c.vector_a * extent(c.ct_filter, 0) * kFloatBytes
+                            : (product(c.ct_filter) * c.tile.n + threads * spec.patch_width * c.vector_a) * kFloatBytes;
+    return spec;
+}
+
+std::string depthwise_lines(const KernelConfig& c) {
+    const DepthwiseSpec spec = depthwise_spec(c);
+    return fmt::format("    static constexpr int patch_height = {}, patch_width = {}, resident_blocks = {};\n",
+                       spec.patch_height, spec.patch_width, spec.resident_blocks);
+}
+
+}  // namespace tilewise

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "config/im2col.hpp"
+
+#include "problem/facts.hpp"
+
+namespace tilewise {
+namespace {
+
+std::int64_t ceil_divided(std::int64_t x, std::int64_t by) { return x >= 0 ? (x + by - 1) / by : -(-x / by); }
+
+}  // namespace
+
+Im2colLine im2col_line(const Problem& p, int d) {
+    const ConvShape& s = p.conv;
+    const std::int64_t reach = (s.filter[d] - 1) * s.dilation[d], out = output_size(s)[d];
+    Im2colLine line;
+    if (p.op == Op::conv_bwd_data) {
+        line.size = out;
+        line.rows = (s.in[d] + s.stride[d] - 1) / s.stride[d];
+        line.lower = ceil_divided(s.pad_before[d] - reach, s.stride[d]);
+        line.farthest = ceil_divided(s.pad_before[d], s.stride[d]) - line.lower;
+        line.classes = s.stride[d];
+    } else {
+        line.size = s.in[d];
+        line.rows = out;
+        line.step = s.stride[d];
+        line.lower = -s.pad_before[d];
+        line.farthest = reach;
+    }
+    return line;
+}
+
+bool walks_taps(const KernelConfig& c) {
+    return is_conv(c.op) && c.gather == Gather::tensor && c.specialization != Specialization::filter_1x1_stride1;
+}
+
+std::int64_t channel_line(const KernelConfig& c) {
+    constexpr std::int64_t kLineBytes = 128;
+    return kLineBytes / bytes_of(c.dtype);
+}
+
+std::int64_t channel_lines(const KernelConfig& c, std::int64_t channels) {
+    return (channels + channel_line(c) - 1) / channel_line(c);
+}
+
+}  // namespace tilewise

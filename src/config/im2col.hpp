@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// How the copy engine of a GPU gathers the activation of a convolution in its im2col mode, along each dimension: the numbers
+// of kernels/cuda/conv_taps.hpp, which the kernels count with, as the host needs them for tensor maps, grids and fit.
+#pragma once
+
+#include <cstdint>
+
+#include "config/kernel_config.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+// One dimension, of the activation that is gathered: x, or dy for backward data.
+struct Im2colLine {
+    std::int64_t size = 1;      // pixels of the activation
+    std::int64_t rows = 1;      // pixels that a walk visits: of the output, or of one class of a stride
+    std::int64_t step = 1;      // between them
+    std::int64_t lower = 0;     // the first, before any tap moves it
+    std::int64_t farthest = 0;  // by which a tap moves it most
+    std::int64_t classes = 1;   // walks that it takes to visit every pixel of the output
+
+    // Of the last pixel visited against the last of the activation.
+    std::int64_t upper() const { return lower + (rows - 1) * step - (size - 1); }
+};
+Im2colLine im2col_line(const Problem& problem, int dim);
+
+// Whether the config's activation is gathered so: a filter of one tap without stride and padding needs no walk.
+bool walks_taps(const KernelConfig& config);
+
+// Elements of a line of channels, and the lines that hold some channels.
+std::int64_t channel_line(const KernelConfig& config);
+std::int64_t channel_lines(const KernelConfig& config, std::int64_t channels);
+
+}  // namespace tilewise

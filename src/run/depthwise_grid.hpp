@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// How the work of a depthwise CUDA kernel is cut into blocks.
+#pragma once
+
+#include "config/kernel_config.hpp"
+#include "device/device.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+std::int64_t depthwise_blocks(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+
+// Blocks of the kernel that adds up the sums of the parts of backward weight.
+void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& problem);
+
+}  // namespace tilewise

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "run/halo_weight_grid.hpp"
+
+#include <algorithm>
+
+#include "config/halo_weight_plan.hpp"
+#include "problem/facts.hpp"
+
+namespace tilewise {
+
+LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    LaunchGeometry geometry;
+    geometry.block = launch_spec(c, arch);
+    const auto plan = halo_weight_plan(p, c, arch);
+    if (!plan) return geometry;  // no blocks: fit refuses such a problem
+    geometry.blocks = static_cast<int>(plan->products * plan->parts);
+    geometry.split_k = plan->parts;
+    const HaloTile& tile = plan->tile;
+    geometry.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
+    // A thread for every sum: each waits for as many reads as there are parts.
+    constexpr int kReduceThreads = 256;
+    constexpr std::int64_t kMostBlocks = 65536;
+    const GemmView gemm = gemm_view(p);
+    const std::int64_t sums = gemm.m * gemm.n * gemm.batch;
+    geometry.reduce_threads = kReduceThreads;
+    geometry.reduce_blocks = static_cast<int>(std::min(kMostBlocks, (sums + kReduceThreads - 1) / kReduceThreads));
+    return geometry;
+}
+
+}  // namespace tilewise

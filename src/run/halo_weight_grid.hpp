@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// How backward weight by patches is launched: a block for every part of the reduction and every tile of the results.
+#pragma once
+
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+#include "device/device.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+// Of a config that is_halo_weight and fits the problem.
+LaunchGeometry halo_weight_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise
