@@ -182,10 +182,8 @@ struct DepthwiseConv {
         const DepthwiseConv self = {args, in, store};
         const Walk walk(conv, out);
         const Weights weights(shared + Shape::lane_across() * V * 4);
-        u32 patch = block * (Shape::kRound * Shape::kRounds) + Shape::patch_in_round();
-        TILEWISE_ROLLED
-        for (int round = 0; round < Shape::kRounds && patch < walk.total; ++round, patch += Shape::kRound)
-            self.run_patch(walk.locate(patch), channel, weights);
+        const u32 patch = block * Shape::kRound + Shape::patch_in_round();
+        if (patch < walk.total) self.run_patch(walk.locate(patch), channel, weights);
     }
 };
 

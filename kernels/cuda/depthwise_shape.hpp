@@ -104,15 +104,11 @@ struct DepthwiseShape {
     static constexpr bool kWeight = Config::direction == Direction::backward_weight;
     static constexpr int kLanes = 32, kVector = Config::vector_a;
     static constexpr int kAcross = Config::warp_n / kVector, kAlong = kLanes / kAcross;  // lanes
-    static constexpr int kPixels = Config::warp_m / kAlong;                              // of a thread
-    static_assert(kAcross * kAlong == kLanes && kPixels * kAlong == Config::warp_m);
-    static_assert(Config::wave_n == 1 && Config::tile_n == Config::warp_n, "warps lie along the pixels");
     static constexpr int kWarps = Config::wave_m, kThreads = kWarps * kLanes;
+    static constexpr int kWidth = Config::warp_m / kAlong, kHeight = Config::tile_m / (kWarps * Config::warp_m);
+    static_assert(kAcross * kAlong == kLanes && kWidth * kAlong == Config::warp_m);
+    static_assert(Config::wave_n == 1 && Config::tile_n == Config::warp_n, "warps lie along the pixels");
     static constexpr int kRound = kWarps * kAlong;  // patches of a block at a time
-    static constexpr int kRounds = Config::tile_m / (kRound * kPixels);
-
-    static constexpr int kWidth = Config::patch_width, kHeight = Config::patch_height;
-    static_assert(kWidth * kHeight == kPixels);
 
     using Rows = TapLine<kBackward, Config::ct_filter[1], Config::ct_stride[1], Config::ct_dilation[1], kHeight>;
     using Columns = TapLine<kBackward, Config::ct_filter[2], Config::ct_stride[2], Config::ct_dilation[2], kWidth>;
