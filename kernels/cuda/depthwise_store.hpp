@@ -81,7 +81,7 @@ struct DepthwiseStore {
     }
 
     TILEWISE_DEVICE void write_line(const Target& target, int h, const float (&sums)[kWidth][V]) const {
-        if (u32(target.top + h) >= u32(out.size[1])) return;
+        if (u32(h) >= u32(Shape::kHeight) || u32(target.top + h) >= u32(out.size[1])) return;
         const Index line = Index(h) * out.size[2];
         Storage* to = target.to + line * out.pixel_stride;
         if (!is_simple<Out, Sum>(args)) return finish_values(target, line, to, sums);

@@ -35,6 +35,10 @@ std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
 }
 
 std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch) {
+    // Depthwise kernels for CUDA walk down their tile; what they hold meanwhile depends on the filter.
+    if (arch.backend == "cuda" && c.specialization == Specialization::depthwise) {
+        return std::int64_t{c.warp_tile.m} * c.warp_tile.n / arch.wave_size;
+    }
     // Waves that split k each hold the whole m x n tile of their part; so do warpgroups that take turns on tiles.
     const bool takes_turns = c.pipeline == Pipeline::compv5 && has_wide_waves(c, arch);
     const std::int64_t waves = takes_turns ? 1 : std::int64_t{c.wave.m} * c.wave.n;
