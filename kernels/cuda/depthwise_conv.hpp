@@ -75,7 +75,8 @@ struct DepthwiseConv {
     };
 
     // Adds line `i` of a patch's inputs to the sums of every output line that it meets.
-    static TILEWISE_DEVICE void add_line(const Line& line, int i, const Plane& plane, float (&sums)[kHeight][kWidth][V]) {
+    static TILEWISE_DEVICE void add_line(const Line& line, int i, const Plane& plane,
+                                         float (&sums)[kHeight][kWidth][V]) {
         float x[Columns::kInputs][V];
         line.unpack(x);
         TILEWISE_UNROLL
@@ -217,12 +218,12 @@ using DepthwiseKernel =
 }  // namespace tilewise::cuda
 
 #if defined(__CUDACC__)
-#define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                          \
-    extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)            \
-        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                          \
-        tilewise::cuda::DepthwiseKernel<Config>::run(args);                                           \
-    }                                                                                                 \
-    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {   \
-        tilewise::cuda::reduce_depthwise<typename Config::Out>(args);                                 \
+#define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                        \
+    extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)          \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                        \
+        tilewise::cuda::DepthwiseKernel<Config>::run(args);                                         \
+    }                                                                                               \
+    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
+        tilewise::cuda::reduce_depthwise<typename Config::Out>(args);                               \
     }
 #endif

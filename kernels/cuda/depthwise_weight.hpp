@@ -47,7 +47,8 @@ struct DepthwiseWeight {
     }
 
     // One plane of x against the patch of dy.
-    TILEWISE_DEVICE void add_plane(const typename X::Storage* first, int row, u32 inside, const OutputLine (&dy)[kHeight],
+    TILEWISE_DEVICE void add_plane(const typename X::Storage* first, int row, u32 inside,
+                                   const OutputLine (&dy)[kHeight],
                                    float (&sums)[kFilterRows][kFilterColumns][V]) const {
         const Index pixel = in.pixel_stride * X::bytes, line_step = in.size[2] * pixel;
         const auto is_inside = [&](int i) { return u32(row + i) < u32(in.size[1]); };
@@ -72,7 +73,8 @@ struct DepthwiseWeight {
     TILEWISE_DEVICE void add_patch(const typename Walk::Place& place, int channel, Sums& sums) const {
         const int top = Rows::first_output(place.row, 0), left = Columns::first_output(place.column, 0);
         const auto* dy_first = static_cast<const typename Dy::Storage*>(args.a.data) + place.image * out.image_stride +
-                               channel + ((Index(place.depth) * out.size[1] + top) * out.size[2] + left) * out.pixel_stride;
+                               channel +
+                               ((Index(place.depth) * out.size[1] + top) * out.size[2] + left) * out.pixel_stride;
         const u32 dy_inside = OutputLine::mask(left, out.size[2]);
         OutputLine dy[kHeight];
         TILEWISE_UNROLL
@@ -83,8 +85,8 @@ struct DepthwiseWeight {
         const int row = Rows::origin(place.row, int(args.conv.pad[1]));
         const int column = Columns::origin(place.column, int(args.conv.pad[2]));
         const u32 inside = Line::mask(column, in.size[2]);
-        const auto* first = static_cast<const typename X::Storage*>(args.b.data) + place.image * in.image_stride + channel +
-                            (Index(row) * in.size[2] + column) * in.pixel_stride;
+        const auto* first = static_cast<const typename X::Storage*>(args.b.data) + place.image * in.image_stride +
+                            channel + (Index(row) * in.size[2] + column) * in.pixel_stride;
         TILEWISE_UNROLL
         for (int t = 0; t < Shape::kDepth; ++t) {
             const int at = place.depth * Config::ct_stride[0] + t * Config::ct_dilation[0] - int(args.conv.pad[0]);
@@ -105,7 +107,8 @@ struct DepthwiseWeight {
     }
 
     // Adds up the sums of a row of taps over the threads of each channel: [patch of the round][tap][channel].
-    TILEWISE_DEVICE void reduce_row(const float (&sums)[kFilterColumns][V], int part, int first_channel, int first_tap) const {
+    TILEWISE_DEVICE void reduce_row(const float (&sums)[kFilterColumns][V], int part, int first_channel,
+                                    int first_tap) const {
         const SharedAddress shared = shared_start();
         const int cells = kFilterColumns * Config::tile_n;
         TILEWISE_UNROLL
