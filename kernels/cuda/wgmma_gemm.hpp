@@ -86,11 +86,23 @@ struct WgmmaGemm {
         const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kLineBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
         const unsigned long long at_a = operand_at(a, kBlockBytes, 1024), at_b = operand_at(b, kBlockBytes, 1024);
+        if constexpr (Shape::kTaps == 1) {
+            multiply_lines(sums, at_a, at_b, keep);
+        } else {
+            // Each tap reads the same lines, shifted. Descriptors count in 16 bytes.
+            const auto shift = static_cast<unsigned long long>(Source::tap_shift(args) * (Shape::kLineBytes / 16));
+            TILEWISE_UNROLL
+            for (int tap = 0; tap < Shape::kTaps; ++tap)
+                multiply_lines(sums, at_a + tap * shift, at_b + tap * (Shape::kTapBytes / 16), keep || tap > 0);
+        }
+    }
+
+    // Products of one line of k.
+    TILEWISE_DEVICE void multiply_lines(Sums& sums, unsigned long long at_a, unsigned long long at_b, bool keep) const {
         TILEWISE_UNROLL
         for (int k = 0; k < Shape::kLineBytes / static_cast<int>(kStepBytes); ++k) {
             TILEWISE_UNROLL
             for (int r = 0; r < Shape::kRepeats; ++r) {
-                // Descriptors count in 16 bytes.
                 const unsigned long long from_a = at_a + (k * kStepA + r * kBlockBytes) / 16;
                 const unsigned long long from_b = at_b + k * kStepB / 16;
                 constexpr int kTransA = Shape::kRowsAlongK ? 0 : 1, kTransB = Shape::kColumnsAlongK ? 0 : 1;
@@ -122,12 +134,10 @@ struct WgmmaGemm {
     template <class Refill>
     TILEWISE_DEVICE void multiply(Sums& sums, const Work& work, int own_rows, Cursor& at, const Place& me,
                                   Refill&& refill) const {
+        // Without a branch around the products, which would take twice the registers.
         if constexpr (Source::kMayBeEmpty) {
-            if (work.begin == work.end) {
-                each_sum([&](int r, int i) { sums[r][i] = 0; });
-                if (Shape::kTakesTurns) next_turn_to_multiply(me);
-                return;
-            }
+            each_sum([&](int r, int i) { sums[r][i] = 0; });
+            if (Shape::kTakesTurns && work.begin == work.end) next_turn_to_multiply(me);
         }
         if constexpr (Shape::kPromotes) {
             multiply_promoted(sums, work, own_rows, at, me, refill);
@@ -182,7 +192,7 @@ struct WgmmaGemm {
             barrier_wait(ring().ready(at.stage), at.parity);
             pin_all(sums);
             wgmma_fence();
-            multiply_stage(sums, at.stage, own_rows, step > work.begin);
+            multiply_stage(sums, at.stage, own_rows, Source::kMayBeEmpty || step > work.begin);
             wgmma_commit();
             pin_all(sums);
             if (Shape::kTakesTurns && step + 1 == work.end) next_turn_to_multiply(me);

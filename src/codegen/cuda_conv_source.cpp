@@ -7,6 +7,7 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "config/halo_weight_plan.hpp"
+#include "config/im2col.hpp"
 #include "problem/facts.hpp"
 #include "problem/types.hpp"
 
@@ -27,8 +28,7 @@ bool has_gather_template(const KernelConfig& c) {
     const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
     return has_loop && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
            c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 && c.producer_waves == 0 &&
-           c.num_groups_to_merge == 1 && c.math != Math::tf32x3 &&
-           (is_channels_last(c.layout) || !wide) &&
+           c.num_groups_to_merge == 1 && c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide) &&
            (c.specialization == Specialization::none || c.specialization == Specialization::filter_1x1_stride1);
 }
 // Backward weight by patches: the transposed product of 16-bit elements, which ldmatrix can transpose.
@@ -64,16 +64,23 @@ bool has_tensor_template(const KernelConfig& c) {
     const std::int64_t bytes = bytes_of(c.dtype);
     const auto is_whole = [&](int vector) { return vector * bytes == kAccessBytes; };
     const bool columns_along_k = c.op == Op::conv_fwd;
-    const bool lines = c.tile.k * bytes == kLineBytes && (columns_along_k || c.tile.n * bytes % kLineBytes == 0) &&
+    // A stage of several taps along w.
+    const bool joined = joined_taps(c) > 1;
+    const bool depth = c.tile.k * bytes % kLineBytes == 0 && (c.tile.k * bytes == kLineBytes || joined) &&
+                       (!joined || c.op != Op::conv_bwd_weight);
+    const bool lines = depth && (columns_along_k || c.tile.n * bytes % kLineBytes == 0) &&
                        std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m) <= kMostBoxLines;
     // What is gathered by walks over taps is copied for one block alone.
     const bool walks = c.specialization != Specialization::filter_1x1_stride1;
     const bool alone = !walks || (c.op == Op::conv_bwd_weight ? c.cluster.m : c.cluster.n) == 1;
     const bool specialised = c.specialization == Specialization::none || !walks;
+    // Blocks that share tiles share out steps of which every tile has as many.
+    const bool streams = c.stream_k == StreamK::off ||
+                         (c.op != Op::conv_bwd_data && c.cluster == Shape2{} && c.pipeline == Pipeline::compv6);
     const bool compiled_in = c.ct_filter.rank != 0 || c.ct_stride.rank != 0 || c.ct_dilation.rank != 0;
     return (c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6) && c.warp_tile.m == kWarpgroupRows &&
            is_channels_last(c.layout) && c.epilogue == Epilogue::cshuffle && is_whole(c.vector_a) &&
-           is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && c.producer_waves == 1 &&
+           is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && streams && c.producer_waves == 1 &&
            c.wave.m <= 2 && c.wave.n == 1 && c.wave.k == 1 && (c.pipeline == Pipeline::compv6 || c.wave.m == 2) &&
            c.warp_tile.n == c.tile.n && (bytes == 2 || (bytes == 1 && columns_along_k)) && !c.swap_ab &&
            !c.explicit_gemm && !c.split_image && !c.two_stage && c.num_groups_to_merge == 1;

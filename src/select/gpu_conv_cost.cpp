@@ -44,7 +44,7 @@ GemmView walked_view(const ProblemView& view, const KernelConfig& c) {
         std::int64_t classes = 1;
         v.m = s.n;
         for (int d = 0; d < s.in.rank; ++d) {
-            const Im2colLine line = im2col_line(view.problem, d);
+            const Im2colLine line = im2col_line(view.problem, c, d);
             v.m *= line.rows * line.classes, classes *= line.classes;
         }
         v.k = std::max<std::int64_t>(1, taps * whole(s.k) / classes);
