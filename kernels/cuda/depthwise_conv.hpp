@@ -210,7 +210,6 @@ using DepthwiseKernel =
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                          \
     extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)            \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                          \
@@ -219,4 +218,3 @@ using DepthwiseKernel =
     extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {   \
         tilewise::cuda::reduce_depthwise<typename Config::Out>(args);                                 \
     }
-#endif
