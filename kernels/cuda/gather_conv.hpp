@@ -27,7 +27,9 @@ struct ConvTiles {
                           kWeight = Config::direction == Direction::backward_weight;
     // The activation that is read through the taps: dy of backward data, x otherwise.
     using Gathered = typename Either<kWeight, typename Config::B, typename Config::A>::type;
-    using Activation = Patches<Gathered, Config::ndim, kWeight>;
+    // Residue classes of backward data meet fewer taps than the filter has.
+    static constexpr int kTaps = kForward || kWeight ? (Config::filter_3x3 ? 3 : Config::filter_1x1 ? 1 : 0) : 0;
+    using Activation = Patches<Gathered, Config::ndim, kWeight, kTaps>;
     // dy of backward weight with channels first: pixels without taps.
     using Pixels = Patches<typename Config::A, Config::ndim, true>;
     using Turned = Weights<typename Config::B, Config::ndim>;
