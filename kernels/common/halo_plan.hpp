@@ -14,9 +14,9 @@ namespace tilewise {
 // What a config fixes.
 struct HaloKernel {
     bool backward_data;
-    int merge;           // groups of a tile
-    int tile_m, tile_n;  // rows of the tile; columns that are computed at a time
-    int warps, buffers;  // patches that are resident
+    int merge;            // groups of a tile
+    int tile_m, columns;  // rows of the tile; columns of a product that are computed at a time
+    int warps, buffers;   // patches that are resident
     int element_bytes, out_bytes;
 };
 
@@ -29,7 +29,7 @@ struct HaloPlan {
     int classes, steps;             // of outputs; of the reduction, two chunks each, over all classes
 
     int weight_pitch, product_bytes;  // from row to row of a product's weights, and all of them
-    int weights, offsets, class_table, row_table, patch_table, drain, patches;
+    int weights, offsets, class_table, tap_table, row_table, patch_table, drain, patches;
     int drain_pitch, drain_bytes;  // of a warp
     int patch_bytes, total_bytes;
     HaloPatchShape patch;
@@ -79,18 +79,18 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.products = kernel.merge / p.product_groups;
     p.in_channels = in * p.product_groups, p.out_channels = out * p.product_groups;
     p.chunks = p.in_channels * kernel.element_bytes / kHaloChunkBytes;
-    p.column_tiles = (p.out_channels + kernel.tile_n - 1) / kernel.tile_n;
+    p.column_tiles = (p.out_channels + kernel.columns - 1) / kernel.columns;
     p.classes = axes[0].classes * axes[1].classes * axes[2].classes;
     for (int c = 0; c < p.classes; ++c) p.steps += halo_class_steps(axes, c, p.chunks);
     if (kernel.backward_data) {  // a line for every input channel of a tap
-        p.weight_pitch = halo_odd_chunks(kernel.tile_n * kernel.element_bytes);
+        p.weight_pitch = halo_odd_chunks(kernel.columns * kernel.element_bytes);
         p.product_bytes = 2 * p.steps * kHaloMatrix * p.weight_pitch;
     } else {  // a line for every output channel
         p.weight_pitch = halo_odd_chunks(2 * p.steps * kHaloChunkBytes);
-        p.product_bytes = kernel.tile_n * p.weight_pitch;
+        p.product_bytes = kernel.columns * p.weight_pitch;
     }
     p.patch = halo_patch_shape(axes, tile, p.products * p.chunks);
-    p.drain_pitch = halo_odd_chunks(kernel.tile_n * kernel.out_bytes);
+    p.drain_pitch = halo_odd_chunks(kernel.columns * kernel.out_bytes);
     constexpr int kPassBytes = kHaloStepRows * kHaloMatrix * 4;  // sums of one step
     const int drain = halo_drain_rows(warp_rows, p.drain_pitch) * p.drain_pitch;
     p.drain_bytes = drain > kPassBytes ? drain : kPassBytes;
@@ -99,12 +99,42 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.weights = 0;
     p.offsets = p.weights + p.products * p.product_bytes;
     p.class_table = p.offsets + halo_chunk_up(2 * p.steps * 4);
-    p.row_table = p.class_table + halo_chunk_up(p.classes * kHaloEntry);
+    p.tap_table = p.class_table + halo_chunk_up(p.classes * kHaloEntry);
+    const int taps = axes[0].taps * axes[1].taps * axes[2].taps;
+    p.row_table = p.tap_table + halo_chunk_up(taps * kHaloEntry);
     p.patch_table = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
     p.drain = p.patch_table + halo_chunk_up(p.patch.pixels() * kHaloEntry);
     p.patches = p.drain + kernel.warps * p.drain_bytes;
     p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
     return p;
+}
+
+// All that a launch needs beside the problem: worked out once on the host, since every block would take longer for it than for
+// its first tile. Ints only: it travels as KernelArgs::geometry.
+struct HaloLaunch {
+    HaloAxis axes[kMaxKernelDims];
+    HaloTile tile;
+    HaloPlan plan;
+    int tiles[kMaxKernelDims], image_tiles;  // of pixels, along each axis
+    int units, longer;                       // tiles of a block; so many of the first blocks have one more
+};
+static_assert(sizeof(HaloLaunch) <= sizeof(int) * kMaxKernelGeometry);
+
+// `blocks` is at most the number of tiles.
+constexpr HaloLaunch halo_launch(const KernelConv& conv, const HaloTile& tile, const HaloKernel& kernel, int warp_rows,
+                                 int blocks) {
+    HaloLaunch launch{};
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        launch.axes[d] = halo_axis(conv, d, kernel.backward_data);
+        launch.tiles[d] = (launch.axes[d].class_outputs() + tile.extent[d] - 1) / tile.extent[d];
+    }
+    launch.tile = tile;
+    launch.plan = halo_plan(conv, launch.axes, tile, kernel, warp_rows);
+    launch.image_tiles = (int(conv.images) + tile.images - 1) / tile.images;
+    const Index pixels = Index(launch.image_tiles) * launch.tiles[0] * launch.tiles[1] * launch.tiles[2];
+    const Index all = pixels * launch.plan.column_tiles * (conv.groups / kernel.merge);
+    launch.units = int(all / blocks), launch.longer = int(all % blocks);
+    return launch;
 }
 
 }  // namespace tilewise

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Hopper's own instructions (sm_90a), one function each: transaction barriers, bulk tensor copies, warpgroup matrix products,
-// register hand-over, clusters. Beside primitives.hpp the only place with PTX.
+// register hand-over, clusters. Beside primitives.hpp the only place with PTX; kernels/emulate has its host twin.
 #pragma once
 
+#include "descriptor.hpp"
 #include "primitives.hpp"
+
+#if !defined(TILEWISE_EMULATED)  // then kernels/emulate/hopper.hpp is here already
 
 namespace tilewise::cuda {
 
@@ -98,11 +101,6 @@ TILEWISE_DEVICE void barrier_wait(unsigned barrier, unsigned parity) {
 }
 // --- bulk tensor copies (TMA) ---------------------------------------------------------------------------------------
 
-// Which lines the L2 cache should keep: those that other blocks read soon, or that nobody reads again.
-inline constexpr unsigned long long kKeepFirst = 0x12f0000000000000ull;  // evict_first
-inline constexpr unsigned long long kKeepNormal = 0x1000000000000000ull;
-inline constexpr unsigned long long kKeepLast = 0x14f0000000000000ull;  // evict_last
-
 TILEWISE_DEVICE void prefetch_map(const TensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -167,6 +165,28 @@ TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y
                  "r"(from), "r"(x), "r"(y), "r"(z)
                  : "memory");
 }
+// The same through a map in im2col mode, without offsets: a column of pixels, counted on from (w, h, d, image) through the
+// map's bounding box.
+TILEWISE_DEVICE void store_im2col(const TensorMap& map, unsigned from, int c, int w, int image) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+        "r"(from), "r"(c), "r"(w), "r"(image)
+        : "memory");
+}
+TILEWISE_DEVICE void store_im2col(const TensorMap& map, unsigned from, int c, int w, int h, int image) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(
+            &map),
+        "r"(from), "r"(c), "r"(w), "r"(h), "r"(image)
+        : "memory");
+}
+TILEWISE_DEVICE void store_im2col(const TensorMap& map, unsigned from, int c, int w, int h, int d, int image) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(
+            &map),
+        "r"(from), "r"(c), "r"(w), "r"(h), "r"(d), "r"(image)
+        : "memory");
+}
 TILEWISE_DEVICE void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until at most this many of the thread's store groups still read shared memory.
 template <int kGroups>
@@ -191,15 +211,6 @@ TILEWISE_DEVICE void wgmma_wait() {
 // Keeps the compiler from moving uses of an accumulator across a fence or a wait.
 TILEWISE_DEVICE void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory"); }
-
-// Where a product finds an operand: 128-byte lines in the 128-byte swizzle, 8 lines (1024 bytes) to a block. Lines along k:
-// `stride` is between blocks of 8 rows. Lines along m or n: `stride` is between blocks of 8 k, `leading` between lines' worth
-// (64 elements of 16 bits) of rows.
-TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading_bytes, unsigned stride_bytes) {
-    const auto field = [](unsigned bytes) { return static_cast<unsigned long long>((bytes & 0x3ffff) >> 4); };
-    constexpr unsigned long long kSwizzle128 = 1ull << 62;
-    return field(address) | field(leading_bytes) << 16 | field(stride_bytes) << 32 | kSwizzle128;
-}
 
 // d(64 x n) = a(64 x depth) * b(depth x n) + (keep ? d : 0), depth being 32 bytes of elements. Thread t of the warpgroup holds,
 // for each 8 columns j, rows r = 16 * (t / 32) + t % 32 / 4 and r + 8, columns c = 8j + 2 * (t % 4) and the next: d[4j] = (r, c),
@@ -278,3 +289,5 @@ TILEWISE_DEVICE void wgmma(SumOf<A> (&d)[kN / 2], unsigned long long a, unsigned
 }
 
 }  // namespace tilewise::cuda
+
+#endif  // TILEWISE_EMULATED

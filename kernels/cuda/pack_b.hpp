@@ -84,10 +84,8 @@ private:
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_PACK_B(Config)                                            \
     extern "C" __global__ void __launch_bounds__(tilewise::cuda::kPackBThreads) \
         tilewise_pack_b(const __grid_constant__ tilewise::KernelArgs args) {    \
         tilewise::cuda::PackB<Config>::run(args);                               \
     }
-#endif

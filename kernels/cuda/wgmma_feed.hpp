@@ -7,7 +7,8 @@
 
 namespace tilewise::cuda {
 
-// The ring of stages in shared memory. `full` says that a stage's tiles have come, `empty` that all have used them.
+// The ring of stages in shared memory. `full` says that a stage's tiles have come, `halves` that their rests are there too,
+// `empty` that all have used them.
 template <class Shape>
 struct WgmmaRing {
     unsigned shared;  // its address
@@ -15,8 +16,16 @@ struct WgmmaRing {
     TILEWISE_DEVICE unsigned stage(int index) const {
         return shared + static_cast<unsigned>(index * Shape::kStageBytes);
     }
-    TILEWISE_DEVICE unsigned full(int index) const { return shared + Shape::kBarriers + index * 16; }
-    TILEWISE_DEVICE unsigned empty(int index) const { return shared + Shape::kBarriers + index * 16 + 8; }
+    TILEWISE_DEVICE unsigned rests(int index) const { return stage(index) + Shape::kRests; }
+    TILEWISE_DEVICE unsigned full(int index) const { return barrier(index, 0); }
+    TILEWISE_DEVICE unsigned empty(int index) const { return barrier(index, 1); }
+    TILEWISE_DEVICE unsigned halves(int index) const { return barrier(index, 2); }
+    // What products wait for.
+    TILEWISE_DEVICE unsigned ready(int index) const { return Shape::kThree ? halves(index) : full(index); }
+
+    TILEWISE_DEVICE unsigned barrier(int index, int which) const {
+        return shared + Shape::kBarriers + static_cast<unsigned>(index * Shape::kStageBarrierBytes + which * 8);
+    }
 
     // Where a role is in the ring: each turn around flips the parity that its waits look for.
     struct Cursor {
@@ -45,13 +54,14 @@ struct WgmmaFeed {
     Ring ring;
     Source source;
     typename Shape::Walk walk;
+    typename Source::Steps steps;
     typename Ring::Cursor at = {};
     int step = 0, end = 0;  // of the work in hand
     bool more = true;
 
     TILEWISE_DEVICE WgmmaFeed(const KernelArgs& kernel_args, const Source& operands, unsigned shared,
                               const typename Shape::Walk& start)
-        : args(kernel_args), ring{shared}, source(operands), walk(start) {
+        : args(kernel_args), ring{shared}, source(operands), walk(start), steps(kernel_args) {
         next_work();
     }
 
@@ -74,7 +84,7 @@ private:
     TILEWISE_DEVICE void next_work() {
         Work work;
         do {
-            more = walk.next(work, [&](const TilePlace& tile) { return Source::steps(args, tile); });
+            more = walk.next(work, steps);
             if (!more) return;
         } while (work.begin >= work.end);
         step = work.begin, end = work.end;

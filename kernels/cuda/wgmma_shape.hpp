@@ -8,6 +8,8 @@
 
 namespace tilewise::cuda {
 
+inline constexpr int kTapRoomLines = 8;  // a multiple of 8, so that B begins a block of the swizzle
+
 template <class Config>
 struct WgmmaShape {
     using A = typename Config::A;
@@ -46,10 +48,17 @@ struct WgmmaShape {
     static constexpr bool kColumnsAlongK = kSwapped ? Config::a_row : !Config::b_row;
 
     static constexpr int kLineBytes = 128, kLine = kLineBytes / A::bytes;
-    static constexpr int kBytesA = kTileM * kLineBytes, kBytesB = kTileN * kLineBytes;
+    // A stage may hold several taps of a convolution (tensor_conv.hpp): one operand A with room for the taps to shift it by
+    // lines, and a B for each.
+    static constexpr int kTaps = kTileK / kLine, kRoomLines = kTaps > 1 ? kTapRoomLines : 0;
+    static constexpr int kBytesA = (kTileM + kRoomLines) * kLineBytes, kTapBytes = kTileN * kLineBytes;
+    static constexpr int kBytesB = kTaps * kTapBytes;
     static constexpr int kStageBytes = kBytesA + kBytesB;
     static constexpr int kStagingBytes = 64 * kLineBytes;  // one buffer; each warpgroup has two
-    static constexpr int kStaging = kStages * kStageBytes;
+    // Three products of fp32's tf32 halves: behind the stages, what the matrix unit leaves out of them (wgmma_halves.hpp).
+    static constexpr bool kThree = Config::math == Math::tf32x3;
+    static constexpr int kRests = kStages * kStageBytes;
+    static constexpr int kStaging = (kThree ? 2 : 1) * kStages * kStageBytes;
     static constexpr int kBarriers = kStaging + (kSumsInCluster ? 0 : kWaves * 2 * kStagingBytes);
     static constexpr int kBarrierBytes = 1024;
 
@@ -72,16 +81,17 @@ struct WgmmaShape {
     static constexpr bool kStoresPairs = Out::bytes == 2 && Config::c_row && !kSwapped && !kStoresBoxes;
 
     static_assert(Config::wave_n == 1 && Config::wave_k == 1 && Config::warp_m == 64 && Config::warp_n == kTileN);
-    static_assert(kTileK == kLine, "a stage is one line deep");
+    static_assert(kTileK == kTaps * kLine, "a stage is one line deep for each tap");
     static_assert(kWaveRows % 64 == 0 && (kWaves == 1 || kWaves == 2));
     static_assert(kColumnsAlongK || kTileN % kLine == 0, "lines along the columns are whole");
     static_assert(!kSwapped || kCluster == 1);
     static_assert(!kSumsInCluster || (kCluster == 1 && !kTakesTurns));
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
                   "only operands of 16 bits may lie along the rows or columns");
-    static_assert(!kSame<A, Fp32> || Config::math == Math::tf32, "fp32 is cut to tf32");
+    static_assert(!kSame<A, Fp32> || Config::math == Math::tf32 || (kThree && kCopiesAside), "fp32 is cut to tf32");
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == kCopyThreads + 128 * kWaves);
-    static_assert(2 * kStages * 8 <= kBarrierBytes);
+    static constexpr int kStageBarrierBytes = 32;
+    static_assert(kStages * kStageBarrierBytes <= kBarrierBytes);
     static_assert(!kTakesTurns || (kCopiesAside && kWaves == 2 && !kStreams), "two warpgroups that only compute");
     static_assert(kCluster == 1 || (!kStreams && !kPackedB), "what only single blocks do");
     static_assert(!kPackedB || (kColumnsAlongK && !kSwapped), "B is packed from lines along k");

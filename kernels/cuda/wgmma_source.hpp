@@ -33,11 +33,11 @@ template <class Shape, int kExtent, bool kAlongK, int kSharers>
 TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
                                   int share, unsigned short blocks) {
     constexpr int kBoxes = kAlongK ? 1 : kExtent / Shape::kLine;
-    constexpr int kLines = (kAlongK ? kExtent : Shape::kTileK) / kSharers;
+    constexpr int kLines = (kAlongK ? kExtent : Shape::kLine) / kSharers;
     const int line = share * kLines;
     TILEWISE_UNROLL
     for (int box = 0; box < kBoxes; ++box) {
-        const unsigned at = to + static_cast<unsigned>((box * Shape::kTileK + line) * Shape::kLineBytes);
+        const unsigned at = to + static_cast<unsigned>((box * Shape::kLine + line) * Shape::kLineBytes);
         const int x = kAlongK ? k : first + box * Shape::kLine;
         const int y = kAlongK ? first + line : k + line;
         if constexpr (kSharers == 1) {
@@ -69,6 +69,13 @@ struct MatrixSource {
     static TILEWISE_DEVICE int steps(const KernelArgs& args, const TilePlace&) {
         return static_cast<int>((args.k + Shape::kTileK - 1) / Shape::kTileK);
     }
+
+    // The same, for one tile after the other.
+    struct Steps {
+        const KernelArgs& args;
+        explicit TILEWISE_DEVICE Steps(const KernelArgs& kernel_args) : args(kernel_args) {}
+        TILEWISE_DEVICE int operator()(const TilePlace& tile) const { return steps(args, tile); }
+    };
 
     TILEWISE_DEVICE void begin(const TilePlace& tile, int) {
         row = Shape::first_row(tile), column = Shape::first_column(tile);

@@ -24,7 +24,8 @@ bool is_warpgroup(const KernelConfig& c) { return c.warp_tile.m == kWarpgroupRow
 // What no CUDA template does.
 bool asks_too_much(const KernelConfig& c) {
     const bool varies = !c.deterministic && c.stream_k != StreamK::atomic;
-    const bool gemm_only = c.stream_k != StreamK::off || c.pipeline == Pipeline::preshuffle;
+    const bool gemm_only =
+        (c.stream_k != StreamK::off && c.gather != Gather::tensor) || c.pipeline == Pipeline::preshuffle;
     return c.layout == Layout::any || (c.blocks_per_unit != 1 && c.gather != Gather::halo) || varies ||
            (is_conv(c.op) && gemm_only);
 }
@@ -65,11 +66,12 @@ bool has_warpgroup_template(const KernelConfig& c) {
     // Blocks that add up in a cluster have no workspace, so neither have they packed operands.
     const bool unpacked = c.vector_a * bytes == kPackedBytes && c.vector_b * bytes == kPackedBytes;
     const bool adds_up = !c.cluster_k || (unpacked && !alone && c.pipeline != Pipeline::compv5 && sums_fit_stages(c));
-    // Three products of halves need halves, which nobody puts into shared memory.
-    return c.math != Math::tf32x3 && pipelined && copies && c.wave.m <= 2 && c.producer_waves == (producers ? 1 : 0) &&
-           c.scheduler == Scheduler::intrawave && c.wave.n == 1 && c.wave.k == 1 && c.warp_tile.n == c.tile.n &&
-           is_row(c.layout, 2) && whole_lines && adds_up && (!c.swap_ab || c.cluster == Shape2{}) &&
-           c.epilogue == Epilogue::cshuffle && (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
+    // Three products of halves need halves, which waves that only load put into shared memory.
+    return (c.math != Math::tf32x3 || producers) && pipelined && copies && c.wave.m <= 2 &&
+           c.producer_waves == (producers ? 1 : 0) && c.scheduler == Scheduler::intrawave && c.wave.n == 1 &&
+           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up &&
+           (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
+           (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
 }
 
 // Whether the neighbours in memory of the operand are neighbours along the axis.
@@ -132,6 +134,10 @@ std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
         "TILEWISE_CUDA_{}(Config)\n{}{}",
         code_name(c), name, lines, upper_case(name), packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "",
         c.pipeline == Pipeline::preshuffle ? "TILEWISE_CUDA_PACK_B(Config)\n" : "");
+}
+
+std::string emulated_source(const std::string& cuda_source) {
+    return "#include \"emulate/primitives.hpp\"\n#include \"emulate/hopper.hpp\"\n" + cuda_source;
 }
 
 }  // namespace tilewise

@@ -7,6 +7,7 @@
 #include "codegen/depthwise_spec.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_tile.hpp"
+#include "config/im2col.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -21,7 +22,10 @@ TensorBox operand_box(const KernelConfig& c, int operand) {
     const int extent = rows ? c.tile.m : c.tile.n;
     // Blocks of a cluster that use the same tile each copy a share of its lines.
     const int sharers = rows ? c.cluster.n : c.cluster.m;
-    return {(contiguous_axis(c, operand) == Axis::k ? extent : c.tile.k) / sharers, columns};
+    const bool along_k = contiguous_axis(c, operand) == Axis::k;
+    const int room = operand == 0 ? room_lines(c) : 0;
+    // Lines along the rows or columns: as many as a line is long, since k is one line deep (for each tap).
+    return {(along_k ? extent + room : columns) / sharers, columns};
 }
 
 // Warps that only copy need few registers; the others share the rest of the unit's, in the steps that the chip hands out.

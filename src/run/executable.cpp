@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "build/toolchain.hpp"
+#include "codegen/cuda_source.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
@@ -113,6 +114,7 @@ Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& a
     request.source = std::move(source->text);
     request.arch = arch.name;
     request.suffix = suffix;
+    if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
     if (suffix == kSharedObject) request.flags = host_flags(source->features);
     return request;
 }
@@ -141,6 +143,7 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.args_.raster_group = geometry.raster_group;
     if (geometry.split_k > 0) ready.args_.split_k = geometry.split_k;
     std::copy(geometry.patch.begin(), geometry.patch.end(), ready.args_.patch);
+    std::copy(geometry.geometry.begin(), geometry.geometry.end(), ready.args_.geometry);
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
     ready.packed_b_bytes_ = std::max(code->packed_b_bytes(ready.args_), geometry.packed_b_bytes);
     for (int i = 0; i < 3 && device.arch().backend != "cpu"; ++i) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "codegen/conv_family.hpp"
+#include "config/halo_tile.hpp"
+#include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
 #include "select/gpu_cost_model.hpp"
@@ -43,7 +45,7 @@ GemmView walked_view(const ProblemView& view, const KernelConfig& c) {
         std::int64_t classes = 1;
         v.m = s.n;
         for (int d = 0; d < s.in.rank; ++d) {
-            const Im2colLine line = im2col_line(view.problem, d);
+            const Im2colLine line = im2col_line(view.problem, c, d);
             v.m *= line.rows * line.classes, classes *= line.classes;
         }
         v.k = std::max<std::int64_t>(1, taps * whole(s.k) / classes);
@@ -55,13 +57,31 @@ double tensor_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
     return predicted_product_us(walked_view(view, c), bytes_moved(view.problem), c, arch);
 }
 
+// What the plan says of it, and a second kernel.
+double halo_weight_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kCyclesPerUs = 1700, kSecondKernelUs = 2.5, kNever = 1e9;
+    const auto plan = halo_weight_plan(view.problem, c, arch);
+    if (!plan) return kNever;
+    const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
+    return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSecondKernelUs;
+}
+
+// The same of patches whose products leave at once.
+double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kCyclesPerUs = 1700, kSetUpUs = 3, kNever = 1e9;
+    const auto choice = choose_halo_tile(view.problem, c, arch);
+    if (!choice) return kNever;
+    const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
+    return std::max(choice->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSetUpUs;
+}
+
 }  // namespace
 
 double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return gather_us(view, c, arch);
         case ConvFamily::tensor: return tensor_us(view, c, arch);
-        case ConvFamily::halo:
+        case ConvFamily::halo: return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
         case ConvFamily::depthwise: break;
     }
     return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);
