@@ -289,17 +289,22 @@ private:
     static TILEWISE_DEVICE const char* address(const void* data, Index element) {
         return static_cast<const char*>(data) + element * T::bytes;
     }
+    // The first pixel that a row reads, in bytes from the patch's start; rows past the tile's last read what the first does.
+    static TILEWISE_DEVICE u32 first_pixel(const HaloPatchShape& x, const HaloTile& tile, int row) {
+        int at[kMaxKernelDims];
+        const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
+        return u32(x.pixel_of(image, at[0], at[1], at[2]) * x.pitch);
+    }
     // The tables, and zeros in the rows past a tile's last, which no copy writes.
     static TILEWISE_DEVICE void prepare(const HaloWeightShape& shape, const HaloTile& tile, const KernelConv& conv,
                                         const XPatch& x, const Patch& y, SharedAddress row_table,
                                         SharedAddress shared) {
-        using Rows = HaloRows<kHaloWeightDepth, Config::threads>;
         x.make_table(shape.x_axes, conv.x);
         y.make_table(shape.y_axes, conv.y);
         const int all = shape.steps() * kHaloWeightDepth;
         TILEWISE_ROLLED
         for (int row = thread_index(); row < all; row += Config::threads) {
-            const u32 offset = Core::kFew ? few_offset(shape, tile, row) : Rows::patch_offset(shape.x, tile, row);
+            const u32 offset = Core::kFew ? few_offset(shape, tile, row) : first_pixel(shape.x, tile, row);
             store_shared<4>(row_table + row * 4, Packet<4>{{offset}});
         }
         const int first = shape.rows() * shape.y.pitch, end = shape.y_bytes();
