@@ -225,7 +225,7 @@ struct HaloWeight {
         griddep_launch();
         griddep_wait();
         const KernelConv& conv = args.conv;
-        const int c = int(conv.c), k = int(conv.k);
+        const int k = int(conv.k);
         const int rows = halo_weight_rows(conv, Config::merge > 1 ? Core::kGroups : 1, Core::kFew);
         const int tiles_m = (rows + Config::tile_m - 1) / Config::tile_m;
         const int tiles_n = Config::merge > 1 ? 1 : (k + Config::tile_n - 1) / Config::tile_n;
@@ -233,11 +233,13 @@ struct HaloWeight {
         const int left = k - place.col, cols = left < Config::tile_n ? left : Config::tile_n;
         const int y_channels = Config::merge > 1 ? Config::merge * k : cols;
         const HaloTile tile = halo_tile(args);
-        const HaloWeightShape shape =
-            halo_weight_shape(conv, tile, Core::kFew ? 0 : Config::merge * c / kChunk, y_channels / kChunk);
+        // Worked out by the host, for as many columns as a tile has.
+        const HaloWeightShape& shape = reinterpret_cast<const HaloWeightShape&>(args.geometry);
+        static_assert(sizeof(HaloWeightShape) <= sizeof args.geometry, "the shape fits the arguments");
         const SharedAddress shared = shared_start(), tables = shared + kStages * shape.stage_bytes();
         const XPatch x{shape.x, tables};
-        const Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
+        Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
+        y.shape.chunks = y_channels / kChunk;
         const SharedAddress row_table = y.table + shape.rows() * kHaloEntryBytes;
         prepare(shape, tile, conv, x, y, row_table, shared);
 
