@@ -25,6 +25,7 @@ struct WgmmaClusterStore {
     static constexpr int kPitch = kColumns + (Shape::kSwapped ? 4 : 8);
     static constexpr int kThreads = 128 * Shape::kWaves, kFour = 4;
     static_assert(kRows * kPitch * 4 <= Shape::kStaging, "the sums fit into the stages");
+    static constexpr int kMostParts = 8;  // blocks of a cluster
     static constexpr bool kStoresFours = Config::vector_c % kFour == 0;
 
     const KernelArgs& args;
@@ -81,12 +82,17 @@ struct WgmmaClusterStore {
             const int row = i / kPerRow, column = i % kPerRow * kFour;
             const Index at_row = Index(tile.tile_m) * kRows + row, at_column = Index(tile.tile_n) * kColumns + column;
             if (at_row >= args.m || at_column >= args.n) continue;
+            // All parts are on their way together.
+            float words[kMostParts][kFour] = {};
+            TILEWISE_UNROLL
+            for (int p = 0; p < kMostParts; ++p) {
+                if (p < parts) load_cluster_float4(in_block(shared + at(row, column), p), words[p]);
+            }
             Sum sum[kFour] = {};
-            for (int p = 0; p < parts; ++p) {
-                float words[kFour];
-                load_cluster_float4(in_block(shared + at(row, column), p), words);
+            TILEWISE_UNROLL
+            for (int p = 0; p < kMostParts; ++p) {
                 TILEWISE_UNROLL
-                for (int j = 0; j < kFour; ++j) sum[j] += __builtin_bit_cast(Sum, words[j]);
+                for (int j = 0; j < kFour; ++j) sum[j] += __builtin_bit_cast(Sum, words[p][j]);
             }
             Value values[kFour];
             TILEWISE_UNROLL

@@ -223,7 +223,7 @@ struct WgmmaGemm {
         each_sum([&](int r, int i) { pin(sums[r][i]); });
     }
 
-    TILEWISE_DEVICE Store store() const { return {args, map_c, shared}; }
+    TILEWISE_DEVICE Store store() const { return {args, map_c, shared, typename Source::Places(args)}; }
 
     // Where the sums of tiles meet that blocks share.
     struct WarpgroupSync {
@@ -246,16 +246,17 @@ struct WgmmaGemm {
     // `refill` asks for the next stage, after each one that is released.
     template <class Refill>
     TILEWISE_DEVICE void compute_tiles(const Order& order, const Place& me, Refill&& refill) const {
-        const bool in_rows = Source::Places::in_rows(args);
         const bool boxes =
             Shape::kStoresBoxes && args.split_k == 1 && is_simple<typename Shape::Out, typename Shape::Sum>(args);
-        const Store store = this->store();
+        Store store = this->store();
+        const bool in_boxes = store.places.in_boxes();
         Walk walk = this->walk(order);
         Work work;
         Cursor at;
         int turn = 1;
         unsigned buffer = 0;
-        while (walk.next(work, [&](const TilePlace& tile) { return Source::steps(args, tile); })) {
+        typename Source::Steps steps(args);
+        while (walk.next(work, steps)) {
             turn ^= 1;
             if (Shape::kTakesTurns && turn != me.wave) {
                 at.skip(work.end - work.begin);
@@ -269,10 +270,11 @@ struct WgmmaGemm {
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, work, own_rows, at, me, refill);
             if (!combine(sums, work, me)) continue;
+            store.places.begin(work.tile);
             const int row = Shape::first_row(work.tile) + own_rows;
             if constexpr (Shape::kSumsInCluster) {
                 WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
-            } else if (boxes && in_rows) {
+            } else if (boxes && in_boxes) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
             } else if (boxes) {
                 if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)

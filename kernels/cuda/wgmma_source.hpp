@@ -70,6 +70,13 @@ struct MatrixSource {
         return static_cast<int>((args.k + Shape::kTileK - 1) / Shape::kTileK);
     }
 
+    // The same, for one tile after the other.
+    struct Steps {
+        const KernelArgs& args;
+        explicit TILEWISE_DEVICE Steps(const KernelArgs& kernel_args) : args(kernel_args) {}
+        TILEWISE_DEVICE int operator()(const TilePlace& tile) const { return steps(args, tile); }
+    };
+
     TILEWISE_DEVICE void begin(const TilePlace& tile, int) {
         row = Shape::first_row(tile), column = Shape::first_column(tile);
         // One matrix may serve the whole batch.
