@@ -266,6 +266,9 @@ struct WgmmaGemm {
                 continue;
             }
             Sums sums;
+            // Products need no sums to begin with, but where they are also added to elsewhere, registers that nobody has
+            // written count as in use all the time, and there are too few for the matrix unit to go on by itself.
+            if constexpr (Shape::kStreams) each_sum([&](int r, int i) { sums[r][i] = 0; });
             const int own_rows = Shape::kTakesTurns ? 0 : me.wave * Shape::kWaveRows;
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, work, own_rows, at, me, refill);
