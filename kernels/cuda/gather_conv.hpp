@@ -27,7 +27,15 @@ struct ConvTiles {
                           kWeight = Config::direction == Direction::backward_weight;
     // The activation that is read through the taps: dy of backward data, x otherwise.
     using Gathered = typename Either<kWeight, typename Config::B, typename Config::A>::type;
-    using Activation = Patches<Gathered, Config::ndim, kWeight>;
+    // The taps in each dimension, where they are as many and known; residue classes of backward data meet fewer of them.
+    static constexpr bool kSame = Config::ct_filter[2] == Config::ct_filter[1] || Config::ndim == 1,
+                          kAll = kSame && (Config::ct_filter[1] == Config::ct_filter[0] || Config::ndim < 3);
+    static constexpr int kCompiledIn = Config::filter_3x3   ? 3
+                                       : Config::filter_1x1 ? 1
+                                       : kAll               ? Config::ct_filter[2]
+                                                            : 0;
+    static constexpr int kTaps = kForward || kWeight ? kCompiledIn : 0;
+    using Activation = Patches<Gathered, Config::ndim, kWeight, kTaps>;
     // dy of backward weight with channels first: pixels without taps.
     using Pixels = Patches<typename Config::A, Config::ndim, true>;
     using Turned = Weights<typename Config::B, Config::ndim>;

@@ -100,7 +100,7 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<Device>> make_emulated_device(const ArchSpec& arch, std::uint64_t seed) {
-    if (!kHasFibers) return device_error("GPUs are emulated on x86-64 only");
+    if (!kHasFibers) return device_error("GPUs are emulated on x86-64 only, and not under sanitizers");
     if (arch.backend != "cuda") {
         return device_error(fmt::format("arch {} is of {}; only CUDA's are emulated", arch.name, arch.backend));
     }
