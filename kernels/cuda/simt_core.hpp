@@ -177,12 +177,10 @@ struct SimtCore {
         }
         ready();
         TILEWISE_UNROLL
+        for (int c = 0; c < kCols; ++c) Cols::fetch(next.cols, 0, c, cols[0][c]);
+        TILEWISE_UNROLL
         for (int u = kFetched; u < kRows; ++u) {
             Rows::fetch(next.rows, 0, u - kFetched, rows[(u + kAhead) % kHeld]);
-            TILEWISE_UNROLL
-            for (int c = (u - kFetched) * kCols / kAhead; c < (u - kFetched + 1) * kCols / kAhead; ++c) {
-                Cols::fetch(next.cols, 0, c, cols[0][c]);
-            }
             multiply_add(rows[u % kHeld], u, cols[1]);
         }
     }
