@@ -124,10 +124,14 @@ private:
             commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
         }
         int reading = 0, filling = kBuffers - 1;
-        // This step's tile is there for all, and all are done with the buffer filled next.
+        // The tile that is read next is there for all, and all are done with the one before this step's.
         const auto arrive = [] {
             wait_copies<kBuffers - 2>();
             sync_block();
+        };
+        const auto refill = [&](int step) {
+            if (step + kBuffers - 1 < steps) copy(step + kBuffers - 1, filling);
+            commit_copies();
         };
         if constexpr (Core::kFetchesFirst) {
             arrive();
@@ -136,13 +140,22 @@ private:
         TILEWISE_ROLLED
         for (int step = 0; step < steps; ++step) {
             const int next = reading + 1 == kBuffers ? 0 : reading + 1;
-            if constexpr (!Core::kFetchesFirst) arrive();
-            if (step + kBuffers - 1 < steps) copy(step + kBuffers - 1, filling);
-            commit_copies();
-            if constexpr (Core::kFetchesFirst) {
+            if constexpr (!Core::kFetchesFirst) {
+                arrive();
+                refill(step);
+                multiply(core, reading);
+            } else if constexpr (kBuffers == 2) {
+                if (step > 0) sync_block();  // all are done with the tile before
+                refill(step);
                 multiply_ahead(core, reading, next, arrive);
             } else {
-                multiply(core, reading);
+                // A core that goes on reading this step's tile while it fetches from the next: what takes the place of the
+                // tile before this one is copied once all have come this far.
+                multiply_ahead(core, reading, next, [&] {
+                    wait_copies<kBuffers - 3>();
+                    sync_block();
+                    refill(step);
+                });
             }
             reading = next;
             filling = filling + 1 == kBuffers ? 0 : filling + 1;
@@ -179,8 +192,9 @@ private:
             if constexpr (Core::kFetchesFirst) {
                 if (more) load(registers, step + 1);
                 multiply_ahead(core, step & 1, other, [&] {
+                    sync_block();  // all are done with the tile before this one
                     put_next();
-                    sync_block();  // the next tile is there for all, and all are done with this one
+                    sync_block();  // the next tile is there for all
                 });
             } else {
                 sync_block();  // this step's tile is there for all, and all are done with the other buffer
