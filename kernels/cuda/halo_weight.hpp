@@ -225,7 +225,7 @@ struct HaloWeight {
         griddep_launch();
         griddep_wait();
         const KernelConv& conv = args.conv;
-        const int c = int(conv.c), k = int(conv.k);
+        const int k = int(conv.k);
         const int rows = halo_weight_rows(conv, Config::merge > 1 ? Core::kGroups : 1, Core::kFew);
         const int tiles_m = (rows + Config::tile_m - 1) / Config::tile_m;
         const int tiles_n = Config::merge > 1 ? 1 : (k + Config::tile_n - 1) / Config::tile_n;
@@ -233,11 +233,13 @@ struct HaloWeight {
         const int left = k - place.col, cols = left < Config::tile_n ? left : Config::tile_n;
         const int y_channels = Config::merge > 1 ? Config::merge * k : cols;
         const HaloTile tile = halo_tile(args);
-        const HaloWeightShape shape =
-            halo_weight_shape(conv, tile, Core::kFew ? 0 : Config::merge * c / kChunk, y_channels / kChunk);
+        // Worked out by the host, for as many columns as a tile has.
+        const HaloWeightShape& shape = reinterpret_cast<const HaloWeightShape&>(args.geometry);
+        static_assert(sizeof(HaloWeightShape) <= sizeof args.geometry, "the shape fits the arguments");
         const SharedAddress shared = shared_start(), tables = shared + kStages * shape.stage_bytes();
         const XPatch x{shape.x, tables};
-        const Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
+        Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
+        y.shape.chunks = y_channels / kChunk;
         const SharedAddress row_table = y.table + shape.rows() * kHaloEntryBytes;
         prepare(shape, tile, conv, x, y, row_table, shared);
 
@@ -279,21 +281,17 @@ struct HaloWeight {
     }
 
 private:
-    // Rows::patch_offset where columns are kept as they are.
-    static TILEWISE_DEVICE u32 few_offset(const HaloWeightShape& shape, const HaloTile& tile, int row) {
+    // The first pixel that an output pixel of the tile reads, in bytes from the patch's start; those past the last read what the
+    // first does.
+    static TILEWISE_DEVICE u32 patch_offset(const HaloWeightShape& shape, const HaloTile& tile, int row) {
         int at[kMaxKernelDims];
         const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
-        return u32(shape.x.pixel_of(image, at[0], at[1], at[2] * shape.x_axes[2].in_step) * shape.x.pitch);
+        const int column = at[2] * (Core::kFew ? shape.x_axes[2].in_step : 1);  // few channels: columns lie as they are
+        return u32(shape.x.pixel_of(image, at[0], at[1], column) * shape.x.pitch);
     }
     template <class T>
     static TILEWISE_DEVICE const char* address(const void* data, Index element) {
         return static_cast<const char*>(data) + element * T::bytes;
-    }
-    // The first pixel that a row reads, in bytes from the patch's start; rows past the tile's last read what the first does.
-    static TILEWISE_DEVICE u32 first_pixel(const HaloPatchShape& x, const HaloTile& tile, int row) {
-        int at[kMaxKernelDims];
-        const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
-        return u32(x.pixel_of(image, at[0], at[1], at[2]) * x.pitch);
     }
     // The tables, and zeros in the rows past a tile's last, which no copy writes.
     static TILEWISE_DEVICE void prepare(const HaloWeightShape& shape, const HaloTile& tile, const KernelConv& conv,
@@ -304,8 +302,7 @@ private:
         const int all = shape.steps() * kHaloWeightDepth;
         TILEWISE_ROLLED
         for (int row = thread_index(); row < all; row += Config::threads) {
-            const u32 offset = Core::kFew ? few_offset(shape, tile, row) : first_pixel(shape.x, tile, row);
-            store_shared<4>(row_table + row * 4, Packet<4>{{offset}});
+            store_shared<4>(row_table + row * 4, Packet<4>{{patch_offset(shape, tile, row)}});
         }
         const int first = shape.rows() * shape.y.pitch, end = shape.y_bytes();
         TILEWISE_ROLLED
