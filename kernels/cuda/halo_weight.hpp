@@ -281,21 +281,17 @@ struct HaloWeight {
     }
 
 private:
-    // Rows::patch_offset where columns are kept as they are.
-    static TILEWISE_DEVICE u32 few_offset(const HaloWeightShape& shape, const HaloTile& tile, int row) {
+    // The first pixel that an output pixel of the tile reads, in bytes from the patch's start; those past the last read what the
+    // first does.
+    static TILEWISE_DEVICE u32 patch_offset(const HaloWeightShape& shape, const HaloTile& tile, int row) {
         int at[kMaxKernelDims];
         const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
-        return u32(shape.x.pixel_of(image, at[0], at[1], at[2] * shape.x_axes[2].in_step) * shape.x.pitch);
+        const int column = at[2] * (Core::kFew ? shape.x_axes[2].in_step : 1);  // few channels: columns lie as they are
+        return u32(shape.x.pixel_of(image, at[0], at[1], column) * shape.x.pitch);
     }
     template <class T>
     static TILEWISE_DEVICE const char* address(const void* data, Index element) {
         return static_cast<const char*>(data) + element * T::bytes;
-    }
-    // The first pixel that a row reads, in bytes from the patch's start; rows past the tile's last read what the first does.
-    static TILEWISE_DEVICE u32 first_pixel(const HaloPatchShape& x, const HaloTile& tile, int row) {
-        int at[kMaxKernelDims];
-        const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
-        return u32(x.pixel_of(image, at[0], at[1], at[2]) * x.pitch);
     }
     // The tables, and zeros in the rows past a tile's last, which no copy writes.
     static TILEWISE_DEVICE void prepare(const HaloWeightShape& shape, const HaloTile& tile, const KernelConv& conv,
@@ -306,8 +302,7 @@ private:
         const int all = shape.steps() * kHaloWeightDepth;
         TILEWISE_ROLLED
         for (int row = thread_index(); row < all; row += Config::threads) {
-            const u32 offset = Core::kFew ? few_offset(shape, tile, row) : first_pixel(shape.x, tile, row);
-            store_shared<4>(row_table + row * 4, Packet<4>{{offset}});
+            store_shared<4>(row_table + row * 4, Packet<4>{{patch_offset(shape, tile, row)}});
         }
         const int first = shape.rows() * shape.y.pitch, end = shape.y_bytes();
         TILEWISE_ROLLED

@@ -6,6 +6,7 @@
 #include "codegen/conv_family.hpp"
 #include "codegen/depthwise_spec.hpp"
 #include "config/geometry.hpp"
+#include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
@@ -50,7 +51,8 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     LaunchSpec spec;
     spec.threads = static_cast<int>(threads_per_block(c, arch));
     // What a patch takes depends on the problem: the grid says.
-    spec.shared_bytes = is_halo_conv(c) ? halo_shared_bytes(c, arch) : shared_bytes(c, arch) / c.blocks_per_unit;
+    spec.shared_bytes =
+        is_halo_conv(c) || is_halo_first(c) ? halo_shared_bytes(c, arch) : shared_bytes(c, arch) / c.blocks_per_unit;
     spec.cluster = c.cluster_k ? Shape2{c.split_k, 1} : c.cluster;
     spec.persistent = c.persistent;
     if (is_conv(c.op) && conv_family(c) == ConvFamily::depthwise) {

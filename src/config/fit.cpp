@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "config/geometry.hpp"
+#include "config/halo_first_plan.hpp"
 #include "config/halo_fit.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
@@ -286,6 +287,7 @@ bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
 }
 
 bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (is_halo_first(c)) return !halo_first_plan(v.problem, c, arch, out);
     return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
 }
 

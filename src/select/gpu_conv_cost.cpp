@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/conv_family.hpp"
+#include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
@@ -66,6 +67,13 @@ double halo_weight_us(const ProblemView& view, const KernelConfig& c, const Arch
     return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSecondKernelUs;
 }
 
+double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kCyclesPerUs = 1700, kNever = 1e9;
+    const auto plan = halo_first_plan(view.problem, c, arch);
+    if (!plan) return kNever;
+    return std::max(plan->cycles / kCyclesPerUs, bytes_moved(view.problem) / (arch.memory_gbps * 1e3)) + arch.launch_us;
+}
+
 // The same of patches whose products leave at once.
 double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kCyclesPerUs = 1700, kSetUpUs = 3, kNever = 1e9;
@@ -81,7 +89,9 @@ double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, con
     switch (conv_family(c)) {
         case ConvFamily::gather: return gather_us(view, c, arch);
         case ConvFamily::tensor: return tensor_us(view, c, arch);
-        case ConvFamily::halo: return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
+        case ConvFamily::halo:
+            if (is_halo_first(c)) return halo_first_us(view, c, arch);
+            return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
         case ConvFamily::depthwise: break;
     }
     return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);
