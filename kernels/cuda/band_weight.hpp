@@ -73,37 +73,36 @@ struct BandWeight {
     // Rows [top, top + rows) of dy of a block's strips.
     TILEWISE_DEVICE void walk(const BandStrips& strips, int top, int rows, Sums& sums) const {
         const KernelConv& conv = args.conv;
-        const int channels = int(conv.groups), images = int(conv.images), first_line = top - int(conv.pad[1]);
-        const BandLines xs(args.b.data, conv.x, in.size[2], images, channels, int(conv.pad[2]), strips, first_channel,
-                           shared);
-        const BandLines dys(args.a.data, conv.y, out.size[2], images, channels, 0, strips, first_channel,
-                            shared + kRawDy);
+        const int first_line = top - int(conv.pad[1]), begin = first_line < 0 ? 0 : first_line;
+        BandLines xs(args.b.data, conv.x, in.size[2], begin, int(conv.pad[2]), conv, strips, first_channel);
+        BandLines dys(args.a.data, conv.y, out.size[2], top, 0, conv, strips, first_channel);
         const int steps = rows + kRows - 1;
-        const auto copy = [&](int step, int stage) {
-            if (step < steps && u32(first_line + step) < u32(in.size[1])) xs.copy(first_line + step, stage);
-            if (step < rows) dys.copy(top + step, stage);
+        const auto has_line = [&](int step) { return u32(first_line + step) < u32(in.size[1]); };
+        const auto copy = [&](int step, SharedAddress stage) {
+            if (step < steps && has_line(step)) xs.copy(shared + stage);
+            if (step < rows) dys.copy(shared + kRawDy + stage);
             commit_copies();
         };
-        const auto turn = [&](int step) {
-            const int stage = step % Shape::kStages * Shape::kRawBytes, plane = step % 2 * Shape::kPlaneBytes;
-            xs.turn(shared + stage, shared + kPlanes + plane, strips.pixels());
-            dys.turn(shared + kRawDy + stage, shared + kPlanesDy + plane, strips.pixels());
+        const auto turn = [&](int step, SharedAddress stage, SharedAddress plane) {
+            if (has_line(step)) xs.turn(shared + stage, shared + kPlanes + plane);
+            if (step < rows) dys.turn(shared + kRawDy + stage, shared + kPlanesDy + plane);
         };
         sync_block();  // the strips before have been read
         TILEWISE_UNROLL
-        for (int stage = 0; stage < Shape::kStages; ++stage) copy(stage, stage);
+        for (int stage = 0; stage < Shape::kStages; ++stage) copy(stage, stage * Shape::kRawBytes);
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
-        const SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch + (quarter & 1) * 16 +
-                                   pixel(strips, (quarter >> 1) * 8 + lane % 8) * Shape::kBytes;
-        // Strips past the last have no pixels to the right of those 8 either.
-        const SharedAddress margin =
-            (quarter >> 1) * 8 + lane % 8 < strips.images * strips.across ? 0 : (quarter & 1) * 16;
+        // Strips past the last have no pixels to the right of their 8 either.
+        const int x_strip = (quarter >> 1) * 8 + lane % 8,
+                  right = x_strip < strips.images * strips.across ? quarter & 1 : 0;
+        const SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch +
+                                   (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
         const SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
                                   pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
         Window window = {};
         wait_copies<Shape::kStages - 1>();
         sync_block();
-        turn(0);
+        turn(0, 0, 0);
+        SharedAddress stage = 0, plane = 0;
         TILEWISE_ROLLED
         for (int first = 0; first < steps; first += kRows) {
             TILEWISE_UNROLL
@@ -112,11 +111,11 @@ struct BandWeight {
                 if (step < steps) {  // the same for all threads
                     wait_copies<Shape::kStages - 2>();
                     sync_block();
-                    if (step + 1 < steps) turn(step + 1);
-                    copy(step + Shape::kStages, step % Shape::kStages);
-                    const int plane = step % 2 * Shape::kPlaneBytes;
-                    const bool has_line = u32(first_line + step) < u32(in.size[1]);
-                    multiply(line - margin + plane, row + plane, j, has_line, step < rows, window, sums);
+                    const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                    if (step + 1 < steps) turn(step + 1, next_raw(stage), next_plane);
+                    copy(step + Shape::kStages, stage);
+                    multiply(line + plane, row + plane, j, has_line(step), step < rows, window, sums);
+                    stage = next_raw(stage), plane = next_plane;
                 }
             }
         }
