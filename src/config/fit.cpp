@@ -116,7 +116,7 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
     }
     const Problem& p = v.problem;
     const bool plain = p.epilogue.empty() && p.d_ops.empty() && p.scale == Scale::none && !p.beta;
-    if (c.warp_tile.k > 1 && !plain) {
+    if (c.warp_tile.k > 1 && c.op != Op::conv_bwd_weight && !plain) {
         return refuse(out, TILEWISE_TEXT("a depthwise kernel on matrix units with an epilogue, scales or beta"),
                       TILEWISE_TEXT("none of these, or a warp tile of depth 1"));
     }

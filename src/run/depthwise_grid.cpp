@@ -49,7 +49,7 @@ std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const Depthwis
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     if (spec.kind == DepthwiseKind::any) return any_blocks(p, c, arch);
-    if (spec.kind == DepthwiseKind::band) return band_blocks(p, c, spec);
+    if (spec.kind == DepthwiseKind::band && c.op != Op::conv_bwd_weight) return band_blocks(p, c, spec);
     const std::int64_t channel_tiles = blocks(p.conv.g, c.tile.n);
     return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : blocks(strips_of(p, spec), spec.strips));
 }
