@@ -270,6 +270,11 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
         }
     }
     if (cannot_join(p, c, out)) return true;
+    // Blocks that add up in a cluster write rows of weights as they are.
+    if (c.op == Op::conv_bwd_weight && c.cluster_k && p.conv.c / p.conv.g % channel_line(c) != 0) {
+        return refuse(out, TILEWISE_TEXT("groups of {} channels with cluster_k", p.conv.c / p.conv.g),
+                      TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
+    }
     // Beyond the channels of a group come those of the next one, not zeros.
     const std::int64_t summed = (c.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
     return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % channel_line(c) != 0 &&
