@@ -52,7 +52,7 @@ TILEWISE_DEVICE void store_pixels(const TensorMap& map, unsigned from, int c, co
 template <class Config>
 struct ConvPlaces {
     using Shape = WgmmaShape<Config>;
-    static constexpr int kDims = Config::ndim, kTaps = Shape::kTaps, kLine = Shape::kLine;
+    static constexpr int kDims = Config::ndim, kTaps = Shape::kTaps, kLine = Shape::kColumnLine;
     static constexpr Direction kDirection = Config::direction;
     static constexpr bool kHasClasses = kDirection == Direction::backward_data && kTaps == 1;
     static constexpr bool kMoves = kDirection != Direction::forward || kTaps > 1;
@@ -164,7 +164,8 @@ struct ConvSource {
     static constexpr Direction kDirection = Config::direction;
     static constexpr bool kOverPixels = kDirection == Direction::backward_weight;
     static constexpr bool kMayBeEmpty = Places::kHasClasses;  // a class that meets no tap
-    static constexpr int kColumnBoxes = Shape::kTileN / Shape::kLine;
+    static constexpr int kColumnBoxes = Shape::kTileN / Shape::kColumnLine;
+    static constexpr int kLine = kOverPixels ? Shape::kColumnLine : Shape::kDepth;  // of channels
     static_assert(Shape::kClusterN == 1 || kOverPixels, "columns of pixels are copied for one block");
     static_assert(Shape::kClusterM == 1 || !kOverPixels, "columns of pixels are copied for one block");
     static_assert(!Shape::kSwapped);
@@ -193,7 +194,7 @@ struct ConvSource {
 
     static TILEWISE_DEVICE int line_count(const KernelConv& conv) {
         const Index channels = kDirection == Direction::backward_data ? conv.k : conv.c;
-        return static_cast<int>((channels + Shape::kLine - 1) / Shape::kLine);
+        return static_cast<int>((channels + kLine - 1) / kLine);
     }
     static TILEWISE_DEVICE int all_taps(const KernelConv& conv) {
         return static_cast<int>(conv.filter[0] * conv.filter[1] * conv.filter[2]);
@@ -211,7 +212,7 @@ struct ConvSource {
             const ConvLine w = line_of(args.conv, 0);
             rows = args.m / w.template rows<kDirection>() * w.template walked_rows<kDirection>(kTaps);
         }
-        if constexpr (kOverPixels) columns = Index(all_taps(args.conv)) * line_count(args.conv) * Shape::kLine;
+        if constexpr (kOverPixels) columns = Index(all_taps(args.conv)) * line_count(args.conv) * kLine;
         return {args, rows, columns, batch, Shape::kTileM, Shape::kTileN};
     }
 
@@ -271,7 +272,7 @@ private:
     TILEWISE_DEVICE void copy_over_taps(unsigned to, unsigned barrier) {
         const bool forward = kDirection == Direction::forward;
         const int channels = static_cast<int>(forward ? args.conv.c : args.conv.k);
-        const int channel = line * Shape::kLine;
+        const int channel = line * kLine;
         u16 offset[kDims];
         TILEWISE_UNROLL
         for (int i = 0; i < kDims; ++i) offset[i] = taps.offset(i);
@@ -282,13 +283,9 @@ private:
         for (int i = 0; i < kTaps; ++i) {
             const unsigned at = to + Shape::kBytesA + static_cast<unsigned>(i * Shape::kTapBytes);
             const int tap = taps.tap() + (forward ? i : -i);
-            if constexpr (kDirection == Direction::forward) {
-                copy_operand<Shape, Shape::kTileN, true, Shape::kClusterM>(map_b, at, barrier, first_k + column,
-                                                                           channel, tap, me.in_m, me.sharing_b);
-            } else {
-                copy_operand<Shape, Shape::kTileN, false, Shape::kClusterM>(
-                    map_b, at, barrier, column, first_k + channel, tap, me.in_m, me.sharing_b);
-            }
+            const int along_k = forward ? channel : first_k + channel;
+            copy_columns<Shape>(map_b, at, barrier, forward ? first_k + column : column, along_k, tap, me.in_m,
+                                me.sharing_b);
         }
         if (++line == lines) {
             line = 0;
@@ -303,9 +300,9 @@ private:
         const int units = all_taps(args.conv) * lines;
         TILEWISE_UNROLL
         for (int box = 0; box < kColumnBoxes; ++box) {
-            const int unit = column / Shape::kLine + box, tap = unit / lines;
+            const int unit = column / kLine + box, tap = unit / lines;
             // Beyond the last: no channel is there, and zeros come.
-            const int channel = unit < units ? (unit - tap * lines) * Shape::kLine : static_cast<int>(args.conv.c);
+            const int channel = unit < units ? (unit - tap * lines) * kLine : static_cast<int>(args.conv.c);
             walk.go_to(unit < units ? tap : 0);
             box_channel[box] = group * static_cast<int>(args.conv.c) + channel;
             TILEWISE_UNROLL
@@ -314,13 +311,13 @@ private:
     }
 
     TILEWISE_DEVICE void copy_over_pixels(unsigned to, unsigned barrier, int step) {
-        copy_operand<Shape, Shape::kTileM, false, Shape::kClusterN>(map_a, to, barrier, row, step * Shape::kTileK,
-                                                                    group, me.in_n, me.sharing_a);
+        copy_rows<Shape>(map_a, to, barrier, row, step * Shape::kTileK, group, me.in_n, me.sharing_a);
         const typename Walk::Pixel from = pixels.locate(static_cast<u32>(step * Shape::kTileK));
         TILEWISE_UNROLL
         for (int box = 0; box < kColumnBoxes; ++box) {
-            copy_pixels<kDims>(to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kLineBytes),
-                               map_b, barrier, box_channel[box], from, box_offset[box]);
+            copy_pixels<kDims>(
+                to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kColumnLineBytes), map_b,
+                barrier, box_channel[box], from, box_offset[box]);
         }
     }
 };

@@ -69,7 +69,7 @@ struct WgmmaFeed {
     TILEWISE_DEVICE void issue() {
         if (!more) return;
         barrier_wait(ring.empty(at.stage), at.parity ^ 1);
-        barrier_expect(ring.full(at.stage), Shape::kStageBytes);
+        barrier_expect(ring.full(at.stage), Shape::kCopiedBytes);
         source.copy(ring.stage(at.stage), ring.full(at.stage), step);
         at.advance();
         if (++step == end) next_work();

@@ -29,7 +29,8 @@ bool has_gather_template(const KernelConfig& c) {
     const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
     return has_loop && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
            c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 && c.producer_waves == 0 &&
-           c.num_groups_to_merge == 1 && c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide);
+           (c.stream_k == StreamK::off || c.op != Op::conv_bwd_data) && c.num_groups_to_merge == 1 &&
+           c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide);
 }
 // Backward weight by patches: the transposed product of 16-bit elements, which ldmatrix can transpose.
 bool has_halo_weight_template(const KernelConfig& c) {
@@ -77,12 +78,15 @@ bool has_tensor_template(const KernelConfig& c) {
     const bool columns_along_k = c.op == Op::conv_fwd;
     // A stage of several taps along w.
     const bool joined = joined_taps(c) > 1;
-    const bool depth = c.tile.k * bytes % kLineBytes == 0 && (c.tile.k * bytes == kLineBytes || joined) &&
-                       (!joined || c.op != Op::conv_bwd_weight);
-    const bool lines = depth && (columns_along_k || c.tile.n * bytes % kLineBytes == 0) &&
+    // Lines may be half as long where operands are gathered along them.
+    const bool walks = c.specialization != Specialization::filter_1x1_stride1;
+    const bool depth = c.tile.k * bytes == joined_taps(c) * depth_bytes(c) &&
+                       (c.op != Op::conv_bwd_weight || (!joined && depth_bytes(c) == kLineBytes)) &&
+                       ((walks && bytes == 2) || c.tile.k * bytes == kLineBytes);
+    const std::int64_t column_line = walks ? column_line_bytes(c) : kLineBytes;
+    const bool lines = depth && (columns_along_k || c.tile.n * bytes % column_line == 0) &&
                        std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m) <= kMostBoxLines;
     // What is gathered by walks over taps is copied for one block alone.
-    const bool walks = c.specialization != Specialization::filter_1x1_stride1;
     const bool alone = !walks || (c.op == Op::conv_bwd_weight ? c.cluster.m : c.cluster.n) == 1;
     const bool specialised = c.specialization == Specialization::none || !walks;
     // Blocks that share tiles share out steps of which every tile has as many.

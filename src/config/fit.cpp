@@ -114,6 +114,12 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
     if (c.dtype == DType::int8 && taps > kMostTaps) {
         return refuse(out, TILEWISE_TEXT("{} taps of int8", taps), TILEWISE_TEXT("at most {}", kMostTaps));
     }
+    const Problem& p = v.problem;
+    const bool plain = p.epilogue.empty() && p.d_ops.empty() && p.scale == Scale::none && !p.beta;
+    if (c.warp_tile.k > 1 && !plain) {
+        return refuse(out, TILEWISE_TEXT("a depthwise kernel on matrix units with an epilogue, scales or beta"),
+                      TILEWISE_TEXT("none of these, or a warp tile of depth 1"));
+    }
     const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
     return takes_one && s.k != s.g &&
            refuse(out, TILEWISE_TEXT("{} output channels per group", s.k / std::max<std::int64_t>(1, s.g)),
