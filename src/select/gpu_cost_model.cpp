@@ -13,20 +13,20 @@
 namespace tilewise {
 namespace {
 
+// All constants were fitted to times of kernels of the default set on an H200 (docs/performance/cuda-gemm.md says how well).
+constexpr double kSharpness = 4.3;     // how much the longest time counts
+constexpr double kPeakReached = 1.07;  // of the arch file's peak, by the best inner loop at its best
+constexpr double kMemoryReached = 0.935;
+constexpr double kFillUs = 0.4;  // filling the ring before the first product, and the last results after it
+
 // What overlaps takes about as long as the longest of all, and a little more the closer they are.
-double overlapped(std::initializer_list<double> times, double sharpness) {
+double overlapped(std::initializer_list<double> times) {
     const double longest = std::max(times);
     if (longest <= 0) return 0;
     double sum = 0;
-    for (const double time : times) sum += std::pow(time / longest, sharpness);
-    return longest * std::pow(sum, 1 / sharpness);
+    for (const double time : times) sum += std::pow(time / longest, kSharpness);
+    return longest * std::pow(sum, 1 / kSharpness);
 }
-
-// All constants were fitted to times of kernels of the default set on an H200 (docs/performance/cuda-gemm.md says how well).
-constexpr double kWithinUnit = 6, kWithOthers = 4;  // how sharply the longest time counts
-constexpr double kPeakReached = 1.07;               // of the arch file's peak, by the best inner loop at its best
-constexpr double kMemoryReached = 0.95, kCacheReached = 0.6;
-constexpr double kFillUs = 1.0;  // filling the ring before the first product, and the last results after it
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
@@ -34,13 +34,14 @@ bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 
 // mma.sync reaches a third of that on chips that have warpgroups; loads through registers halve it.
 double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
     if (has_wide_waves(c, arch)) {
-        constexpr double kWhole = 0.96, kNarrow = 0.72;
+        constexpr double kWhole = 0.9, kNarrow = 0.7;
         return kWhole * (kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0));
     }
     if (is_plain_arithmetic(c)) {
         // Sums of a thread: the more, the fewer reads of shared memory for each product.
-        constexpr double kMostSums = 128, kReached = 0.69;
-        return kReached * std::min(1.0, std::sqrt(static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums));
+        constexpr double kMostSums = 128, kReached = 0.694;
+        return kReached *
+               std::min(1.0, std::pow(static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums, 0.25));
     }
     constexpr double kBeside = 0.355, kAlone = 0.85, kSmall = 0.72, kThroughRegisters = 0.5;
     const double shape = std::min(1.0, std::sqrt(static_cast<double>(c.tile.m) * c.tile.n) / 128.0);
@@ -67,6 +68,14 @@ double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
     return std::clamp(std::min({by_memory, by_registers, std::floor(kMostThreads / threads)}), 1.0, kMost);
 }
 
+// Units come in groups, and the blocks of a cluster in one of them, so that some units stay empty.
+double usable_units(const KernelConfig& c, const ArchSpec& arch, double neighbours) {
+    constexpr int kGroup = 16, kPair = 2;
+    const int together = c.cluster_k && neighbours == 1 ? c.split_k : c.cluster.m * c.cluster.n;
+    if (together <= kPair || together > kGroup) return std::max(1, arch.units / together * together);
+    return std::max(together, arch.units / kGroup * (kGroup / together) * together);
+}
+
 // What the tiles of a kernel cost, the same for each.
 struct TileCost {
     double flops, bytes, memory_bytes;  // through the cache; of memory, as its share of all
@@ -77,41 +86,53 @@ TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, do
     // Blocks of a cluster read the operand they share once.
     const double lines = static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m;
     // Warpgroups write element by element where tensor copies cannot.
-    constexpr double kElementsPerUs = 8e3;
+    constexpr double kElementsPerUs = 7.9e3;
     const bool by_copies = !c.swap_ab && c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
     const bool by_elements = has_wide_waves(c, arch) && !by_copies && !c.cluster_k;
     return {2.0 * c.tile.m * c.tile.n * depth, lines * depth * static_cast<double>(bytes_of(c.dtype)), memory_bytes,
             by_elements ? c.tile.m * c.tile.n / kElementsPerUs : 0};
 }
 
+// The part of its speed that the arithmetic of a unit with so many blocks reaches.
+double filled(const KernelConfig& c, const ArchSpec& arch, double sharing) {
+    // A warpgroup that has the unit to itself has more of the clock; plain arithmetic leaves gaps where there are few warps.
+    constexpr double kAlone = 1.6, kEnoughWarps = 8;
+    if (has_wide_waves(c, arch)) return wave_count(c) == 1 && sharing == 1 ? kAlone : 1;
+    const double warps = sharing * static_cast<double>(wave_count(c));
+    return is_plain_arithmetic(c) ? std::min(1.0, std::sqrt(warps / kEnoughWarps)) : 1;
+}
+
+// What a unit reads at a time: a load takes its latency, however much is on its way, and then its turn at the port.
+double unit_gbps(double port_gbps, double bytes_on_the_way) {
+    constexpr double kLatencyUs = 0.6;
+    return 1 / (1 / port_gbps + kLatencyUs * 1e3 / bytes_on_the_way);
+}
+
 // A round of blocks that run at the same time.
 double round_us(double blocks, const TileCost& tile, const KernelConfig& c, const ArchSpec& arch, double units) {
     if (blocks <= 0) return 0;
     const double sharing = std::ceil(blocks / units);  // blocks of a unit
-    // A warpgroup that has the unit to itself has more of the clock.
-    constexpr double kAlone = 1.25;
-    const bool alone = has_wide_waves(c, arch) && wave_count(c) == 1 && sharing == 1;
-    const double unit_tflops = peak_tflops(arch, c.dtype) * kPeakReached / arch.units * (alone ? kAlone : 1);
-    const double compute_us = sharing * tile.flops / (unit_tflops * inner_efficiency(c, arch) * 1e6);
-    // What a unit has on its way over the time a load takes, up to the width of its port.
-    constexpr double kLatencyUs = 1.0, kPortGbps = 110;
-    const double ring_bytes = static_cast<double>(buffer_count(c)) * (c.tile.m + c.tile.n) * c.tile.k *
+    const double unit_tflops = peak_tflops(arch, c.dtype) * kPeakReached / arch.units;
+    const double compute_us =
+        sharing * tile.flops / (unit_tflops * inner_efficiency(c, arch) * filled(c, arch, sharing) * 1e6);
+    constexpr double kCachePortGbps = 245, kMemoryPortGbps = 64;
+    const double on_the_way = sharing * static_cast<double>(buffer_count(c)) * (c.tile.m + c.tile.n) * c.tile.k *
                               static_cast<double>(bytes_of(c.dtype));
-    const double unit_gbps = std::min(kPortGbps, sharing * ring_bytes / kLatencyUs * 1e-3);
-    const double load_us = sharing * tile.bytes / (unit_gbps * 1e3);
-    const double cache_us = blocks * tile.bytes / (arch.cache_gbps * kCacheReached * 1e3);
+    const double cache_load_us = sharing * tile.bytes / (unit_gbps(kCachePortGbps, on_the_way) * 1e3);
+    const double memory_load_us = sharing * tile.memory_bytes / (unit_gbps(kMemoryPortGbps, on_the_way) * 1e3);
+    const double cache_us = blocks * tile.bytes / (arch.cache_gbps * 1e3);
     const double memory_us = blocks * tile.memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3);
-    return overlapped({overlapped({compute_us, load_us}, kWithinUnit), cache_us, memory_us}, kWithOthers) +
-           sharing * tile.store_us;
+    const double unit_us = std::max({compute_us, cache_load_us, memory_load_us});
+    return overlapped({unit_us, cache_us, memory_us}) + sharing * tile.store_us;
 }
 
 // What adding up the parts of a split reduction takes.
 double sums_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
     if (c.split_k <= 1) return 0;
-    constexpr double kClusterUs = 0.7, kSecondLaunchUs = 3.0;
-    if (c.cluster_k) return kClusterUs;
+    constexpr double kClusterUs = 0.8, kFromBlocksGbps = 60, kSecondLaunchUs = 4.5;
+    if (c.cluster_k) return kClusterUs + 4.0 * c.tile.m * c.tile.n / (kFromBlocksGbps * 1e3);
     const double bytes = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * static_cast<double>(v.batch);
-    return bytes * c.split_k * 2 / (arch.cache_gbps * kCacheReached * 1e3) + kSecondLaunchUs;
+    return bytes * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;
 }
 
 }  // namespace
@@ -123,9 +144,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
         std::ceil(tiles_m / c.cluster.m) * c.cluster.m * std::ceil(tiles_n / c.cluster.n) * c.cluster.n;
     const double tiles = whole * static_cast<double>(v.batch) * c.split_k;
     const double neighbours = blocks_per_unit(c, arch);
-    // Clusters have their blocks in one group of units, so that a few units may stay empty.
-    const double together = c.cluster_k && neighbours == 1 ? c.split_k : std::int64_t{c.cluster.m} * c.cluster.n;
-    const double units = std::floor(arch.units / together) * together, places = units * neighbours;
+    const double units = usable_units(c, arch, neighbours), places = units * neighbours;
 
     const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
     const TileCost tile = tile_cost(c, arch, depth, memory_bytes / tiles);
@@ -136,7 +155,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
                                 ? rounds * round_us(places, tile, c, arch, units)
                                 : full * round_us(places, tile, c, arch, units) + round_us(rest, tile, c, arch, units);
     // A persistent block overlaps the ends of its tiles with the next ones.
-    constexpr double kBetweenUs = 0.3, kBetweenBlocksUs = 1.0;
+    constexpr double kBetweenUs = 0.5, kBetweenBlocksUs = 2.0;
     const double between_us = (c.persistent ? kBetweenUs : kBetweenBlocksUs) * std::max(0.0, rounds - 1);
     return tiles_us + between_us + kFillUs + arch.launch_us + sums_us(v, c, arch);
 }
