@@ -58,6 +58,7 @@ TILEWISE_DEVICE float float_of(u32 bits) { return __builtin_bit_cast(float, bits
 
 inline constexpr u32 kFloatMantissa = 23, kFloatBias = 127;
 inline constexpr u32 kFloatMagnitude = 0x7fffffffu, kFloatInfinity = 0x7f800000u;
+inline constexpr u16 kGpuNan16 = 0x7fff;  // what a GPU makes of every NaN, in fp16 and in bf16
 
 // A small IEEE-like float with Format::{exponent_bits, mantissa_bits, largest, nan, has_infinity, saturates}.
 template <class Format>
@@ -116,7 +117,7 @@ struct Fp16 {
         asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
         return y;
 #else
-        return u16(encode_small<Fp16>(x));
+        return x == x ? u16(encode_small<Fp16>(x)) : kGpuNan16;
 #endif
     }
 };
@@ -132,8 +133,7 @@ struct Bf16 {
         return y;
 #else
         const u32 raw = bits_of(x);
-        if ((raw & kFloatMagnitude) > kFloatInfinity)
-            return u16((raw >> 16) | 0x40u);  // NaN must not round to infinity
+        if ((raw & kFloatMagnitude) > kFloatInfinity) return kGpuNan16;
         return u16((raw + 0x7fffu + ((raw >> 16) & 1u)) >> 16);
 #endif
     }

@@ -45,9 +45,9 @@ const Family kFamilies[] = {
        "return row < rows_left && col <= cols_left;", kProduct},
       {"sums are read while others write them", "core.put(pass, region);\n            sync_warp();",
        "core.put(pass, region);", kProduct}}},
-    {"gemm_bf16_rcr_compv6_cshuffle_intrawave_128x64x64_2x1x1_64x64x16_va8_vb8_vc8_stages4_pw1@sm_90a",
-     {{"stages are read before they are there", "barrier_wait(full(at.stage), at.parity);\n            pin_all(sums);",
-       "pin_all(sums);", kWide},
+    {"gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_pw1@sm_90a",
+     {{"stages are read before they are there",
+       "barrier_wait(ring().ready(at.stage), at.parity);\n            pin_all(sums);", "pin_all(sums);", kWide},
       {"stages are filled while they are read", "wgmma_wait<kOverlaps ? 1 : 0>();", "", kWide},
       {"stages are filled before they are free",
        "barrier_wait(ring.empty(at.stage), at.parity ^ 1);\n        barrier_e", "barrier_e", kWide},
@@ -62,6 +62,8 @@ const Family kFamilies[] = {
       {"more bytes are waited for than come", "barrier_expect(ring.full(at.stage), Shape::kStageBytes);",
        "barrier_expect(ring.full(at.stage), Shape::kStageBytes + 16);", kWide}}},
 };
+
+void PrintTo(const Family& family, std::ostream* out) { *out << family.kernel; }
 
 class BrokenCudaKernel : public testing::TestWithParam<Family> {
 protected:
@@ -112,8 +114,8 @@ TEST_P(BrokenCudaKernel, EveryFaultIsCaught) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, BrokenCudaKernel, testing::ValuesIn(kFamilies), [](const auto& info) {
-    return std::string(info.param.faults.size() > 6 ? "Warpgroups" : "Warps");
+INSTANTIATE_TEST_SUITE_P(Kernels, BrokenCudaKernel, testing::ValuesIn(kFamilies), [](const auto& family) {
+    return std::string(family.param.faults.size() > 6 ? "Warpgroups" : "Warps");
 });
 
 }  // namespace
