@@ -2,6 +2,7 @@
 #include "config/halo_tile.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "config/geometry.hpp"
 #include "problem/facts.hpp"
@@ -106,7 +107,7 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
     const int warp_rows = c.tile.m / c.wave.m;
     const std::int64_t shared = halo_shared_bytes(c, arch);
     std::optional<HaloChoice> best;
-    each_halo_tile(axes, conv.images, c.tile.m, [&](const HaloTile& tile) {
+    const auto look_at = [&](const HaloTile& tile) {
         HaloChoice next;
         next.tile = tile;
         next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
@@ -120,7 +121,8 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
         // Blocks that share a unit share what it can do in a cycle.
         next.cycles = static_cast<double>(parts(units, places)) * c.blocks_per_unit * next.tile_cycles;
         if (!best || next.cycles < best->cycles) best = next;
-    });
+    };
+    each_halo_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
     return best;
 }
 
