@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include "base/rounding.hpp"
 #include "config/rule_groups.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 
 namespace tilewise {
 namespace {
-
-std::int64_t divide_up(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
 // Groups whose rows one wave computes, where groups are merged.
 int groups_of_wave(const KernelConfig& c) { return c.num_groups_to_merge > 1 ? c.num_groups_to_merge / c.wave.m : 1; }

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
+#include "base/rounding.hpp"
 #include "codegen/depthwise_spec.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
-
-std::int64_t blocks(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
 // Patches of one plane of the output. Those of backward data begin where the stride's phase does, so maybe before the plane.
 std::int64_t patches_of(const Problem& p, const DepthwiseSpec& spec) {
@@ -21,7 +20,7 @@ std::int64_t patches_of(const Problem& p, const DepthwiseSpec& spec) {
         const int from_last = size.rank - 1 - d;
         const std::int64_t unit = from_last == 0 ? spec.patch_width : from_last == 1 ? spec.patch_height : 1;
         const std::int64_t before = backward && from_last < 2 ? s.pad_before[d] % s.stride[d] : 0;
-        count *= blocks(size[d] + before, unit);
+        count *= divide_up(size[d] + before, unit);
     }
     return count;
 }
@@ -29,11 +28,11 @@ std::int64_t patches_of(const Problem& p, const DepthwiseSpec& spec) {
 std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const GemmView gemm = gemm_view(p);
     if (c.op == Op::conv_bwd_weight) {
-        return blocks(p.conv.k, kAnyWeightChannels) * blocks(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
+        return divide_up(p.conv.k, kAnyWeightChannels) * divide_up(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
     }
     constexpr std::int64_t kLanes = 32, kBlocksPerUnit = 64;  // further outputs are walked over
     const std::int64_t vectors = gemm.m * gemm.n * gemm.batch / c.vector_a;
-    return std::min(blocks(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
+    return std::min(divide_up(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
 }
 
 }  // namespace
@@ -41,14 +40,14 @@ std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec&
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     if (!spec.compiled) return any_blocks(p, c, arch);
-    const std::int64_t channel_tiles = blocks(p.conv.g, c.tile.n);
-    return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : blocks(patches_of(p, spec), spec.patches));
+    const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
+    return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(patches_of(p, spec), spec.patches));
 }
 
 void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p) {
     constexpr int kThreads = 128, kSums = kThreads / 4;  // four lanes take turns at the parts of each sum
     geometry.reduce_threads = kThreads;
-    geometry.reduce_blocks = static_cast<int>(blocks(product(p.conv.filter) * p.conv.k, kSums));
+    geometry.reduce_blocks = static_cast<int>(divide_up(product(p.conv.filter) * p.conv.k, kSums));
 }
 
 }  // namespace tilewise
