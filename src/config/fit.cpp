@@ -25,8 +25,6 @@ bool starts_aligned(const Problem& p, const KernelConfig& c, int operand) {
 
 namespace {
 
-constexpr char kOperandName[] = {'a', 'b', 'c'};
-
 bool other_op(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return c.op != v.problem.op &&
            refuse(out, TILEWISE_TEXT("a kernel for {}", name_of(c.op)), TILEWISE_TEXT("{}", name_of(v.problem.op)));
@@ -281,7 +279,7 @@ bool too_little_workspace(const ProblemView& v, const KernelConfig& c, const Arc
                   TILEWISE_TEXT("at most {}", limit));
 }
 
-constexpr FitRule kRules[] = {
+constexpr FitRule kFitRules[] = {
     {"fit_op", "the kernel computes this operation", other_op},
     {"fit_dtype", "the kernel has these element types", other_dtype},
     {"fit_dimensions", "the kernel has as many spatial dimensions", other_dimensions},
@@ -307,10 +305,10 @@ constexpr FitRule kRules[] = {
 
 }  // namespace
 
-std::span<const FitRule> fit_rules() { return kRules; }
+std::span<const FitRule> fit_rules() { return kFitRules; }
 
 const FitRule* first_misfit(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    for (const FitRule& rule : kRules) {
+    for (const FitRule& rule : kFitRules) {
         if (!rule.broken(v, c, arch, out)) continue;
         if (out) out->rule = rule.name;
         return &rule;
@@ -321,12 +319,13 @@ const FitRule* first_misfit(const ProblemView& v, const KernelConfig& c, const A
 namespace {
 
 // More than any memory; sums of a few of these do not overflow.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 60;
 
 std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
     std::int64_t product = 1;
     for (const std::int64_t factor : factors) {
-        if (__builtin_mul_overflow(product, factor, &product) || product > kMostBytes) return kMostBytes;
+        if (__builtin_mul_overflow(product, factor, &product) || product > kMostWorkspaceBytes)
+            return kMostWorkspaceBytes;
     }
     return product;
 }
@@ -360,10 +359,10 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     for (int i = 0; i < 2; ++i) {
         if (!packs_operand(c, arch, i)) continue;
         const PackedMatrices packed = packed_matrices(v.problem, i);
-        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
                 bounded_product({packed.line_bytes(), packed.lines, packed.matrices});
     }
-    return std::min(bytes, kMostBytes);
+    return std::min(bytes, kMostWorkspaceBytes);
 }
 
 }  // namespace tilewise
