@@ -109,9 +109,10 @@ def fault_of(case: GemmCase, sets: list[Operands], references: dict[int, torch.T
     return None
 
 
-def our_calls(case: GemmCase, strategy: str, sets: list[Operands]) -> list:
+def our_calls(case: GemmCase, strategy: str, sets: list[Operands], kernel: str | None = None) -> list:
     def bind(one: Operands):
-        return lambda: tilewise.gemm(one.a, one.b, layout=case.layout, out=one.c, strategy=strategy, math=case.math)
+        return lambda: tilewise.gemm(one.a, one.b, layout=case.layout, out=one.c, strategy=strategy, math=case.math,
+                                     kernel=kernel)
 
     return [bind(one) for one in sets]
 
@@ -216,6 +217,9 @@ def measure(case: GemmCase, strategy: str, peaks: Peaks) -> dict:
     launches = rounds * len(sets)
     stream = torch.cuda.Stream()
     graphs = {"ours": capture(stream, ours, rounds)}
+    modelled = tilewise.prepare(case.text, device=DEVICE, strategy="rules").kernel  # what the model chooses unmeasured
+    if modelled != prepared.kernel:
+        graphs["model"] = capture(stream, our_calls(case, None, sets, modelled), rounds)
     graphs |= capture_peers(case, stream, sets, references[0], rounds)
     times = time_replays(graphs, stream, launches)
 
@@ -229,6 +233,7 @@ def measure(case: GemmCase, strategy: str, peaks: Peaks) -> dict:
     us = {name: statistics.median(found) / launches for name, found in times.items()}
     roof_us = peaks.roof_us(case)
     return {**answer, "status": OK, "ours_us": us["ours"], "peers_us": {name: us.get(name) for name in PEERS},
+            "model_us": us.get("model", us["ours"]), "model_kernel": modelled,
             "tflops": case.flops / us["ours"] / 1e6, "roof": roof_us / us["ours"] if roof_us else None,
             "sets": len(sets), "launches": launches, "replays": len(times["ours"])}
 

@@ -3,7 +3,8 @@
 
 A result is a dict, as the worker (gpu_worker.py) sends it: "problem", "family", "dtype" and "status" always, which is ok,
 wrong or failed; with wrong and failed a "reason"; with ok "ours_us", "peers_us" ({name: us or None}), "tflops",
-"roof" (the part of it that is reached, or None), "kernel". Only ok ones count in a mean. Standard library alone.
+"roof" (the part of it that is reached, or None), "kernel", and "model_us", the time of the kernel that the model would have
+chosen unmeasured. Only ok ones count in a mean. Standard library alone.
 """
 import math
 from collections.abc import Iterable
@@ -29,6 +30,11 @@ def ratio_to(result: dict, peer: str | None = None) -> float | None:
         return None
     us = fastest_peer_us(result) if peer is None else result["peers_us"].get(peer)
     return None if us is None else us / result["ours_us"]
+
+
+def model_share(result: dict) -> float | None:
+    """What the model's own choice reaches of the speed of the kernel that was chosen."""
+    return result["ours_us"] / result["model_us"] if result["status"] == OK else None
 
 
 def number(value: float | None, digits: int = 2, scale: float = 1) -> str:
@@ -69,20 +75,21 @@ def group_results(results: list[dict]) -> list[tuple[str, str, list[dict]]]:
 
 
 def summary_table(results: list[dict]) -> str:
-    titles = ["type", "family", "cases", *PEERS, "fastest peer", "least", "wrong", "failed"]
+    titles = ["type", "family", "cases", *PEERS, "fastest peer", "least", "wrong", "failed", "model %"]
     rows = []
     for dtype, family, found in group_results(results):
         best = [ratio for ratio in map(ratio_to, found) if ratio is not None]
         means = [geomean(ratio for ratio in (ratio_to(result, peer) for result in found) if ratio is not None)
                  for peer in PEERS]
         counts = [str(sum(result["status"] == status for result in found)) for status in (WRONG, FAILED)]
+        model = geomean(share for share in map(model_share, found) if share is not None)
         rows.append([dtype, family, str(len(found)), *map(number, means), number(geomean(best)),
-                     number(min(best, default=None)), *counts])
+                     number(min(best, default=None)), *counts, number(model, 0, 100)])
     return table(titles, rows, 2)
 
 
 def detail_table(results: list[dict]) -> str:
-    titles = ["problem", "kernel", "us", *(f"{peer} us" for peer in PEERS), "ratio", "TFLOPS", "% of roof"]
+    titles = ["problem", "kernel", "us", *(f"{peer} us" for peer in PEERS), "ratio", "TFLOPS", "% of roof", "model %"]
     rows = []
     for result in results:
         problem = f"`{result['problem'].removeprefix('gemm:')}`"
@@ -91,7 +98,7 @@ def detail_table(results: list[dict]) -> str:
             continue
         rows.append([problem, f"`{result['kernel']}`", number(result["ours_us"]),
                      *(number(result["peers_us"].get(peer)) for peer in PEERS), number(ratio_to(result)),
-                     number(result["tflops"], 1), number(result["roof"], 0, 100)])
+                     number(result["tflops"], 1), number(result["roof"], 0, 100), number(model_share(result), 0, 100)])
     return table(titles, rows, 2)
 
 
@@ -105,7 +112,8 @@ def markdown(results: list[dict], environment: dict, strategy: str) -> str:
         f"`make bench-gpu`, strategy `{strategy}`; {environment_text(environment)}.", "",
         "A ratio is the peer's time over that of tilewise: **above 1, tilewise is faster**. The means are geometric, over the",
         "results that were right; \"fastest peer\" takes the better of the two for each problem, \"least\" is the worst",
-        "problem's ratio to it. How it is measured is at the head of `benchmarks/gpu_gemm.py`.", "",
+        "problem's ratio to it; \"model %\" is what the kernel that the model chooses without measuring reaches of the speed of",
+        "the one that was chosen. How it is measured is at the head of `benchmarks/gpu_gemm.py`.", "",
         summary_table(results), "", "### Every problem", "", detail_table(results), ""])
 
 

@@ -14,9 +14,9 @@ namespace tilewise {
 // What a config fixes.
 struct HaloKernel {
     bool backward_data;
-    int merge;           // groups of a tile
-    int tile_m, tile_n;  // rows of the tile; columns that are computed at a time
-    int warps, buffers;  // patches that are resident
+    int merge;            // groups of a tile
+    int tile_m, columns;  // rows of the tile; columns of a product that are computed at a time
+    int warps, buffers;   // patches that are resident
     int element_bytes, out_bytes;
 };
 
@@ -79,18 +79,18 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.products = kernel.merge / p.product_groups;
     p.in_channels = in * p.product_groups, p.out_channels = out * p.product_groups;
     p.chunks = p.in_channels * kernel.element_bytes / kHaloChunkBytes;
-    p.column_tiles = (p.out_channels + kernel.tile_n - 1) / kernel.tile_n;
+    p.column_tiles = (p.out_channels + kernel.columns - 1) / kernel.columns;
     p.classes = axes[0].classes * axes[1].classes * axes[2].classes;
     for (int c = 0; c < p.classes; ++c) p.steps += halo_class_steps(axes, c, p.chunks);
     if (kernel.backward_data) {  // a line for every input channel of a tap
-        p.weight_pitch = halo_odd_chunks(kernel.tile_n * kernel.element_bytes);
+        p.weight_pitch = halo_odd_chunks(kernel.columns * kernel.element_bytes);
         p.product_bytes = 2 * p.steps * kHaloMatrix * p.weight_pitch;
     } else {  // a line for every output channel
         p.weight_pitch = halo_odd_chunks(2 * p.steps * kHaloChunkBytes);
-        p.product_bytes = kernel.tile_n * p.weight_pitch;
+        p.product_bytes = kernel.columns * p.weight_pitch;
     }
     p.patch = halo_patch_shape(axes, tile, p.products * p.chunks);
-    p.drain_pitch = halo_odd_chunks(kernel.tile_n * kernel.out_bytes);
+    p.drain_pitch = halo_odd_chunks(kernel.columns * kernel.out_bytes);
     constexpr int kPassBytes = kHaloStepRows * kHaloMatrix * 4;  // sums of one step
     const int drain = halo_drain_rows(warp_rows, p.drain_pitch) * p.drain_pitch;
     p.drain_bytes = drain > kPassBytes ? drain : kPassBytes;

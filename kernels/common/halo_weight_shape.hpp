@@ -30,6 +30,10 @@ constexpr HaloAxis halo_plain_axis(const KernelConv& conv, int d) {
     return a;
 }
 
+// The staged channels of x: whole 16-byte chunks of them; or (chunks == 0) at most four, each pixel in eight bytes, so that two
+// neighbouring pixels are a chunk: the rows of the product then are two taps of four channels at a time.
+inline constexpr int kHaloFewChannels = 4, kHaloFewBytes = 8;
+
 // Of a tile, with so many 16-byte chunks of channels of x and of y at every pixel.
 constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTile& tile, int x_chunks, int y_chunks) {
     HaloWeightShape s{};
@@ -38,7 +42,19 @@ constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTi
         s.y_axes[d] = halo_plain_axis(conv, d);
     }
     s.x = halo_patch_shape(s.x_axes, tile, x_chunks), s.y = halo_patch_shape(s.y_axes, tile, y_chunks);
+    if (x_chunks == 0) {  // columns as they are, and one more where a last tap has no partner
+        s.x.pitch = kHaloFewBytes;
+        s.x.steps[2] = 1, s.x.phase = (s.x.columns + 2) / 2 * 2;
+    }
     return s;
+}
+
+// Rows of the product that belong to one tap, or with few channels to a line of taps.
+constexpr int halo_weight_tap_rows(const KernelConv& conv, int groups, bool few) {
+    return few ? int(conv.filter[2] + 1) / 2 * 2 * kHaloFewChannels : groups * int(conv.c);
+}
+constexpr int halo_weight_rows(const KernelConv& conv, int groups, bool few) {
+    return halo_weight_tap_rows(conv, groups, few) * int(conv.filter[0] * conv.filter[1] * (few ? 1 : conv.filter[2]));
 }
 
 }  // namespace tilewise

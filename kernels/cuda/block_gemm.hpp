@@ -90,11 +90,9 @@ struct BlockGemm {
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_KERNELS(Config, Kernel)                                \
     extern "C" __global__ void __launch_bounds__(Config::threads, 1)         \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) { \
         Kernel::run(args);                                                   \
     }                                                                        \
     TILEWISE_CUDA_REDUCE(Config)
-#endif

@@ -36,6 +36,10 @@ struct ConvLine {
         return direction == Direction::backward_data ? (in + stride - 1) / stride : out;
     }
     template <Direction direction>
+    TILEWISE_DEVICE int walked_rows(int joined) const {
+        return rows<direction>() + (joined - 1) * dilation;
+    }
+    template <Direction direction>
     TILEWISE_DEVICE int row_step() const {
         return direction == Direction::backward_data ? 1 : stride;
     }
@@ -50,8 +54,7 @@ struct ConvLine {
 
     template <Direction direction>
     TILEWISE_DEVICE TapLine taps(int q) const {
-        if (direction != Direction::backward_data) return {0, 1, filter, 0, dilation};
-        if (stride == 1) return {0, 1, filter, (filter - 1) * dilation, -dilation};
+        if (direction != Direction::backward_data || stride == 1) return all_taps<direction>();
         TapLine line = {0, 1, 0, 0, 0};
         while (line.first < stride && (q - line.first * dilation) % stride != 0) ++line.first;
         while (line.step < stride && line.step * dilation % stride != 0) ++line.step;
@@ -60,6 +63,19 @@ struct ConvLine {
         line.offset = shift_of(line.first) - shift_of(filter - 1);
         line.offset_step = -(line.step * dilation / stride);
         return line;
+    }
+
+    // Of stride 1, or forward.
+    template <Direction direction>
+    TILEWISE_DEVICE TapLine all_taps() const {
+        if (direction != Direction::backward_data) return {0, 1, filter, 0, dilation};
+        return {0, 1, filter, (filter - 1) * dilation, -dilation};
+    }
+    // As if the steps of `joined` taps were the taps; the first of each is the one that reads the least pixel.
+    template <Direction direction>
+    TILEWISE_DEVICE TapLine joined_taps(int joined) const {
+        const bool back = direction == Direction::backward_data;
+        return {back ? filter - 1 : 0, back ? -joined : joined, filter / joined, 0, joined * dilation};
     }
 
     // The pixel of dx that row h of class q is; it may lie beyond the last.
@@ -86,8 +102,9 @@ TILEWISE_DEVICE int class_count(const KernelConv& conv) {
     return count;
 }
 
-// The taps of one class, and where in it: w runs fastest, as the weights lie.
-template <int dims>
+// The taps of one class, and where in it: w runs fastest, as the weights lie. With `joined` > 1, so many neighbours along w
+// are one step, whose rows are read from the same pixels, each tap's a dilation further than the last one's (stride 1 only).
+template <int dims, int joined = 1>
 struct TapWalk {
     TapLine line[dims];
     int filter[dims];
@@ -99,11 +116,16 @@ struct TapWalk {
         TILEWISE_UNROLL
         for (int i = 0; i < dims; ++i) {
             const ConvLine one = line_of(conv, i);
-            const int classes = one.template classes<direction>();
-            walk.line[i] = one.template taps<direction>(classes == 1 ? 0 : index % classes);
             walk.filter[i] = one.filter;
             walk.at[i] = 0;
-            if (classes > 1) index /= classes;
+            if constexpr (joined > 1) {
+                walk.line[i] =
+                    i == 0 ? one.template joined_taps<direction>(joined) : one.template all_taps<direction>();
+            } else {
+                const int classes = one.template classes<direction>();
+                walk.line[i] = one.template taps<direction>(classes == 1 ? 0 : index % classes);
+                if (classes > 1) index /= classes;
+            }
         }
         return walk;
     }
@@ -129,7 +151,7 @@ struct TapWalk {
             at[i] = 0;
         }
     }
-    // Of the filter.
+    // Of the filter; of those that are joined, the first.
     TILEWISE_DEVICE int tap() const {
         int index = 0;
         TILEWISE_UNROLL
@@ -139,8 +161,8 @@ struct TapWalk {
     TILEWISE_DEVICE u16 offset(int i) const { return u16(line[i].offset + at[i] * line[i].offset_step); }
 };
 
-// Rows of the product as pixels of the activation that is read.
-template <int dims, Direction direction>
+// Rows of the product as pixels of the activation that is read; joined taps need some more along w.
+template <int dims, Direction direction, int joined = 1>
 struct PixelWalk {
     Divisor rows[dims];
     int step[dims], lower[dims];
@@ -149,7 +171,7 @@ struct PixelWalk {
         TILEWISE_UNROLL
         for (int i = 0; i < dims; ++i) {
             const ConvLine line = line_of(conv, i);
-            rows[i] = Divisor(u32(line.template rows<direction>()));
+            rows[i] = Divisor(u32(line.template walked_rows<direction>(i == 0 ? joined : 1)));
             step[i] = line.template row_step<direction>();
             lower[i] = line.template lower<direction>();
         }

@@ -52,7 +52,8 @@ struct DepthwiseAny {
     // Adds the products of all taps between one input channel (V of them) and one output channel.
     TILEWISE_DEVICE void add_taps(const Pixel& pixel, const typename In::Storage* x, const typename Weight::Storage* w,
                                   float (&sums)[V]) const {
-        const int f1 = int(args.conv.filter[1]), f2 = int(args.conv.filter[2]), taps = int(args.conv.filter[0]) * f1 * f2;
+        const int f1 = int(args.conv.filter[1]), f2 = int(args.conv.filter[2]),
+                  taps = int(args.conv.filter[0]) * f1 * f2;
         for (int t0 = 0; t0 < args.conv.filter[0]; ++t0) {
             const int i0 = input(0, pixel.at[0], t0);
             for (int t1 = 0; i0 >= 0 && t1 < f1; ++t1) {
@@ -76,7 +77,8 @@ struct DepthwiseAny {
         const Pixel pixel = locate_pixel(row, out);
         // Channels per group of the outputs and of the inputs of this direction; one of them is 1.
         const Index outputs = kBackward ? args.conv.c : args.conv.k, inputs = kBackward ? args.conv.k : args.conv.c;
-        const Index group = quotient(channel, outputs), taps = args.conv.filter[0] * args.conv.filter[1] * args.conv.filter[2];
+        const Index group = quotient(channel, outputs),
+                    taps = args.conv.filter[0] * args.conv.filter[1] * args.conv.filter[2];
         const auto* x = static_cast<const typename In::Storage*>(args.a.data) + pixel.image * from.image_stride;
         const auto* w = static_cast<const typename Weight::Storage*>(args.b.data);
         float sums[V] = {};
@@ -106,7 +108,8 @@ struct DepthwiseAny {
         const Index threads = Index(block_count()) * block_threads();
         TILEWISE_ROLLED
         for (Index at = Index(block_index()) * block_threads() + thread_index(); at < total; at += threads) {
-            const Index fast = Config::channels_last ? channels : rows, slow = quotient(at, fast), rest = at - slow * fast;
+            const Index fast = Config::channels_last ? channels : rows, slow = quotient(at, fast),
+                        rest = at - slow * fast;
             self.run_pixel(Config::channels_last ? slow : rest, (Config::channels_last ? rest : slow) * V);
         }
     }
@@ -139,12 +142,13 @@ struct DepthwiseAnyWeight {
             const float d = Dy::to_float(dy[p.image * conv.y.image_stride + inner * conv.y.pixel_stride]);
             TILEWISE_UNROLL
             for (int i = 0; i < kTapsAtOnce; ++i) {
-                const int tap = first_tap + i, line = tap / f2, t2 = tap - line * f2, t0 = line / f1, t1 = line - t0 * f1;
+                const int tap = first_tap + i, line = tap / f2, t2 = tap - line * f2, t0 = line / f1,
+                          t1 = line - t0 * f1;
                 const int i0 = p.at[0] * int(conv.stride[0]) + t0 * int(conv.dilation[0]) - int(conv.pad[0]);
                 const int i1 = p.at[1] * int(conv.stride[1]) + t1 * int(conv.dilation[1]) - int(conv.pad[1]);
                 const int i2 = p.at[2] * int(conv.stride[2]) + t2 * int(conv.dilation[2]) - int(conv.pad[2]);
-                const bool inside = tap < taps && u32(i0) < u32(in.size[0]) && u32(i1) < u32(in.size[1]) &&
-                                    u32(i2) < u32(in.size[2]);
+                const bool inside =
+                    tap < taps && u32(i0) < u32(in.size[0]) && u32(i1) < u32(in.size[1]) && u32(i2) < u32(in.size[2]);
                 const Index at = (Index(i0) * in.size[1] + i1) * in.size[2] + i2;
                 if (inside) sums[i] += d * X::to_float(x[p.image * conv.x.image_stride + at * conv.x.pixel_stride]);
             }
@@ -186,7 +190,8 @@ struct DepthwiseAnyWeight {
             float sum = 0;
             for (int w = 0; w < kWarps; ++w)
                 sum += load_shared_float(shared + ((w * kTapsAtOnce + i) * kLanes + lane_index()) * 4);
-            if (channel < channels && first_tap + i < taps) self.write_sum(int(part), channel, first_tap + i, taps, sum);
+            if (channel < channels && first_tap + i < taps)
+                self.write_sum(int(part), channel, first_tap + i, taps, sum);
         }
     }
 };

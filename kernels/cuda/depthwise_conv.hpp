@@ -35,6 +35,7 @@ struct DepthwiseConv {
     using Shape = DepthwiseShape<Config>;
     using Rows = typename Shape::Rows;
     using Columns = typename Shape::Columns;
+    using Window = typename Shape::Window;
     using Walk = PatchWalk<Shape>;
     using Store = DepthwiseStore<Config, Shape>;
     using Storage = typename In::Storage;
@@ -44,24 +45,21 @@ struct DepthwiseConv {
     static_assert(kWeightBytes + Store::kSlotBytes * Shape::kThreads <= Config::shared_bytes);
     // Few weights stay in registers, many are read as they are used.
     static constexpr int kMostHeld = 40;
-    static constexpr bool kHolds = Shape::kFilterRows * Shape::kFilterColumns * V <= kMostHeld;
+    static constexpr bool kHolds = Shape::kTaps * V <= kMostHeld;
 
     const KernelArgs& args;
-    PixelGrid in, out;
-    SharedAddress weights;  // of this thread's channels
+    PixelGrid in;
     Store store;
 
-    // Weights of one plane of the filter, in registers or not.
-    struct Plane {
+    // Weights of the thread's channels, in registers or not.
+    struct Weights {
         SharedAddress at;
-        float held[kHolds ? Shape::kFilterRows * Shape::kFilterColumns : 1][V];
+        float held[kHolds ? Shape::kTaps : 1][V];
 
-        TILEWISE_DEVICE void open(SharedAddress first) {
-            at = first;
+        explicit TILEWISE_DEVICE Weights(SharedAddress first) : at(first) {
             if constexpr (kHolds) {
                 TILEWISE_UNROLL
-                for (int t = 0; t < Shape::kFilterRows * Shape::kFilterColumns; ++t)
-                    load_floats(at + t * Config::tile_n * 4, held[t]);
+                for (int t = 0; t < Shape::kTaps; ++t) load_floats(at + t * Config::tile_n * 4, held[t]);
             }
         }
         TILEWISE_DEVICE void read(int tap, float (&w)[V]) const {
@@ -73,48 +71,38 @@ struct DepthwiseConv {
             }
         }
     };
+    using Sums = float[Window::kWindow][kWidth][V];
 
-    // Adds line `i` of a patch's inputs to the sums of every output line that it meets.
-    static TILEWISE_DEVICE void add_line(const Line& line, int i, const Plane& plane, float (&sums)[kHeight][kWidth][V]) {
+    // Adds line i of plane z to the sums of every row that it meets.
+    static TILEWISE_DEVICE void add_line(const Line& line, int i, int z, const Weights& weights, Sums& sums) {
         float x[Columns::kInputs][V];
         line.unpack(x);
         TILEWISE_UNROLL
-        for (int h = 0; h < kHeight; ++h) {
-            if (Rows::tap(i, h) < 0) continue;
+        for (int o = 0; o < Window::kWindow; ++o) {
+            const int row = Window::first_row(i) + o, r = Window::tap(i, row);
+            if (r < 0) continue;
             TILEWISE_UNROLL
             for (int s = 0; s < Shape::kFilterColumns; ++s) {
                 float w[V];
-                plane.read(Rows::tap(i, h) * Shape::kFilterColumns + s, w);
+                weights.read((z * Shape::kFilterRows + r) * Shape::kFilterColumns + s, w);
                 TILEWISE_UNROLL
                 for (int b = 0; b < kWidth; ++b) {
                     if (Columns::input(b, s) < 0) continue;
                     TILEWISE_UNROLL
-                    for (int v = 0; v < V; ++v) sums[h][b][v] += x[Columns::input(b, s)][v] * w[v];
+                    for (int v = 0; v < V; ++v) sums[Window::place(row)][b][v] += x[Columns::input(b, s)][v] * w[v];
                 }
             }
         }
     }
-
-    // One plane of inputs. Where it is the only one, finished lines leave at once.
-    template <bool only>
-    TILEWISE_DEVICE void add_plane(const Storage* first, int row, u32 inside, const Plane& plane,
-                                   float (&sums)[kHeight][kWidth][V], const typename Store::Target& target) const {
-        const int pixel = int(in.pixel_stride);
-        const Index line_stride = Index(in.size[2]) * in.pixel_stride;
-        const auto is_inside = [&](int i) { return u32(row + i) < u32(in.size[1]); };
-        Line next;
-        next.load(first, pixel, is_inside(0) ? inside : 0u);
+    static TILEWISE_DEVICE void open_rows(int i, Sums& sums) {
         TILEWISE_UNROLL
-        for (int i = 0; i < Shape::kRows; ++i) {
-            const Line line = next;
-            if (i + 1 < Shape::kRows && Rows::is_used(i + 1))
-                next.load(first + (i + 1) * line_stride, pixel, is_inside(i + 1) ? inside : 0u);
-            if (Rows::is_used(i) && is_inside(i)) add_line(line, i, plane, sums);
-            if constexpr (only) {
+        for (int o = 0; o < Window::kWindow; ++o) {
+            const int row = Window::first_row(i) + o;
+            if (!Window::opens(i, row)) continue;
+            TILEWISE_UNROLL
+            for (int b = 0; b < kWidth; ++b) {
                 TILEWISE_UNROLL
-                for (int h = 0; h < kHeight; ++h) {
-                    if (Rows::last_input(h) == i) store.write_line(target, h, sums[h]);
-                }
+                for (int v = 0; v < V; ++v) sums[Window::place(row)][b][v] = 0.0f;
             }
         }
     }
@@ -127,27 +115,52 @@ struct DepthwiseConv {
         return meets && u32(at) < u32(in.size[0]) ? at : -1;
     }
 
-    TILEWISE_DEVICE void run_patch(const typename Walk::Place& place, int channel, Plane& plane) const {
-        const int row = Rows::origin(place.row, int(args.conv.pad[1]));
+    // A strip: lines of inputs come one after the other, of each all planes; the next one is always under way.
+    TILEWISE_DEVICE void run_patch(const typename Walk::Place& place, int channel, const Weights& weights) const {
+        constexpr int lines = Window::lines(kHeight), turns = ceil_div(lines, Window::kTurn), planes = Shape::kDepth;
+        const int top = Rows::origin(place.row, int(args.conv.pad[1]));
         const int column = Columns::origin(place.column, int(args.conv.pad[2]));
         const u32 inside = Line::mask(column, in.size[2]);
-        const Storage* image = static_cast<const Storage*>(args.a.data) + place.image * in.image_stride + channel +
-                               (Index(row) * in.size[2] + column) * in.pixel_stride;
-        const typename Store::Target target = store.target(place, channel);
-        float sums[kHeight][kWidth][V] = {};
-        if constexpr (Shape::kDepth == 1) {
-            add_plane<true>(image, row, inside, plane, sums, target);
-        } else {
-            const Index plane_stride = Index(in.size[1]) * in.size[2] * in.pixel_stride;
-            TILEWISE_ROLLED
-            for (int t = 0; t < Shape::kDepth; ++t) {
-                const int at = input_plane(place.depth, t);
-                if (at < 0) continue;
-                plane.open(weights + t * Shape::kFilterRows * Shape::kFilterColumns * Config::tile_n * 4);
-                add_plane<false>(image + at * plane_stride, row, inside, plane, sums, target);
-            }
+        const Index pixel = in.pixel_stride * In::bytes, line_step = in.size[2] * pixel;
+        const char* at = reinterpret_cast<const char*>(static_cast<const Storage*>(args.a.data) +
+                                                       place.image * in.image_stride + channel) +
+                         top * line_step + column * pixel;
+        Index plane[planes];  // bytes from plane 0, or less than 0
+        TILEWISE_UNROLL
+        for (int z = 0; z < planes; ++z) plane[z] = planes == 1 ? 0 : input_plane(place.depth, z) * in.size[1] * line_step;
+        const auto is_inside = [&](int i, int z) {
+            return u32(top + i) < u32(in.size[1]) && i < lines && (planes == 1 || plane[z] >= 0);
+        };
+        typename Store::Target target = store.target(place, channel);
+        Sums sums;
+        Line next;
+        next.load(at + plane[0], pixel, is_inside(0, 0) ? inside : 0u);
+        TILEWISE_ROLLED
+        for (int turn = 0; turn < turns; ++turn) {
             TILEWISE_UNROLL
-            for (int h = 0; h < kHeight; ++h) store.write_line(target, h, sums[h]);
+            for (int u = 0; u < Window::kTurn; ++u) {
+                const int i = turn * Window::kTurn + u;
+                open_rows(u, sums);
+                TILEWISE_UNROLL
+                for (int z = 0; z < planes; ++z) {
+                    const Line line = next;
+                    const bool is_last = z + 1 == planes;
+                    const int next_i = is_last ? i + 1 : i, next_z = is_last ? 0 : z + 1;
+                    if (is_last) at += line_step;
+                    if (Window::is_used(is_last ? u + 1 : u))
+                        next.load(at + plane[next_z], pixel, is_inside(next_i, next_z) ? inside : 0u);
+                    if (Window::is_used(u) && is_inside(i, z)) add_line(line, u, z, weights, sums);
+                }
+                close_rows(u, turn, target, sums);
+            }
+        }
+    }
+    TILEWISE_DEVICE void close_rows(int u, int turn, const typename Store::Target& target, const Sums& sums) const {
+        TILEWISE_UNROLL
+        for (int o = 0; o < Window::kWindow; ++o) {
+            const int row = Window::first_row(u) + o;
+            const int counted = turn * Window::kWindow + row - Window::kBefore * Config::ct_stride[1];
+            if (Window::closes(u, row)) store.write_line(target, counted, sums[Window::place(row)]);
         }
     }
 
@@ -165,16 +178,12 @@ struct DepthwiseConv {
         sync_block();
         const int channel = first_channel + Shape::lane_across() * V;
         if (channel >= conv.groups) return;  // no more barriers below
-        const SharedAddress weights = shared + Shape::lane_across() * V * 4;
         const Store store = {args, out, shared + kWeightBytes};
-        const DepthwiseConv self = {args, in, out, weights, store};
+        const DepthwiseConv self = {args, in, store};
         const Walk walk(conv, out);
-        Plane plane;
-        plane.open(weights);
-        u32 patch = block * (Shape::kRound * Shape::kRounds) + Shape::patch_in_round();
-        TILEWISE_ROLLED
-        for (int round = 0; round < Shape::kRounds && patch < walk.total; ++round, patch += Shape::kRound)
-            self.run_patch(walk.locate(patch), channel, plane);
+        const Weights weights(shared + Shape::lane_across() * V * 4);
+        const u32 patch = block * Shape::kRound + Shape::patch_in_round();
+        if (patch < walk.total) self.run_patch(walk.locate(patch), channel, weights);
     }
 };
 
@@ -201,7 +210,6 @@ using DepthwiseKernel =
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                          \
     extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)            \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                          \
@@ -210,4 +218,3 @@ using DepthwiseKernel =
     extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {   \
         tilewise::cuda::reduce_depthwise<typename Config::Out>(args);                                 \
     }
-#endif

@@ -60,28 +60,63 @@ struct TapLine {
     }
 };
 
+// The rows of a strip of outputs, of any height: as lines of inputs come in, those that they still meet are a window of kWindow
+// rows, which live in kWindow places in turn. kTurn lines later every row is back in its place, so a loop over turns of
+// unrolled lines knows all places. Rows are counted from `kBefore` strides ahead of the strip's first.
+template <bool backward, int taps, int stride, int dilation>
+struct RowWindow {
+    static constexpr int kReach = (taps - 1) * dilation;
+    static constexpr int kBefore = backward ? kReach / stride : 0;  // lines ahead of the one at the strip's first row
+    static constexpr int kWindow = backward ? ceil_div(kReach + 1, stride) * stride : kReach / stride + 1;
+    static constexpr int kTurn = backward ? kWindow / stride : kWindow * stride;
+
+    // The rows that line i meets or passes over begin here, and there are at most kWindow of them.
+    static TILEWISE_DEVICE constexpr int first_row(int i) {
+        if (backward) return i * stride;
+        return i >= kReach ? (i - kReach + stride - 1) / stride : -((kReach - i) / stride);
+    }
+    static TILEWISE_DEVICE constexpr int tap(int i, int row) {
+        const int distance = backward ? row - i * stride : i - row * stride;
+        return distance >= 0 && distance % dilation == 0 && distance / dilation < taps ? distance / dilation : -1;
+    }
+    static TILEWISE_DEVICE constexpr bool opens(int i, int row) {  // line i is the first of the row
+        return backward ? row > (i - 1) * stride + kReach && row <= i * stride + kReach : row * stride == i;
+    }
+    static TILEWISE_DEVICE constexpr bool closes(int i, int row) {  // line i is its last
+        return backward ? row >= i * stride && row < (i + 1) * stride : row * stride + kReach == i;
+    }
+    static TILEWISE_DEVICE constexpr bool is_used(int i) {
+        for (int row = first_row(i); row < first_row(i) + kWindow; ++row) {
+            if (tap(i, row) >= 0) return true;
+        }
+        return false;
+    }
+    static TILEWISE_DEVICE constexpr int place(int row) { return (row % kWindow + kWindow) % kWindow; }
+    // Lines that `rows` rows need.
+    static TILEWISE_DEVICE constexpr int lines(int rows) {
+        return backward ? kBefore + (rows - 1) / stride + 1 : (rows - 1) * stride + kReach + 1;
+    }
+};
+
 template <class Config>
 struct DepthwiseShape {
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr bool kWeight = Config::direction == Direction::backward_weight;
     static constexpr int kLanes = 32, kVector = Config::vector_a;
     static constexpr int kAcross = Config::warp_n / kVector, kAlong = kLanes / kAcross;  // lanes
-    static constexpr int kPixels = Config::warp_m / kAlong;                              // of a thread
-    static_assert(kAcross * kAlong == kLanes && kPixels * kAlong == Config::warp_m);
-    static_assert(Config::wave_n == 1 && Config::tile_n == Config::warp_n, "warps lie along the pixels");
     static constexpr int kWarps = Config::wave_m, kThreads = kWarps * kLanes;
+    static constexpr int kWidth = Config::warp_m / kAlong, kHeight = Config::tile_m / (kWarps * Config::warp_m);
+    static_assert(kAcross * kAlong == kLanes && kWidth * kAlong == Config::warp_m);
+    static_assert(Config::wave_n == 1 && Config::tile_n == Config::warp_n, "warps lie along the pixels");
     static constexpr int kRound = kWarps * kAlong;  // patches of a block at a time
-    static constexpr int kRounds = Config::tile_m / (kRound * kPixels);
-
-    static constexpr int kWidth = Config::patch_width, kHeight = Config::patch_height;
-    static_assert(kWidth * kHeight == kPixels);
 
     using Rows = TapLine<kBackward, Config::ct_filter[1], Config::ct_stride[1], Config::ct_dilation[1], kHeight>;
     using Columns = TapLine<kBackward, Config::ct_filter[2], Config::ct_stride[2], Config::ct_dilation[2], kWidth>;
     static constexpr int kDepth = Config::ct_filter[0], kFilterRows = Config::ct_filter[1],
                          kFilterColumns = Config::ct_filter[2];
     static constexpr int kTaps = kDepth * kFilterRows * kFilterColumns;
-    static constexpr int kRows = Rows::kInputs, kColumns = Columns::kInputs;
+    static constexpr int kRows = Rows::kInputs;
+    using Window = RowWindow<kBackward, Config::ct_filter[1], Config::ct_stride[1], Config::ct_dilation[1]>;
 
     static TILEWISE_DEVICE int lane_across() { return lane_index() % kAcross; }
     static TILEWISE_DEVICE int patch_in_round() { return thread_index() / kLanes * kAlong + lane_index() / kAcross; }
@@ -180,12 +215,13 @@ struct InputLine {
     }
     static_assert(Columns::kInputs <= 32, "a line has a mask of 32 bits");
 
-    // `from` is where input 0 is or would be.
-    TILEWISE_DEVICE void load(const typename T::Storage* from, int pixel_stride, u32 inside) {
+    // `from` is where input 0 is or would be; inputs are `step` bytes apart.
+    TILEWISE_DEVICE void load(const void* from, Index step, u32 inside) {
+        const char* at = static_cast<const char*>(from);
         TILEWISE_UNROLL
-        for (int i = 0; i < Columns::kInputs; ++i) {
+        for (int i = 0; i < Columns::kInputs; ++i, at += step) {
             values[i] = zero_packet<V * T::bytes>();
-            if (Columns::is_used(i) && (inside >> i & 1u)) values[i] = load_global<V * T::bytes>(from + i * pixel_stride);
+            if (Columns::is_used(i) && (inside >> i & 1u)) values[i] = load_global<V * T::bytes>(at);
         }
     }
     TILEWISE_DEVICE void unpack(float (&x)[Columns::kInputs][V]) const {

@@ -37,8 +37,8 @@ TILEWISE_DEVICE void write_values(typename Out::Storage* to, const Value (&value
 
 // Finishes `count` pixels of V sums each, which lie in shared memory `step` bytes apart, and writes them.
 template <class Out, class Sum, int width, int V>
-TILEWISE_CALLED void finish_line(const KernelArgs& args, SharedAddress slot, int step, Index channel, Index row, int begin,
-                                 int end, typename Out::Storage* to, Index pixel_stride) {
+TILEWISE_CALLED void finish_line(const KernelArgs& args, SharedAddress slot, int step, Index channel, Index row,
+                                 int begin, int end, typename Out::Storage* to, Index pixel_stride) {
     TILEWISE_ROLLED
     for (int b = begin; b < end; ++b) {
         float sums[V];
@@ -81,7 +81,7 @@ struct DepthwiseStore {
     }
 
     TILEWISE_DEVICE void write_line(const Target& target, int h, const float (&sums)[kWidth][V]) const {
-        if (u32(target.top + h) >= u32(out.size[1])) return;
+        if (u32(h) >= u32(Shape::kHeight) || u32(target.top + h) >= u32(out.size[1])) return;
         const Index line = Index(h) * out.size[2];
         Storage* to = target.to + line * out.pixel_stride;
         if (!is_simple<Out, Sum>(args)) return finish_values(target, line, to, sums);
@@ -96,7 +96,8 @@ struct DepthwiseStore {
     }
 
 private:
-    TILEWISE_DEVICE void finish_values(const Target& target, Index line, Storage* to, const float (&sums)[kWidth][V]) const {
+    TILEWISE_DEVICE void finish_values(const Target& target, Index line, Storage* to,
+                                       const float (&sums)[kWidth][V]) const {
         constexpr int step = Shape::kThreads * V * 4;  // neighbouring threads, neighbouring places
         const SharedAddress slot = slots + thread_index() * V * 4;
         TILEWISE_UNROLL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Backward weight of depthwise convolution, channels last, filter known when compiled. A thread holds the sums of all taps
-// for its channels and walks over patches of dy, each with the lines of x that it meets (depthwise_shape.hpp); a block then
+// for its channels and walks down strips of dy, along with the lines of x that they meet (RowWindow in depthwise_shape.hpp); a block then
 // adds up what its threads have, tap row by tap row through shared memory. Blocks share the patches in split_k parts, whose
 // sums meet in the workspace as [part][channel][tap]; reduce_depthwise adds them up in a fixed order.
 //
@@ -17,7 +17,7 @@ struct DepthwiseWeight {
     using Dy = typename Config::A;
     using X = typename Config::B;
     using Shape = DepthwiseShape<Config>;
-    using Rows = typename Shape::Rows;
+    using Rows = typename Shape::Window;
     using Columns = typename Shape::Columns;
     using Walk = PatchWalk<Shape>;
     static constexpr int V = Shape::kVector, kHeight = Shape::kHeight, kWidth = Shape::kWidth;
@@ -31,65 +31,115 @@ struct DepthwiseWeight {
     const KernelArgs& args;
     PixelGrid in, out;
 
-    // A line of x against the line of dy that meets it through row r of the filter.
-    static TILEWISE_DEVICE void add_line(const float (&x)[Columns::kInputs][V], const OutputLine& line,
-                                         float (&sums)[kFilterColumns][V]) {
-        float dy[kWidth][V];
-        line.unpack(dy);
-        TILEWISE_UNROLL
-        for (int s = 0; s < kFilterColumns; ++s) {
+    // Rows of dy that lines of x still meet, as fp32 where there are registers for it.
+    struct Window {
+        static constexpr int kRows = Rows::kWindow, kMostFloats = 48;
+        static constexpr bool kHolds = kRows * kWidth * V <= kMostFloats;
+        OutputLine lines[kHolds ? 1 : kRows];
+        float values[kHolds ? kRows : 1][kWidth][V];
+
+        TILEWISE_DEVICE void clear() {
+            OutputLine zero;
+            zero.load(nullptr, 0, 0u);
             TILEWISE_UNROLL
-            for (int b = 0; b < kWidth; ++b) {
+            for (int place = 0; place < kRows; ++place) put(place, zero);
+        }
+        TILEWISE_DEVICE void put(int place, const OutputLine& line) {
+            if constexpr (kHolds) {
+                line.unpack(values[place]);
+            } else {
+                lines[place] = line;
+            }
+        }
+        TILEWISE_DEVICE void get(int place, float (&x)[kWidth][V]) const {
+            if constexpr (kHolds) {
                 TILEWISE_UNROLL
-                for (int v = 0; v < V; ++v) sums[s][v] += x[Columns::input(b, s)][v] * dy[b][v];
+                for (int b = 0; b < kWidth; ++b) {
+                    TILEWISE_UNROLL
+                    for (int v = 0; v < V; ++v) x[b][v] = values[place][b][v];
+                }
+            } else {
+                lines[place].unpack(x);
             }
         }
-    }
+    };
 
-    // One plane of x against the patch of dy.
-    TILEWISE_DEVICE void add_plane(const typename X::Storage* first, int row, u32 inside, const OutputLine (&dy)[kHeight],
-                                   float (&sums)[kFilterRows][kFilterColumns][V]) const {
-        const int pixel = int(in.pixel_stride);
-        const Index line_stride = Index(in.size[2]) * in.pixel_stride;
-        const auto is_inside = [&](int i) { return u32(row + i) < u32(in.size[1]); };
-        Line next;
-        next.load(first, pixel, is_inside(0) ? inside : 0u);
+    // Line i of plane z of x against every row of dy that it meets.
+    static TILEWISE_DEVICE void add_line(const Line& line, int i, const Window& window,
+                                         float (&sums)[kFilterRows][kFilterColumns][V]) {
+        float x[Columns::kInputs][V];
+        line.unpack(x);
         TILEWISE_UNROLL
-        for (int i = 0; i < Shape::kRows; ++i) {
-            const Line line = next;
-            if (i + 1 < Shape::kRows && Rows::is_used(i + 1))
-                next.load(first + (i + 1) * line_stride, pixel, is_inside(i + 1) ? inside : 0u);
-            if (!Rows::is_used(i) || !is_inside(i)) continue;
-            float x[Columns::kInputs][V];
-            line.unpack(x);
+        for (int o = 0; o < Window::kRows; ++o) {
+            const int row = Rows::first_row(i) + o, r = Rows::tap(i, row);
+            if (r < 0) continue;
+            float dy[kWidth][V];
+            window.get(Rows::place(row), dy);
             TILEWISE_UNROLL
-            for (int h = 0; h < kHeight; ++h) {
-                if (Rows::tap(i, h) >= 0) add_line(x, dy[h], sums[Rows::tap(i, h)]);
+            for (int s = 0; s < kFilterColumns; ++s) {
+                TILEWISE_UNROLL
+                for (int b = 0; b < kWidth; ++b) {
+                    TILEWISE_UNROLL
+                    for (int v = 0; v < V; ++v) sums[r][s][v] += x[Columns::input(b, s)][v] * dy[b][v];
+                }
             }
         }
     }
 
+    // A strip of dy: lines of x come one after the other, of each all planes, and rows of dy when their first line does; the
+    // next ones are always under way.
     TILEWISE_DEVICE void add_patch(const typename Walk::Place& place, int channel, Sums& sums) const {
-        const int top = Rows::first_output(place.row, 0), left = Columns::first_output(place.column, 0);
-        const auto* dy_first = static_cast<const typename Dy::Storage*>(args.a.data) + place.image * out.image_stride +
-                               channel + ((Index(place.depth) * out.size[1] + top) * out.size[2] + left) * out.pixel_stride;
-        const u32 dy_inside = OutputLine::mask(left, out.size[2]);
-        OutputLine dy[kHeight];
-        TILEWISE_UNROLL
-        for (int h = 0; h < kHeight; ++h) {
-            dy[h].load(dy_first + Index(h) * out.size[2] * out.pixel_stride, int(out.pixel_stride),
-                       top + h < out.size[1] ? dy_inside : 0u);
-        }
-        const int row = Rows::origin(place.row, int(args.conv.pad[1]));
-        const int column = Columns::origin(place.column, int(args.conv.pad[2]));
-        const u32 inside = Line::mask(column, in.size[2]);
-        const auto* first = static_cast<const typename X::Storage*>(args.b.data) + place.image * in.image_stride + channel +
-                            (Index(row) * in.size[2] + column) * in.pixel_stride;
-        TILEWISE_UNROLL
-        for (int t = 0; t < Shape::kDepth; ++t) {
-            const int at = place.depth * Config::ct_stride[0] + t * Config::ct_dilation[0] - int(args.conv.pad[0]);
-            if (u32(at) >= u32(in.size[0])) continue;
-            add_plane(first + Index(at) * in.size[1] * in.size[2] * in.pixel_stride, row, inside, dy, sums[t]);
+        constexpr int lines = Rows::lines(kHeight), turns = ceil_div(lines, Rows::kTurn), planes = Shape::kDepth;
+        constexpr int stride = Config::ct_stride[1], plane_gap = Config::ct_dilation[0];
+        const int dy_top = place.row * kHeight, dy_left = place.column * kWidth;
+        const Index dy_pixel = out.pixel_stride * Dy::bytes, dy_step = out.size[2] * dy_pixel;
+        const char* dy_at = reinterpret_cast<const char*>(static_cast<const typename Dy::Storage*>(args.a.data) +
+                                                          place.image * out.image_stride + channel) +
+                            (Index(place.depth) * out.size[1] + dy_top) * dy_step + dy_left * dy_pixel;
+        const u32 dy_inside = OutputLine::mask(dy_left, out.size[2]);
+        const auto dy_mask = [&](int row) { return row < kHeight && dy_top + row < out.size[1] ? dy_inside : 0u; };
+
+        const int top = Shape::Rows::origin(place.row, int(args.conv.pad[1]));
+        const int left = Columns::origin(place.column, int(args.conv.pad[2]));
+        const Index pixel = in.pixel_stride * X::bytes, line_step = in.size[2] * pixel;
+        const char* at = reinterpret_cast<const char*>(static_cast<const typename X::Storage*>(args.b.data) +
+                                                       place.image * in.image_stride + channel) +
+                         top * line_step + left * pixel;
+        const u32 inside = Line::mask(left, in.size[2]);
+        const int first_plane = place.depth * Config::ct_stride[0] - int(args.conv.pad[0]);
+        const Index plane_step = in.size[1] * line_step;
+        const auto is_inside = [&](int i, int z) {
+            return u32(top + i) < u32(in.size[1]) && i < lines &&
+                   (planes == 1 || u32(first_plane + z * plane_gap) < u32(in.size[0]));
+        };
+        const auto plane = [&](int z) { return planes == 1 ? 0 : (first_plane + z * plane_gap) * plane_step; };
+        Window window;
+        window.clear();
+        Line next;
+        next.load(at + plane(0), pixel, is_inside(0, 0) ? inside : 0u);
+        OutputLine next_dy;
+        next_dy.load(dy_at, dy_pixel, dy_mask(0));
+        TILEWISE_ROLLED
+        for (int turn = 0; turn < turns; ++turn) {
+            TILEWISE_UNROLL
+            for (int u = 0; u < Rows::kTurn; ++u) {
+                const int i = turn * Rows::kTurn + u;
+                if (u % stride == 0) {
+                    window.put(Rows::place(u / stride), next_dy);
+                    dy_at += dy_step;
+                    next_dy.load(dy_at, dy_pixel, dy_mask(i / stride + 1));
+                }
+                TILEWISE_UNROLL
+                for (int z = 0; z < planes; ++z) {
+                    const Line line = next;
+                    const bool is_last = z + 1 == planes;
+                    const int next_i = is_last ? i + 1 : i, next_z = is_last ? 0 : z + 1;
+                    if (is_last) at += line_step;
+                    if (Rows::is_used(is_last ? u + 1 : u))
+                        next.load(at + plane(next_z), pixel, is_inside(next_i, next_z) ? inside : 0u);
+                    if (Rows::is_used(u) && is_inside(i, z)) add_line(line, u, window, sums[z]);
+                }
+            }
         }
     }
 

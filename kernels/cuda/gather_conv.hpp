@@ -10,8 +10,11 @@
 //             are (tap, channel), k is the output pixels; dy is a plain matrix if channels come last.
 // Bytes       A tile reads tile_m x k elements of the activation and tile_n x k of the weights through the L2 cache: each
 //             input is fetched once for every tap that meets it.
+// With explicit_gemm a kernel before this one writes the gathered operand to the workspace (expand), from where it is read as
+// a plain matrix.
 // The arithmetic is 2 m n k; what of it falls into the padding is multiplied by zero.
 #pragma once
+#include "../common/packing.hpp"
 #include "block_gemm.hpp"
 #include "gather_tile.hpp"
 
@@ -24,7 +27,9 @@ struct ConvTiles {
                           kWeight = Config::direction == Direction::backward_weight;
     // The activation that is read through the taps: dy of backward data, x otherwise.
     using Gathered = typename Either<kWeight, typename Config::B, typename Config::A>::type;
-    using Activation = Patches<Gathered, Config::ndim, kWeight>;
+    // Residue classes of backward data meet fewer taps than the filter has.
+    static constexpr int kTaps = kForward || kWeight ? (Config::filter_3x3 ? 3 : Config::filter_1x1 ? 1 : 0) : 0;
+    using Activation = Patches<Gathered, Config::ndim, kWeight, kTaps>;
     // dy of backward weight with channels first: pixels without taps.
     using Pixels = Patches<typename Config::A, Config::ndim, true>;
     using Turned = Weights<typename Config::B, Config::ndim>;
@@ -35,15 +40,18 @@ struct ConvTiles {
     using Gather =
         typename GatherChoice<T, Source, extent, Config::tile_k, along_k, vector, Config::threads, kPlain>::type;
     template <class T, int extent, bool along_k, int vector>
-    using Matrix = typename TileChoice<T, extent, Config::tile_k, along_k, vector, Config::threads, kPlain>::type;
+    using Matrix = typename TileChoice<T, extent, Config::tile_k, along_k, vector, Config::threads>::type;
 
     using WeightA =
         typename Either<Config::channels_last, Matrix<typename Config::A, Config::tile_m, false, Config::vector_a>,
                         Gather<typename Config::A, Pixels, Config::tile_m, true, Config::vector_a>>::type;
-    using A =
-        typename Either<kWeight, WeightA,
+    using RowsA =
+        typename Either<Config::explicit_gemm, Matrix<typename Config::A, Config::tile_m, true, Config::vector_a>,
                         Gather<typename Config::A, Activation, Config::tile_m, kRowsAlongK, Config::vector_a>>::type;
-    using WeightB = Gather<typename Config::B, Activation, Config::tile_n, kPixelsAlongK, Config::vector_b>;
+    using A = typename Either<kWeight, WeightA, RowsA>::type;
+    using WeightB =
+        typename Either<Config::explicit_gemm, Matrix<typename Config::B, Config::tile_n, false, Config::vector_b>,
+                        Gather<typename Config::B, Activation, Config::tile_n, kPixelsAlongK, Config::vector_b>>::type;
     using DataB = Gather<typename Config::B, Turned, Config::tile_n, false, Config::vector_b>;
     using ForwardB = Matrix<typename Config::B, Config::tile_n, true, Config::vector_b>;
     using B = typename Either<kWeight, WeightB, typename Either<kForward, ForwardB, DataB>::type>::type;
@@ -81,12 +89,14 @@ struct GatherConv {
     const KernelArgs& args;
     const KernelConv& conv;
     Walk walk;
-    Index m, k;  // of the walk's product
+    Index m, k;           // of the walk's product
+    Index written_first;  // explicit_gemm: elements before those of this walk in the workspace
 
-    TILEWISE_DEVICE GatherConv(const KernelArgs& kernel_args, Index residue)
+    TILEWISE_DEVICE GatherConv(const KernelArgs& kernel_args, Index residue, Index elements_before)
         : args(kernel_args),
           conv(kernel_args.conv),
-          walk(kData ? backward_walk(kernel_args.conv, residue) : forward_walk(kernel_args.conv)) {
+          walk(kData ? backward_walk(kernel_args.conv, residue) : forward_walk(kernel_args.conv)),
+          written_first(elements_before) {
         const Index positions = conv.images * walk.positions();
         m = kWeight ? conv.k : positions;
         k = kWeight ? positions : walk.taps() * (kForward ? conv.c : conv.k);
@@ -101,6 +111,41 @@ struct GatherConv {
         return {at_group<typename Tiles::Gathered>(kWeight ? args.b.data : args.a.data, group * shape.group_stride),
                 shape, walk, conv.images, kData ? conv.k : conv.c};
     }
+    // explicit_gemm: a matrix for each group, lines of k or, for backward weight, of n; behind the partial sums.
+    using Gathered = typename Tiles::Gathered;
+    TILEWISE_DEVICE Index written_lines() const { return kWeight ? k : m; }
+    TILEWISE_DEVICE Index written_length() const { return kWeight ? args.n : k; }
+    TILEWISE_DEVICE Index written_elements() const { return args.batch * written_lines() * written_length(); }
+    TILEWISE_DEVICE char* written(Index group) const {
+        const int parts = sums_apart<Config>() && args.split_k < 2 ? 1 : args.split_k;
+        const Index sums =
+            sums_apart<Config>() || parts > 1 ? whole_packs(args.m * args.n * args.batch * parts * 4) : 0;
+        const Index before = written_first + group * written_lines() * written_length();
+        return static_cast<char*>(args.workspace) + sums + before * Gathered::bytes;
+    }
+
+    // Any number of blocks of any size; a thread writes an access at a time.
+    TILEWISE_DEVICE void write_gathered() const {
+        constexpr int kVector = kWeight ? Config::vector_b : Config::vector_a, kBytes = kVector * Gathered::bytes;
+        const Index per_line = written_length() / kVector, lines = written_lines(),
+                    threads = Index(block_count()) * block_threads();
+        const Index first = Index(block_index()) * block_threads() + thread_index();
+        TILEWISE_ROLLED
+        for (Index group = 0; group < args.batch; ++group) {
+            const typename Tiles::Activation source = activation(group);
+            char* to = written(group);
+            TILEWISE_ROLLED
+            for (Index at = first; at < lines * per_line; at += threads) {
+                const Index line = quotient(at, per_line), element = (at - line * per_line) * kVector;
+                const auto pixel = source.pixel(u32(line));
+                const auto tap = source.tap(u32(element));
+                Packet<kBytes> packet = zero_packet<kBytes>();
+                if (source.is_inside(pixel, tap)) packet = load_global<kBytes>(source.address(pixel, tap));
+                store_global<kBytes>(to + at * kBytes, packet);
+            }
+        }
+    }
+
     // Every output pixel, where it is.
     TILEWISE_DEVICE Walk pixels_alone() const {
         Walk alone = walk;
@@ -115,7 +160,16 @@ struct GatherConv {
     // Calls f(A's tile, B's tile).
     template <class F>
     TILEWISE_DEVICE void with_tiles(Index group, Index row, Index col, Index k_begin, F&& f) const {
-        const typename Tiles::Activation source = activation(group);
+        if constexpr (Config::explicit_gemm) {
+            with_activation(OperandView{written(group), kWeight ? args.n : m, written_length()}, group, row, col,
+                            k_begin, f);
+        } else {
+            with_activation(activation(group), group, row, col, k_begin, f);
+        }
+    }
+    template <class Source, class F>
+    TILEWISE_DEVICE void with_activation(const Source& source, Index group, Index row, Index col, Index k_begin,
+                                         F&& f) const {
         if constexpr (kForward) {
             const void* weights = at_group<typename Config::B>(args.b.data, group * args.b.batch_stride);
             f(typename Tiles::A(source, row, k_begin),
@@ -183,11 +237,8 @@ struct GatherConv {
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
         griddep_wait();
-        const Index residues = kData ? class_count(args.conv) : 1;
         u32 first = 0;  // id of the walk's first tile
-        TILEWISE_ROLLED
-        for (Index residue = 0; residue < residues; ++residue) {
-            const GatherConv conv(args, residue);
+        each_walk(args, [&](const GatherConv& conv) {
             const u32 tiles = tiles_of(args, conv.m);
             TILEWISE_ROLLED
             for (u32 id = next_id(first); id < first + tiles; id += block_count()) {
@@ -195,6 +246,23 @@ struct GatherConv {
                 sync_block();  // the next tile takes the shared memory
             }
             first += tiles;
+        });
+    }
+    // Before it: writes the operand that is read from the workspace.
+    static TILEWISE_DEVICE void expand(const KernelArgs& args) {
+        griddep_launch();
+        griddep_wait();
+        each_walk(args, [](const GatherConv& conv) { conv.write_gathered(); });
+    }
+    template <class F>
+    static TILEWISE_DEVICE void each_walk(const KernelArgs& args, F&& f) {
+        const Index residues = kData ? class_count(args.conv) : 1;
+        Index elements = 0;
+        TILEWISE_ROLLED
+        for (Index residue = 0; residue < residues; ++residue) {
+            const GatherConv conv(args, residue, elements);
+            f(conv);
+            elements += conv.written_elements();
         }
     }
     // This block's first id that is not before `first`.
@@ -205,3 +273,8 @@ struct GatherConv {
 };
 
 }  // namespace tilewise::cuda
+
+#define TILEWISE_CUDA_EXPAND(Config, Kernel)                                                      \
+    extern "C" __global__ void tilewise_pack(const __grid_constant__ tilewise::KernelArgs args) { \
+        if constexpr (Config::explicit_gemm) Kernel::expand(args);                                \
+    }

@@ -22,8 +22,9 @@ struct Either<false, A, B> {
 
 inline constexpr int kFar = 1 << 29;  // outside of everything, also after a shift
 
-// The taps of a walk, in the order of their numbers in the filter.
-template <int ndim>
+// The taps of a walk, in the order of their numbers in the filter. `taps` is how many there are in each dimension, where that is
+// known when compiled; 0 otherwise.
+template <int ndim, int taps = 0>
 struct TapWalk {
     static constexpr int kFirst = kMaxKernelDims - ndim;  // of the dimensions that there are
     Divisor channels, inner, last;                        // channels; taps of the last two dimensions; of the last
@@ -40,6 +41,10 @@ struct TapWalk {
         u32 at = index;
         u32 rest = channels.divide(at);
         tap[0] = tap[1] = 0;
+        if constexpr (taps > 0) {
+            tap[0] = rest / (taps * taps), tap[1] = rest / taps % taps, tap[2] = rest % taps;
+            return at;
+        }
         if constexpr (ndim == 3) tap[0] = inner.divide(rest);
         if constexpr (ndim >= 2) tap[1] = last.divide(rest);
         tap[2] = rest;
@@ -68,7 +73,7 @@ struct PositionWalk {
     }
 };
 
-template <class T, int ndim, bool pixels_along_k>
+template <class T, int ndim, bool pixels_along_k, int fixed_taps = 0>
 struct Patches {
     static constexpr int kFirst = kMaxKernelDims - ndim;
     struct Pixel {
@@ -87,7 +92,7 @@ struct Patches {
     Index dim_bytes[ndim];  // from pixel to pixel
     int size[ndim], step[ndim], first[ndim], tap_shift[ndim];
     u32 rows, columns;  // pixels; taps x channels
-    TapWalk<ndim> taps;
+    TapWalk<ndim, fixed_taps> taps;
     PositionWalk<ndim> positions;
 
     TILEWISE_DEVICE Patches(const void* group, const KernelActivation& shape, const Walk& walk, Index images,

@@ -23,7 +23,9 @@ struct HaloConv {
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kStepM = 16, kStepN = 8, kMatrix = 8, kStepBytes = 32, kLanes = 32;
     static constexpr int kWaveM = Config::tile_m / Config::wave_m;
-    static constexpr int kStepsM = kWaveM / kStepM, kStepsN = Config::tile_n / kStepN, kPairsN = kStepsN / 2;
+    static constexpr int kColumns =
+        Config::tile_n / Config::wave_n;  // of a product: the waves along n take turns at products
+    static constexpr int kStepsM = kWaveM / kStepM, kStepsN = kColumns / kStepN, kPairsN = (kStepsN + 1) / 2;
     static constexpr int kBuffers = Config::stages < 1 ? 1 : Config::stages;
     static constexpr int kWarps = Config::wave_m * Config::wave_n;
     static_assert(Config::warp_m == kStepM && Config::warp_n == kStepN && Config::warp_k * T::bytes == kStepBytes);
@@ -54,7 +56,7 @@ struct HaloConv {
         TILEWISE_UNROLL
         for (int d = 0; d < kMaxKernelDims; ++d) axes[d] = halo_axis(args.conv, d, kBackward);
         tile = halo_tile(args);
-        constexpr HaloKernel kernel = {kBackward, Config::merge, Config::tile_m, Config::tile_n,
+        constexpr HaloKernel kernel = {kBackward, Config::merge, Config::tile_m, kColumns,
                                        kWarps,    kBuffers,      T::bytes,       Out::bytes};
         plan = halo_plan(args.conv, axes, tile, kernel, kWaveM);
     }
@@ -69,7 +71,7 @@ struct HaloConv {
     };
     TILEWISE_DEVICE Slab slab_at(int index) const {
         const int set = index / plan.column_tiles;
-        return {set * Config::merge, (index - set * plan.column_tiles) * Config::tile_n};
+        return {set * Config::merge, (index - set * plan.column_tiles) * kColumns};
     }
 
     TILEWISE_DEVICE void copy_patch(const HaloTiles& tiles, const Place& place, int index) const {
@@ -159,7 +161,7 @@ struct HaloConv {
             typename Drain::Target target = target_of(which, origin);
             TILEWISE_ROLLED
             for (int product = warp % Config::wave_n; product < plan.products; product += Config::wave_n) {
-                Sum sums[kStepsM][kStepsN][4] = {};
+                Sums sums = {};
                 multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(steps.place),
                          int(steps.offset), is_odd);
                 target.group = slab.group + product * plan.product_groups;
@@ -198,62 +200,105 @@ struct HaloConv {
         u32 a[kStepsM][4];
         u32 b[kStepsN][2];
     };
-    TILEWISE_DEVICE void fetch(Operands& to, SharedAddress patch_at, u32 offset, SharedAddress weight_at) const {
-        TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) load_matrices<false>(patch_at + offset + pixel[i], to.a[i]);
-        const int pair_bytes = kBackward ? 2 * kChunkBytes : 2 * kStepN * plan.weight_pitch;
-        TILEWISE_UNROLL
-        for (int j = 0; j < kPairsN; ++j) {
-            u32 two[4];
-            load_matrices<kBackward>(weight_at + j * pair_bytes, two);
-            to.b[2 * j][0] = two[0], to.b[2 * j][1] = two[1];
-            to.b[2 * j + 1][0] = two[2], to.b[2 * j + 1][1] = two[3];
-        }
-        if constexpr (kStepsN % 2 != 0) load_matrices<kBackward>(weight_at + kPairsN * pair_bytes, to.b[kStepsN - 1]);
+    // Two sets of operands where registers allow it beside sums, addresses and the like.
+    static constexpr int kOtherRegisters = 46, kOperandRegisters = 4 * kStepsM + 2 * kStepsN;
+    static constexpr int kThreadRegisters = 65536 / (Config::threads * Config::blocks_per_unit);
+    static constexpr bool kFetchAhead = kStepsM * kStepsN * 4 + 2 * kOperandRegisters + kOtherRegisters <=
+                                        (kThreadRegisters < 255 ? kThreadRegisters : 255);
+
+    // Where a step's operands are, for this lane.
+    struct Cursor {
+        SharedAddress patch, weights, offset_entry;
+        u32 offset;  // of the step's pixels
+        int left;    // steps, this one included
+        bool is_odd;
+    };
+    TILEWISE_DEVICE int weight_step() const { return kBackward ? 2 * kMatrix * plan.weight_pitch : kStepBytes; }
+    TILEWISE_DEVICE void advance(Cursor& at) const {
+        at.weights += weight_step(), at.offset_entry += 2 * sizeof(u32);
+        if (--at.left > 0) at.offset = load_shared<4>(at.offset_entry).words[0];
     }
-    static TILEWISE_DEVICE void multiply_step(Sum (&sums)[kStepsM][kStepsN][4], const Operands& from) {
+
+    TILEWISE_DEVICE void fetch_pixels(u32 (&to)[kStepsM][4], const Cursor& at) const {
         TILEWISE_UNROLL
-        for (int j = 0; j < kStepsN; ++j) {
+        for (int i = 0; i < kStepsM; ++i) load_matrices<false>(at.patch + at.offset + pixel[i], to[i]);
+        if (at.left == 1 && at.is_odd) {  // the second chunk of a step that has only one
             TILEWISE_UNROLL
-            for (int i = 0; i < kStepsM; ++i) {
-                multiply_add<T, T>(sums[i][j], from.a[i], from.b[j][0], from.b[j][1]);
+            for (int i = 0; i < kStepsM; ++i) to[i][2] = to[i][3] = 0;
+        }
+    }
+    // Weights of two steps of n, or of the last one: pair j.
+    TILEWISE_DEVICE void fetch_weights(u32 (&to)[kStepsN][2], int j, const Cursor& at) const {
+        const SharedAddress from = at.weights + j * (kBackward ? 2 * kChunkBytes : 2 * kStepN * plan.weight_pitch);
+        if (2 * j + 1 < kStepsN) {
+            u32 two[4];
+            load_matrices<kBackward>(from, two);
+            to[2 * j][0] = two[0], to[2 * j][1] = two[1];
+            to[2 * j + 1][0] = two[2], to[2 * j + 1][1] = two[3];
+        } else {
+            load_matrices<kBackward>(from, to[2 * j]);
+        }
+        if (at.left == 1 && at.is_odd) {
+            to[2 * j][1] = 0;
+            if (2 * j + 1 < kStepsN) to[2 * j + 1][1] = 0;
+        }
+    }
+    TILEWISE_DEVICE void fetch(Operands& to, Cursor& at) const {
+        fetch_pixels(to.a, at);
+        TILEWISE_UNROLL
+        for (int j = 0; j < kPairsN; ++j) fetch_weights(to.b, j, at);
+        advance(at);
+    }
+    using Sums = Sum[kStepsM][kStepsN][4];
+    static TILEWISE_DEVICE void multiply_columns(Sums& sums, const u32 (&a)[kStepsM][4], const u32 (&b)[kStepsN][2],
+                                                 int j) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) multiply_add<T, T>(sums[i][j], a[i], b[j][0], b[j][1]);
+    }
+    static TILEWISE_DEVICE void multiply_step(Sums& sums, const Operands& from) {
+        TILEWISE_UNROLL
+        for (int j = 0; j < kStepsN; ++j) multiply_columns(sums, from.a, from.b, j);
+    }
+
+    // Steps [first, first + count) of a product's reduction.
+    TILEWISE_DEVICE void multiply(Sums& sums, SharedAddress patch_at, int product, int first, int count,
+                                  bool is_odd) const {
+        if (count == 0) return;
+        Cursor at;
+        at.patch = patch_at;
+        at.weights = shared + plan.weights + product * plan.product_bytes + first * weight_step() + weight_lane;
+        at.offset_entry = shared + plan.offsets + (2 * first + lane_index() / kStepM) * sizeof(u32);
+        at.offset = load_shared<4>(at.offset_entry).words[0];
+        at.left = count, at.is_odd = is_odd;
+        if constexpr (kFetchAhead) {
+            multiply_ahead(sums, at);
+        } else {
+            TILEWISE_ROLLED
+            while (at.left > 0) {
+                Operands operands;
+                fetch_pixels(operands.a, at);
+                TILEWISE_UNROLL
+                for (int j = 0; j < kPairsN; ++j) {
+                    fetch_weights(operands.b, j, at);
+                    multiply_columns(sums, operands.a, operands.b, 2 * j);
+                    if (2 * j + 1 < kStepsN) multiply_columns(sums, operands.a, operands.b, 2 * j + 1);
+                }
+                advance(at);
             }
         }
     }
-    // The second chunk of a step that has only one.
-    static TILEWISE_DEVICE void clear_second(Operands& of) {
-        TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) of.a[i][2] = of.a[i][3] = 0;
-        TILEWISE_UNROLL
-        for (int j = 0; j < kStepsN; ++j) of.b[j][1] = 0;
-    }
-
-    // Steps [first, first + count) of a product's reduction; the next step is fetched ahead of the arithmetic of this one.
-    TILEWISE_DEVICE void multiply(Sum (&sums)[kStepsM][kStepsN][4], SharedAddress patch_at, int product, int first,
-                                  int count, bool is_odd) const {
-        if (count == 0) return;
-        const int weight_step = kBackward ? 2 * kMatrix * plan.weight_pitch : kStepBytes;
-        SharedAddress weight_at =
-            shared + plan.weights + product * plan.product_bytes + first * weight_step + weight_lane;
-        SharedAddress offset_at = shared + plan.offsets + (2 * first + lane_index() / kStepM) * 4;
-        u32 offset = load_shared<4>(offset_at).words[0];
+    // The next step is fetched ahead of the arithmetic of this one.
+    TILEWISE_DEVICE void multiply_ahead(Sums& sums, Cursor& at) const {
         Operands operands[2];
-        int left = count;  // steps not fetched yet
-        const auto fetch_next = [&](Operands& to) {
-            fetch(to, patch_at, offset, weight_at);
-            weight_at += weight_step, offset_at += 8, --left;
-            if (left > 0) offset = load_shared<4>(offset_at).words[0];
-            if (left == 0 && is_odd) clear_second(to);
-        };
-        fetch_next(operands[0]);
+        fetch(operands[0], at);
         TILEWISE_ROLLED
         while (true) {
-            const bool more = left > 0;
-            if (more) fetch_next(operands[1]);
+            const bool more = at.left > 0;
+            if (more) fetch(operands[1], at);
             multiply_step(sums, operands[0]);
             if (!more) break;
-            const bool again = left > 0;
-            if (again) fetch_next(operands[0]);
+            const bool again = at.left > 0;
+            if (again) fetch(operands[0], at);
             multiply_step(sums, operands[1]);
             if (!again) break;
         }
@@ -268,10 +313,8 @@ struct HaloConv {
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_HALO_CONV(Config)                                                    \
     extern "C" __global__ void __launch_bounds__(Config::threads, Config::blocks_per_unit) \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
         tilewise::cuda::HaloConv<Config>::run(args);                                       \
     }
-#endif

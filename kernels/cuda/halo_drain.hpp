@@ -16,12 +16,13 @@ struct HaloDrain {
     using Sum = SumOf<typename Config::A>;
     using Value = ValueOf<Sum, Out>;
     static constexpr int kLanes = 32, kStepM = 16, kStepN = 8, kMatrix = 8;
-    static constexpr int kStepsM = Config::tile_m / Config::wave_m / kStepM, kStepsN = Config::tile_n / kStepN;
-    static constexpr int kPitch = halo_odd_chunks(Config::tile_n * Out::bytes);
+    static constexpr int kColumns = Config::tile_n / Config::wave_n;  // of a product
+    static constexpr int kStepsM = Config::tile_m / Config::wave_m / kStepM, kStepsN = kColumns / kStepN;
+    static constexpr int kPitch = halo_odd_chunks(kColumns * Out::bytes);
     static constexpr int kRows = halo_drain_rows(kStepsM * kStepM, kPitch), kSteps = kRows / kStepM;
     static constexpr int kAccessBytes = Config::vector_c * Out::bytes;
-    static constexpr int kAccesses = Config::tile_n * Out::bytes / kAccessBytes;  // of a row
-    static_assert(kStepsM % kSteps == 0 && Config::tile_n * Out::bytes % kAccessBytes == 0);
+    static constexpr int kAccesses = kColumns * Out::bytes / kAccessBytes;  // of a row
+    static_assert(kStepsM % kSteps == 0 && kColumns * Out::bytes % kAccessBytes == 0);
 
     using Sums = Sum[kStepsM][kStepsN][4];
 

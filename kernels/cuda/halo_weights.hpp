@@ -17,6 +17,7 @@ struct HaloWeights {
     using T = typename Config::B;
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kChunk = kChunkBytes / T::bytes, kLanes = 32, kWarps = Config::threads / kLanes;
+    static constexpr int kColumns = Config::tile_n / Config::wave_n;           // of a product
     static constexpr bool kWide = Config::vector_b * T::bytes == kChunkBytes;  // every group is a product by itself
 
     const KernelConv& conv;
@@ -97,9 +98,9 @@ private:
     TILEWISE_DEVICE void load_wide(const char* from, int first_column) const {
         const int c = int(conv.c), k = int(conv.k);
         const int line_bytes = taps() * c * T::bytes;  // of one k
-        const int per_tap = kBackward ? Config::tile_n / kChunk : plan.chunks;
+        const int per_tap = kBackward ? kColumns / kChunk : plan.chunks;
         const int first_chunk = kBackward ? first_column / kChunk : 0, last_chunk = c / kChunk;
-        const int first_k = kBackward ? 0 : first_column, lines = kBackward ? k : Config::tile_n;
+        const int first_k = kBackward ? 0 : first_column, lines = kBackward ? k : kColumns;
         const int warp = warp_index();
         TILEWISE_ROLLED
         for (int i = lane_index(); i < taps() * per_tap; i += kLanes) {

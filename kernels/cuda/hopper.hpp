@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Hopper's own instructions (sm_90a), one function each: transaction barriers, bulk tensor copies, warpgroup matrix products,
-// register hand-over, clusters. Beside primitives.hpp the only place with PTX.
+// register hand-over, clusters. Beside primitives.hpp the only place with PTX; kernels/emulate has its host twin.
 #pragma once
 
+#include "descriptor.hpp"
 #include "primitives.hpp"
+
+#if !defined(TILEWISE_EMULATED)  // then kernels/emulate/hopper.hpp is here already
 
 namespace tilewise::cuda {
 
@@ -38,6 +41,23 @@ TILEWISE_DEVICE unsigned cluster_rank() {
 // All threads of the cluster; what they wrote before is seen after.
 TILEWISE_DEVICE void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// The same place in the shared memory of another block of the cluster, and what is there.
+TILEWISE_DEVICE unsigned in_block(unsigned address, unsigned rank) {
+    unsigned there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+TILEWISE_DEVICE float load_cluster_float(unsigned from) {
+    float x;
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
+    return x;
+}
+TILEWISE_DEVICE void load_cluster_float4(unsigned from, float (&x)[4]) {
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                 : "r"(from)
+                 : "memory");
 }
 
 // Threads of one named barrier (1 to 15; 0 is the block's own).
@@ -80,11 +100,6 @@ TILEWISE_DEVICE void barrier_wait(unsigned barrier, unsigned parity) {
         : "memory");
 }
 // --- bulk tensor copies (TMA) ---------------------------------------------------------------------------------------
-
-// Which lines the L2 cache should keep: those that other blocks read soon, or that nobody reads again.
-inline constexpr unsigned long long kKeepFirst = 0x12f0000000000000ull;  // evict_first
-inline constexpr unsigned long long kKeepNormal = 0x1000000000000000ull;
-inline constexpr unsigned long long kKeepLast = 0x14f0000000000000ull;  // evict_last
 
 TILEWISE_DEVICE void prefetch_map(const TensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
@@ -175,15 +190,6 @@ TILEWISE_DEVICE void wgmma_wait() {
 TILEWISE_DEVICE void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory"); }
 
-// Where a product finds an operand: 128-byte lines in the 128-byte swizzle, 8 lines (1024 bytes) to a block. Lines along k:
-// `stride` is between blocks of 8 rows. Lines along m or n: `stride` is between blocks of 8 k, `leading` between lines' worth
-// (64 elements of 16 bits) of rows.
-TILEWISE_DEVICE unsigned long long operand_at(unsigned address, unsigned leading_bytes, unsigned stride_bytes) {
-    const auto field = [](unsigned bytes) { return static_cast<unsigned long long>((bytes & 0x3ffff) >> 4); };
-    constexpr unsigned long long kSwizzle128 = 1ull << 62;
-    return field(address) | field(leading_bytes) << 16 | field(stride_bytes) << 32 | kSwizzle128;
-}
-
 // d(64 x n) = a(64 x depth) * b(depth x n) + (keep ? d : 0), depth being 32 bytes of elements. Thread t of the warpgroup holds,
 // for each 8 columns j, rows r = 16 * (t / 32) + t % 32 / 4 and r + 8, columns c = 8j + 2 * (t % 4) and the next: d[4j] = (r, c),
 // (r, c+1), (r+8, c), (r+8, c+1). Only operands of 16 bits may lie along m or n (trans = 1); fp32 is cut to tf32.
@@ -261,3 +267,5 @@ TILEWISE_DEVICE void wgmma(SumOf<A> (&d)[kN / 2], unsigned long long a, unsigned
 }
 
 }  // namespace tilewise::cuda
+
+#endif  // TILEWISE_EMULATED

@@ -16,13 +16,11 @@ namespace tilewise::cuda {
 // How the tiles of the operands come to shared memory; convolutions have their own (gather_conv.hpp).
 template <class Config>
 struct OperandTiles {
-    static constexpr bool kPlainArithmetic = Config::warp_k == 1;  // no matrix instructions
     using A = typename TileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row, Config::vector_a,
-                                  Config::threads, kPlainArithmetic>::type;
-    using B =
-        typename PackedChoice<Config::pipeline == Pipeline::preshuffle, Config::threads,
-                              typename TileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row,
-                                                  Config::vector_b, Config::threads, kPlainArithmetic>::type>::type;
+                                  Config::threads>::type;
+    using B = typename PackedChoice<Config::pipeline == Pipeline::preshuffle, Config::threads,
+                                    typename TileChoice<typename Config::B, Config::tile_n, Config::tile_k,
+                                                        !Config::b_row, Config::vector_b, Config::threads>::type>::type;
 };
 
 // What a config's blocks need; the numbers the host launches with are checked against it.
@@ -80,10 +78,7 @@ struct Mainloop {
     // waits for the next tile, in buffer `next`.
     template <class Ready>
     TILEWISE_DEVICE void multiply_ahead(Core& core, int index, int next, Ready&& ready) const {
-        core.multiply_fetched(a_buffer(index), b_buffer(index), [&] {
-            ready();
-            core.fetch_first(a_buffer(next), b_buffer(next));
-        });
+        core.multiply_fetched(a_buffer(index), b_buffer(index), a_buffer(next), b_buffer(next), ready);
     }
 
     TILEWISE_DEVICE void run(Core& core) const {

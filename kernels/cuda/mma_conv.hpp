@@ -11,4 +11,6 @@ using MmaConv = GatherConv<Config, MmaCore<Config>>;
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_MMA_CONV(Config) TILEWISE_CUDA_KERNELS(Config, tilewise::cuda::MmaConv<Config>)
+#define TILEWISE_CUDA_MMA_CONV(Config)                             \
+    TILEWISE_CUDA_KERNELS(Config, tilewise::cuda::MmaConv<Config>) \
+    TILEWISE_CUDA_EXPAND(Config, tilewise::cuda::MmaConv<Config>)

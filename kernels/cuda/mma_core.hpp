@@ -6,6 +6,7 @@
 #pragma once
 #include "drain.hpp"
 #include "mainloop.hpp"
+#include "tf32_halves.hpp"
 
 namespace tilewise::cuda {
 
@@ -143,10 +144,6 @@ struct MmaCore {
             multiply_add<Fp32, Fp32>(sum, high_a, low_b[0], low_b[1]);
         }
         multiply_add<Fp32, Fp32>(sum, high_a, high_b[0], high_b[1]);
-    }
-    static TILEWISE_DEVICE u32 cut_tf32(u32 x) { return x & 0xffffe000u; }
-    static TILEWISE_DEVICE u32 rest_of(u32 x, u32 high) {  // none of infinity
-        return (x & kFloatMagnitude) >= kFloatInfinity ? 0 : round_tf32(bits_of(float_of(x) - float_of(high)));
     }
 
     // Lane l has of every step rows l / 4 and l / 4 + 8, in each the columns 2 (l % 4) and the next.

@@ -58,9 +58,7 @@ TILEWISE_DEVICE void pack_operands(const KernelArgs& args) {
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_PACK(Config)                                                                \
     extern "C" __global__ void tilewise_pack(const __grid_constant__ tilewise::KernelArgs args) { \
         tilewise::cuda::pack_operands<Config>(args);                                              \
     }
-#endif

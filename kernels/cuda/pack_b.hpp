@@ -45,9 +45,8 @@ inline constexpr int kPackBThreads = 256;  // of a block; any number of blocks
 template <class Config>
 struct PackB {
     using B = typename Config::B;
-    static constexpr bool kPlainArithmetic = Config::warp_k == 1;
-    using Tile = typename TileChoice<B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b, kPackBThreads,
-                                     kPlainArithmetic>::type;
+    using Tile =
+        typename TileChoice<B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b, kPackBThreads>::type;
 
     // From b to the workspace.
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
@@ -85,10 +84,8 @@ private:
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_PACK_B(Config)                                            \
     extern "C" __global__ void __launch_bounds__(tilewise::cuda::kPackBThreads) \
         tilewise_pack_b(const __grid_constant__ tilewise::KernelArgs args) {    \
         tilewise::cuda::PackB<Config>::run(args);                               \
     }
-#endif

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What the CUDA kernels ask of the machine, one thin function per instruction. All inline assembly and all built-in
-// variables of the CUDA kernels are in this file and in the conversions of types.hpp, so that a host twin of it can run
-// the same kernels without a GPU. Shared memory is addressed by bytes from its start (SharedAddress).
+// variables of the CUDA kernels are in this file, in hopper.hpp and in the conversions of types.hpp, so that host twins of
+// them (kernels/emulate) can run the same kernels without a GPU.
 #pragma once
-#include "types.hpp"
+#include "packet.hpp"
+
+#if !defined(TILEWISE_EMULATED)  // then kernels/emulate/primitives.hpp is here already
 
 namespace tilewise::cuda {
 
 // ---- Threads, blocks and shared memory ----
-
-using SharedAddress = u32;
 
 TILEWISE_DEVICE int thread_index() { return int(threadIdx.x); }
 TILEWISE_DEVICE int lane_index() { return int(threadIdx.x) & 31; }
@@ -47,25 +47,6 @@ TILEWISE_DEVICE void griddep_launch() {
 }
 
 // ---- Plain accesses of 1 to 16 bytes; the address is a multiple of the size ----
-
-template <int bytes>
-struct Packet {  // 4, 8 or 16 bytes as registers
-    static_assert(bytes == 4 || bytes == 8 || bytes == 16);
-    u32 words[bytes / 4];
-};
-template <>
-struct Packet<1> {
-    u8 value;
-};
-template <>
-struct Packet<2> {
-    u16 value;
-};
-
-template <int bytes>
-TILEWISE_DEVICE Packet<bytes> zero_packet() {
-    return {};
-}
 
 template <int bytes>
 TILEWISE_DEVICE Packet<bytes> load_global(const void* from) {
@@ -284,3 +265,5 @@ TILEWISE_DEVICE u32 round_tf32(u32 x) {
 }
 
 }  // namespace tilewise::cuda
+
+#endif  // TILEWISE_EMULATED

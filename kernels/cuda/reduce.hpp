@@ -7,6 +7,24 @@
 
 namespace tilewise::cuda {
 
+// Part 0 first. Several are under way at a time: each comes from the cache, and takes as long to come as any.
+template <class Sum>
+TILEWISE_DEVICE Sum sum_of_parts(const Sum* first, int parts, Index distance) {
+    constexpr int kAhead = 8;
+    Sum sum = 0;
+    int part = 0;
+    TILEWISE_ROLLED
+    for (; part + kAhead <= parts; part += kAhead) {
+        Sum held[kAhead];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kAhead; ++i) held[i] = first[(part + i) * distance];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kAhead; ++i) sum += held[i];
+    }
+    for (; part < parts; ++part) sum += first[part * distance];
+    return sum;
+}
+
 // Any number of blocks of any size.
 template <class Out, class Sum>
 TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
@@ -17,8 +35,7 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
     const Index threads = Index(block_count()) * block_threads();
     TILEWISE_ROLLED
     for (Index at = Index(block_index()) * block_threads() + thread_index(); at < total; at += threads) {
-        Sum sum = 0;
-        for (int part = 0; part < args.split_k; ++part) sum += sums[part * total + at];
+        const Sum sum = sum_of_parts(sums + at, args.split_k, total);
         const Index line = quotient(at, args.n), col = at - line * args.n;
         const Index batch = quotient(line, args.m), row = line - batch * args.m;
         store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
@@ -27,9 +44,7 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
 
 }  // namespace tilewise::cuda
 
-#if defined(__CUDACC__)
 #define TILEWISE_CUDA_REDUCE(Config)                                                                         \
     extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {          \
         tilewise::cuda::reduce_parts<typename Config::Out, tilewise::cuda::SumOf<typename Config::A>>(args); \
     }
-#endif

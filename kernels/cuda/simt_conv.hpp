@@ -11,4 +11,6 @@ using SimtConv = GatherConv<Config, SimtCore<Config>>;
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_SIMT_CONV(Config) TILEWISE_CUDA_KERNELS(Config, tilewise::cuda::SimtConv<Config>)
+#define TILEWISE_CUDA_SIMT_CONV(Config)                             \
+    TILEWISE_CUDA_KERNELS(Config, tilewise::cuda::SimtConv<Config>) \
+    TILEWISE_CUDA_EXPAND(Config, tilewise::cuda::SimtConv<Config>)

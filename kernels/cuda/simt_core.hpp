@@ -1,39 +1,80 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of a warp in plain fp32: a warp tile of 32 x 64 or 32 x 32 is shared out among 4 x 8 or 8 x 4 lanes,
-// each with 8 x 8 or 4 x 8 sums in registers; a wave has as many warp tiles as its share of the block's tile. Tiles lie along
-// m and n in shared memory (transposed_tile.hpp turns the others around), a line for each step of k, so that a lane gets
-// four rows or columns of one step by one access. The next step is fetched ahead of the arithmetic of this one.
+// each with 8 x 8 or 4 x 8 sums in registers; a wave has as many warp tiles as its share of the block's tile. Operands lie in
+// shared memory as they do in global memory (operand_tile.hpp), along k or along m and n: either way one access of a lane
+// brings four numbers, four steps of k of one row, or four rows of one step. So k is taken in fours: the columns of four
+// steps are in registers, and the accesses of the rows follow one by one, each good for 4 x (columns of a lane) products. The
+// next two accesses of rows, and the columns of the next four steps, are on their way meanwhile, also across tiles.
 #pragma once
 #include "drain.hpp"
 #include "mainloop.hpp"
 
 namespace tilewise::cuda {
 
-inline constexpr int kFour = 4;  // floats of an access
+inline constexpr int kFour = 4;  // floats of an access, and steps of k that are taken together
 using Four = float[kFour];
 
-// The rows (or columns) of a warp tile that a lane has: groups of four, a group of every lane after the other.
+// The rows (or columns) of a wave that a lane has, `count` of them. Of a tile along k every lanes-th; of one along the extent
+// groups of four, a group of every lane after the other. A wave's first row is a multiple of 32.
 template <class Tile, int lanes, int count>
 struct LaneShare {
-    static_assert(count % kFour == 0 && !Tile::kAlongK);
+    static constexpr bool kAlongK = Tile::kAlongK;
+    static_assert(count % kFour == 0);
     static_assert(lanes == kBankChunks || lanes * 2 == kBankChunks,
                   "lanes side by side fill all banks, or half of them");
-    static_assert(Tile::Layout::kChunks >= kBankChunks, "a line fills all banks");
-    static constexpr int kLaneStep = kFour;                 // from lane to lane
+    static_assert(kAlongK || Tile::Layout::kChunks >= kBankChunks, "a line fills all banks");
+    static constexpr u32 kLineBytes = Tile::Layout::kChunks * kChunkBytes;
+    static constexpr int kLaneStep = kAlongK ? 1 : kFour;  // from lane to lane
+    static constexpr int kRun = kAlongK ? 1 : kFour;       // neighbours of a lane that are neighbours in the tile
+
     static TILEWISE_DEVICE constexpr int first_of(int i) {  // of lane 0
-        return i / kFour * kFour * lanes + i % kFour;
+        return kAlongK ? i * lanes : i / kFour * kFour * lanes + i % kFour;
     }
     static TILEWISE_DEVICE int index(int lane, int i) { return first_of(i) + lane * kLaneStep; }
 
-    // Where in a line a lane's first group is, before the exchange of chunks; `first` is the wave's first row.
-    static TILEWISE_DEVICE u32 start(int first, int lane) { return u32(first + lane * kFour) * u32(sizeof(float)); }
-    // Group number `group` at step k, known at compile time, of a lane whose first group is at `own` in the line of step 0,
-    // a multiple of eight: the place that Layout gives to its chunk, with one operation for all groups of a step.
-    static TILEWISE_DEVICE void fetch(SharedAddress own, int group, int k, Four& to) {
-        constexpr int line_bytes = Tile::Layout::kChunks * kChunkBytes;
-        const SharedAddress exchanged = own ^ u32(k % lanes * kChunkBytes);
-        const int other = group ^ (k % kBankChunks / lanes);
-        load_shared_float4(exchanged + u32(k * line_bytes + other * lanes * kChunkBytes), to);
+    // Which number an access brings: access u holds, at place p, row row_of(u, p) of step step_of(u, p); and the other way.
+    static TILEWISE_DEVICE constexpr int row_of(int u, int p) { return kAlongK ? u : u / kFour * kFour + p; }
+    static TILEWISE_DEVICE constexpr int step_of(int u, int p) { return kAlongK ? p : u % kFour; }
+    static TILEWISE_DEVICE constexpr int access_of(int i, int step) { return kAlongK ? i : i / kFour * kFour + step; }
+    static TILEWISE_DEVICE constexpr int place_of(int i, int step) { return kAlongK ? step : i % kFour; }
+
+    // Lines along k: the exchange of chunks depends on the line's number in eight, so that there are one or two kinds of lines.
+    static constexpr int kKinds = kAlongK ? kBankChunks / lanes : 1;
+    struct Place {
+        SharedAddress at[kKinds];
+    };
+    static TILEWISE_DEVICE Place start(SharedAddress tile, int first, int lane) {
+        Place place;
+        if constexpr (kAlongK) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kKinds; ++i) {
+                place.at[i] = tile + Tile::Layout::offset(u32(first + lane + i * lanes), 0);
+            }
+        } else {
+            place.at[0] = tile + u32(first + lane * kFour) * u32(sizeof(float));
+        }
+        return place;
+    }
+    // Eights of k further on.
+    static TILEWISE_DEVICE Place eights_on(const Place& place, int eights) {
+        constexpr u32 eight_lines = kBankChunks * kLineBytes, two_chunks = 2 * kChunkBytes;
+        Place on;
+        TILEWISE_UNROLL
+        for (int i = 0; i < kKinds; ++i) {
+            on.at[i] = kAlongK ? place.at[i] ^ (u32(eights) * two_chunks) : place.at[i] + u32(eights) * eight_lines;
+        }
+        return on;
+    }
+    // Access u of the first or second four of eight steps of k: the place that Layout gives to its chunk.
+    static TILEWISE_DEVICE void fetch(const Place& place, int half, int u, Four& to) {
+        if constexpr (kAlongK) {
+            const SharedAddress exchanged = place.at[u % kKinds] ^ u32(half * kChunkBytes);
+            load_shared_float4(exchanged + u32(u / kKinds * kKinds * lanes) * kLineBytes, to);
+        } else {
+            const int k = half * kFour + u % kFour, group = u / kFour;
+            const SharedAddress exchanged = place.at[0] ^ u32(k % lanes * kChunkBytes);
+            load_shared_float4(exchanged + u32(k) * kLineBytes + u32((group ^ (k / lanes)) * lanes * kChunkBytes), to);
+        }
     }
 };
 
@@ -45,122 +86,148 @@ struct SimtCore {
                   "a warp tile of 32 x 64 or 32 x 32");
     static_assert(Config::math == Math::strict, "no product is rounded");
     static constexpr int kLanesN = Config::warp_n / 8, kLanesM = 32 / kLanesN;
-    static constexpr int kRows = Config::warp_m / kLanesM, kCols = Config::warp_n / kLanesN;  // of a lane
-    using Rows = LaneShare<typename Shape::A, kLanesM, kRows>;
-    using Cols = LaneShare<typename Shape::B, kLanesN, kCols>;
     static constexpr int kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n / Config::wave_n;
     static_assert(kWaveM % Config::warp_m == 0 && kWaveN % Config::warp_n == 0, "a wave has whole warp tiles");
-    static constexpr int kTilesM = kWaveM / Config::warp_m, kTilesN = kWaveN / Config::warp_n;
-    static constexpr int kGroupsM = kTilesM * kRows / kFour, kGroupsN = kTilesN * kCols / kFour;
+    static constexpr int kRows = kWaveM / kLanesM, kCols = kWaveN / kLanesN;  // of a lane
+    using Rows = LaneShare<typename Shape::A, kLanesM, kRows>;
+    using Cols = LaneShare<typename Shape::B, kLanesN, kCols>;
 
-    float sums[kTilesM][kTilesN][kRows][kCols] = {};
+    float sums[kRows][kCols] = {};
     int warp = warp_index();
     int first_row = warp / Config::wave_n * kWaveM;  // of the wave, in the tile
     int first_col = warp % Config::wave_n * kWaveN;
     int lane_m = lane_index() / kLanesN, lane_n = lane_index() % kLanesN;
 
-    struct Operands {
-        Four rows[kGroupsM], cols[kGroupsN];
+    static constexpr int kEight = 2 * kFour;  // steps of k, after which the exchange of chunks repeats
+    static_assert(Config::tile_k % kEight == 0, "k is taken in eights");
+    static constexpr int kAhead = 2, kHeld = 4;  // accesses of rows on their way; places for them, a divisor of all
+    static_assert(kRows % kHeld == 0 && kAhead < kHeld);
+    Four rows[kHeld];
+    Four cols[2][kCols];  // of this four steps of k and the next
+
+    struct Places {
+        typename Rows::Place rows;
+        typename Cols::Place cols;
     };
-    static constexpr int kUnrolled = kBankChunks;  // steps of k, after which the exchange of chunks repeats
-    static_assert(Config::tile_k % kUnrolled == 0, "k is taken in eights");
-
-    // Step k of eight, of which the lane's first groups are at a and b.
-    static TILEWISE_DEVICE void fetch(SharedAddress a, SharedAddress b, int k, Operands& to) {
-        TILEWISE_UNROLL
-        for (int g = 0; g < kGroupsM; ++g) Rows::fetch(a, g, k, to.rows[g]);
-        TILEWISE_UNROLL
-        for (int g = 0; g < kGroupsN; ++g) Cols::fetch(b, g, k, to.cols[g]);
+    TILEWISE_DEVICE Places start(SharedAddress tile_a, SharedAddress tile_b) const {
+        return {Rows::start(tile_a, first_row, lane_m), Cols::start(tile_b, first_col, lane_n)};
+    }
+    static TILEWISE_DEVICE Places eights_on(const Places& p, int eights) {
+        return {Rows::eights_on(p.rows, eights), Cols::eights_on(p.cols, eights)};
     }
 
-    Operands operands[2];  // of this step of k and the next; an even number of steps makes a tile
+    TILEWISE_DEVICE float& sum(int i) { return sums[i / kCols][i % kCols]; }
 
-    TILEWISE_DEVICE SharedAddress own_rows(SharedAddress tile) const { return tile + Rows::start(first_row, lane_m); }
-    TILEWISE_DEVICE SharedAddress own_cols(SharedAddress tile) const { return tile + Cols::start(first_col, lane_n); }
-
-    TILEWISE_DEVICE float& sum(int i) {
-        constexpr int kEach = kRows * kCols;
-        return sums[i / kEach / kTilesN][i / kEach % kTilesN][i % kEach / kCols][i % kCols];
-    }
-
-    // The first step of a tile, ahead of its multiplication.
+    // What must be there before a tile's multiplication.
     TILEWISE_DEVICE void fetch_first(SharedAddress tile_a, SharedAddress tile_b) {
-        fetch(own_rows(tile_a), own_cols(tile_b), 0, operands[0]);
+        const Places first = start(tile_a, tile_b);
+        TILEWISE_UNROLL
+        for (int u = 0; u < kCols; ++u) Cols::fetch(first.cols, 0, u, cols[0][u]);
+        TILEWISE_UNROLL
+        for (int u = 0; u < kAhead; ++u) Rows::fetch(first.rows, 0, u, rows[u]);
     }
     TILEWISE_DEVICE void multiply(SharedAddress tile_a, SharedAddress tile_b) {
         fetch_first(tile_a, tile_b);
-        multiply_fetched(tile_a, tile_b, [] {});
+        multiply_fetched(tile_a, tile_b, tile_a, tile_b, [] {});
     }
-    // A tile whose first step has been fetched. `next` makes the next tile ready and fetches its first step, while this one's
-    // last is multiplied.
+    // A tile whose first operands have been fetched; fetches those of the next tile, once `ready` has waited for it.
     static constexpr bool kFetchesFirst = true;
-    template <class Next>
-    TILEWISE_DEVICE void multiply_fetched(SharedAddress tile_a, SharedAddress tile_b, Next&& next) {
-        SharedAddress a = own_rows(tile_a), b = own_cols(tile_b);
-        constexpr u32 eight_a = kUnrolled * Config::tile_m * sizeof(float),
-                      eight_b = kUnrolled * Config::tile_n * sizeof(float);
+    template <class Ready>
+    TILEWISE_DEVICE void multiply_fetched(SharedAddress tile_a, SharedAddress tile_b, SharedAddress next_a,
+                                          SharedAddress next_b, Ready&& ready) {
+        constexpr int eights = Config::tile_k / kEight;
+        const Places first = start(tile_a, tile_b);
+        Places here = first;
         TILEWISE_ROLLED
-        for (int first = 0; first < Config::tile_k; first += kUnrolled) {
-            TILEWISE_UNROLL
-            for (int k = 0; k < kUnrolled; ++k) {
-                if (k + 1 < kUnrolled) {
-                    fetch(a, b, k + 1, operands[(k + 1) % 2]);
-                } else if (first + kUnrolled < Config::tile_k) {
-                    fetch(a + eight_a, b + eight_b, 0, operands[0]);
-                } else {
-                    next();
-                }
-                multiply_add(operands[k % 2]);
+        for (int i = 1; i < eights; ++i) {
+            const Places next = eights_on(first, i);
+            multiply_four<0>(here, here);
+            multiply_four<1>(here, next);
+            here = next;
+        }
+        multiply_four<0>(here, here);
+        multiply_last(here, start(next_a, next_b), ready);
+    }
+    // The first or second four of eight steps of k; `next` is where the four after it are.
+    template <int half>
+    TILEWISE_DEVICE void multiply_four(const Places& here, const Places& next) {
+        TILEWISE_UNROLL
+        for (int u = 0; u < kRows; ++u) {
+            if (u + kAhead < kRows) {
+                Rows::fetch(here.rows, half, u + kAhead, rows[(u + kAhead) % kHeld]);
+            } else {
+                Rows::fetch(next.rows, 1 - half, u + kAhead - kRows, rows[(u + kAhead) % kHeld]);
             }
-            a += eight_a, b += eight_b;
+            // The next columns, evenly over the accesses of the rows.
+            TILEWISE_UNROLL
+            for (int c = u * kCols / kRows; c < (u + 1) * kCols / kRows; ++c) {
+                Cols::fetch(next.cols, 1 - half, c, cols[1 - half][c]);
+            }
+            multiply_add(rows[u % kHeld], u, cols[half]);
         }
     }
-    TILEWISE_DEVICE void multiply_add(const Operands& o) {
+    // The last four steps of a tile. After `ready` others may fill its buffer anew, so all of it has been fetched by then.
+    template <class Ready>
+    TILEWISE_DEVICE void multiply_last(const Places& here, const Places& next, Ready&& ready) {
+        constexpr int kFetched = kRows - kAhead;
         TILEWISE_UNROLL
-        for (int i = 0; i < kTilesM * kRows; ++i) {
+        for (int u = 0; u < kFetched; ++u) {
+            Rows::fetch(here.rows, 1, u + kAhead, rows[(u + kAhead) % kHeld]);
+            multiply_add(rows[u % kHeld], u, cols[1]);
+        }
+        ready();
+        TILEWISE_UNROLL
+        for (int u = kFetched; u < kRows; ++u) {
+            Rows::fetch(next.rows, 0, u - kFetched, rows[(u + kAhead) % kHeld]);
             TILEWISE_UNROLL
-            for (int j = 0; j < kTilesN * kCols; ++j) {
-                sums[i / kRows][j / kCols][i % kRows][j % kCols] +=
-                    o.rows[i / kFour][i % kFour] * o.cols[j / kFour][j % kFour];
+            for (int c = (u - kFetched) * kCols / kAhead; c < (u - kFetched + 1) * kCols / kAhead; ++c) {
+                Cols::fetch(next.cols, 0, c, cols[0][c]);
+            }
+            multiply_add(rows[u % kHeld], u, cols[1]);
+        }
+    }
+    TILEWISE_DEVICE void multiply_add(const Four& row, int u, const Four (&columns)[kCols]) {
+        TILEWISE_UNROLL
+        for (int p = 0; p < kFour; ++p) {
+            const int i = Rows::row_of(u, p), step = Rows::step_of(u, p);
+            TILEWISE_UNROLL
+            for (int j = 0; j < kCols; ++j) {
+                sums[i][j] += row[p] * columns[Cols::access_of(j, step)][Cols::place_of(j, step)];
             }
         }
     }
 
-    // A pass takes one row of every lane: kLanesM rows of a warp tile, which are kRowStep apart.
+    // A pass takes one row of every lane, and of it the columns of a warp tile: kLanesM rows, which are kRowStep apart.
     static constexpr int kRegionRows = kLanesM, kRegionCols = Config::warp_n, kRowStep = Rows::kLaneStep;
-    static constexpr int kPasses = kTilesM * kTilesN * kRows;
+    static constexpr int kPassesN = kWaveN / kRegionCols, kPasses = kRows * kPassesN;
+    static constexpr int kPassCols = kRegionCols / kLanesN;  // of a lane
     using Region = DrainRegion<kRegionRows, kRegionCols>;
 
-    TILEWISE_DEVICE int pass_row(int pass) const {
-        return first_row + pass / kRows / kTilesN * Config::warp_m + Rows::index(0, pass % kRows);
-    }
-    TILEWISE_DEVICE int pass_col(int pass) const { return first_col + pass / kRows % kTilesN * Config::warp_n; }
+    TILEWISE_DEVICE int pass_row(int pass) const { return first_row + Rows::first_of(pass / kPassesN); }
+    TILEWISE_DEVICE int pass_col(int pass) const { return first_col + pass % kPassesN * kRegionCols; }
     TILEWISE_DEVICE void put(int pass, SharedAddress region) const {
         TILEWISE_UNROLL
         for (int p = 0; p < kPasses; ++p) {  // registers have no addresses: every pass has its own code
             if (p != pass) continue;
             TILEWISE_UNROLL
-            for (int c = 0; c < kCols; ++c) {
+            for (int c = 0; c < kPassCols; ++c) {
                 store_shared_float(region + Region::at(lane_m, Cols::index(lane_n, c)),
-                                   sums[p / kRows / kTilesN][p / kRows % kTilesN][p % kRows][c]);
+                                   sums[p / kPassesN][p % kPassesN * kPassCols + c]);
             }
         }
     }
 
-    static constexpr int kRun = kFour;
+    static constexpr int kRun = Cols::kRun;
     template <class F>
     TILEWISE_DEVICE void visit(F&& f) const {
         TILEWISE_UNROLL
-        for (int p = 0; p < kPasses; ++p) {
-            const int row = pass_row(p) + lane_m * kRowStep;
+        for (int i = 0; i < kRows; ++i) {
             TILEWISE_UNROLL
             for (int c = 0; c < kCols; c += kRun) {
                 float run[kRun];
                 TILEWISE_UNROLL
-                for (int i = 0; i < kRun; ++i) {
-                    run[i] = sums[p / kRows / kTilesN][p / kRows % kTilesN][p % kRows][c + i];
-                }
-                f(row, pass_col(p) + Cols::index(lane_n, c), run);
+                for (int r = 0; r < kRun; ++r) run[r] = sums[i][c + r];
+                f(first_row + Rows::index(lane_m, i), first_col + Cols::index(lane_n, c), run);
             }
         }
     }

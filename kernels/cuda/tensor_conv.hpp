@@ -8,7 +8,10 @@
 // split_k says, whose sums meet in the workspace. A tap of backward weight begins a new line of columns, so tiles may hold
 // columns that no weight has. Channels beyond the last arrive as zeros only where there is one group: several must have
 // whole lines of channels to sum over.
-// Bytes   a tile reads (tile_m + tile_n) x its reduction through the L2 cache: each pixel once for each tap.
+// A stage may hold several taps along w (tile_k of several lines; stride 1): one column of pixels with a few more than the
+// tile has rows, which each tap reads shifted by a dilation, and the weights of each. Rows then count the pixels of x that a
+// line of y needs, so a few at the end of each line are none of y's.
+// Bytes   a tile reads (tile_m + tile_n) x its reduction through the L2 cache: each pixel once for each tap, or stage of taps.
 #pragma once
 #include "conv_taps.hpp"
 #include "wgmma_gemm.hpp"
@@ -33,16 +36,20 @@ struct ColumnPlace {
     Index first, count;
 };
 
-// The results of backward data with a stride, and of backward weight, where tiles are not rows and columns of C.
+// The results of backward data with a stride, of backward weight, and of stages of several taps, where tiles are not rows and
+// columns of C.
 template <class Config>
 struct ConvPlaces {
-    static constexpr int kDims = Config::ndim;
+    static constexpr int kDims = Config::ndim, kTaps = WgmmaShape<Config>::kTaps;
     static constexpr Direction kDirection = Config::direction;
     static constexpr int kLine = 128 / Config::A::bytes;
-    static constexpr bool kMoves = kDirection != Direction::forward;
+    static constexpr bool kHasClasses = kDirection == Direction::backward_data && kTaps == 1;
+    static constexpr bool kMoves = kDirection != Direction::forward || kTaps > 1;
 
     static TILEWISE_DEVICE bool in_rows(const KernelArgs& args) {
-        if constexpr (kDirection == Direction::backward_data) {
+        if constexpr (kTaps > 1) {
+            return false;
+        } else if constexpr (kDirection == Direction::backward_data) {
             return class_count<kDims, kDirection>(args.conv) == 1;
         } else if constexpr (kDirection == Direction::backward_weight) {
             return args.conv.c % kLine == 0;
@@ -52,12 +59,12 @@ struct ConvPlaces {
     }
 
     static TILEWISE_DEVICE int group(const KernelArgs& args, const TilePlace& tile) {
-        return static_cast<int>(kDirection == Direction::backward_data ? tile.batch % u32(args.conv.groups)
-                                                                       : tile.batch);
+        return static_cast<int>(kHasClasses ? tile.batch % u32(args.conv.groups) : tile.batch);
     }
 
     // The row of C that a row of the tiles is, or -1.
     static TILEWISE_DEVICE Index row(const KernelArgs& args, const TilePlace& tile, Index at) {
+        if constexpr (kTaps > 1) return joined_row(args, at);
         if constexpr (kDirection != Direction::backward_data) return at < args.m ? at : -1;
         int index = static_cast<int>(tile.batch / u32(args.conv.groups));
         u32 left = u32(at);
@@ -74,6 +81,14 @@ struct ConvPlaces {
             left = next;
         }
         return left < u32(args.conv.images) ? left * size + pixel : -1;
+    }
+
+    static TILEWISE_DEVICE Index joined_row(const KernelArgs& args, Index at) {
+        const ConvLine w = line_of(args.conv, 0);
+        const u32 walked = u32(w.template walked_rows<kDirection>(kTaps)), line = u32(at) / walked;
+        const u32 here = u32(at) - line * walked, rows = u32(w.template rows<kDirection>());
+        const Index row = Index(line) * rows + here;
+        return here < rows && row < args.m ? row : -1;
     }
 
     // Of a line of columns that begins at a multiple of its length.
@@ -93,13 +108,16 @@ struct ConvSource {
     static constexpr int kDims = Config::ndim;
     static constexpr Direction kDirection = Config::direction;
     static constexpr bool kOverPixels = kDirection == Direction::backward_weight;
-    static constexpr bool kMayBeEmpty = kDirection == Direction::backward_data;
+    static constexpr bool kMayBeEmpty = Places::kHasClasses;  // a class that meets no tap
     static constexpr int kColumnBoxes = Shape::kTileN / Shape::kLine;
     static_assert(Shape::kClusterN == 1 || kOverPixels, "columns of pixels are copied for one block");
     static_assert(Shape::kClusterM == 1 || !kOverPixels, "columns of pixels are copied for one block");
     static_assert(!Shape::kSwapped);
+    static constexpr int kTaps = Shape::kTaps;
+    static_assert(kTaps == 1 || !kOverPixels);
 
-    using Walk = PixelWalk<kDims, kDirection>;
+    using Walk = PixelWalk<kDims, kDirection, kTaps>;
+    using Taps = TapWalk<kDims, kTaps>;
 
     const KernelArgs& args;
     const TensorMap &map_a, &map_b;
@@ -109,7 +127,7 @@ struct ConvSource {
     // Of the tile:
     int column, group;
     typename Walk::Pixel pixel;  // forward, backward data
-    TapWalk<kDims> taps;
+    Taps taps;
     int line;
     int box_channel[kOverPixels ? kColumnBoxes : 1];
     u16 box_offset[kOverPixels ? kColumnBoxes : 1][kDims];
@@ -127,19 +145,26 @@ struct ConvSource {
 
     static TILEWISE_DEVICE Order order(const KernelArgs& args) {
         Index rows = args.m, columns = args.n, batch = args.batch;
-        if constexpr (kDirection == Direction::backward_data) {
+        if constexpr (Places::kHasClasses) {
             rows = args.conv.images;
             TILEWISE_UNROLL
             for (int i = 0; i < kDims; ++i) rows *= line_of(args.conv, i).template rows<kDirection>();
             batch *= class_count<kDims, kDirection>(args.conv);
         }
+        if constexpr (kTaps > 1) {
+            const ConvLine w = line_of(args.conv, 0);
+            rows = args.m / w.template rows<kDirection>() * w.template walked_rows<kDirection>(kTaps);
+        }
         if constexpr (kOverPixels) columns = Index(all_taps(args.conv)) * line_count(args.conv) * Shape::kLine;
         return {args, rows, columns, batch, Shape::kTileM, Shape::kTileN};
     }
 
-    static TILEWISE_DEVICE TapWalk<kDims> taps_of(const KernelArgs& args, const TilePlace& tile) {
-        const u32 index = kDirection == Direction::backward_data ? tile.batch / u32(args.conv.groups) : 0;
-        return TapWalk<kDims>::template of_class<kDirection>(args.conv, static_cast<int>(index));
+    // Lines from one tap of a stage to the next.
+    static TILEWISE_DEVICE u32 tap_shift(const KernelArgs& args) { return u32(line_of(args.conv, 0).dilation); }
+
+    static TILEWISE_DEVICE Taps taps_of(const KernelArgs& args, const TilePlace& tile) {
+        const u32 index = Places::kHasClasses ? tile.batch / u32(args.conv.groups) : 0;
+        return Taps::template of_class<kDirection>(args.conv, static_cast<int>(index));
     }
     static TILEWISE_DEVICE int steps(const KernelArgs& args, const TilePlace& tile) {
         if constexpr (kOverPixels) return static_cast<int>((args.k + Shape::kTileK - 1) / Shape::kTileK);
@@ -180,12 +205,17 @@ private:
         copy_pixels<kDims>(to, map_a, barrier, group * channels + channel, pixel, offset);
         // The map of the weights has lines of channels c, the output's channels of all groups, and taps.
         const int first_k = group * static_cast<int>(args.conv.k);
-        if constexpr (kDirection == Direction::forward) {
-            copy_operand<Shape, Shape::kTileN, true, Shape::kClusterM>(
-                map_b, to + Shape::kBytesA, barrier, first_k + column, channel, taps.tap(), me.in_m, me.sharing_b);
-        } else {
-            copy_operand<Shape, Shape::kTileN, false, Shape::kClusterM>(
-                map_b, to + Shape::kBytesA, barrier, column, first_k + channel, taps.tap(), me.in_m, me.sharing_b);
+        TILEWISE_UNROLL
+        for (int i = 0; i < kTaps; ++i) {
+            const unsigned at = to + Shape::kBytesA + static_cast<unsigned>(i * Shape::kTapBytes);
+            const int tap = taps.tap() + (forward ? i : -i);
+            if constexpr (kDirection == Direction::forward) {
+                copy_operand<Shape, Shape::kTileN, true, Shape::kClusterM>(map_b, at, barrier, first_k + column,
+                                                                           channel, tap, me.in_m, me.sharing_b);
+            } else {
+                copy_operand<Shape, Shape::kTileN, false, Shape::kClusterM>(
+                    map_b, at, barrier, column, first_k + channel, tap, me.in_m, me.sharing_b);
+            }
         }
         if (++line == lines) {
             line = 0;
@@ -196,7 +226,7 @@ private:
     // Each line of columns is one tap's.
     TILEWISE_DEVICE void begin_columns(int first_row) {
         row = first_row;
-        TapWalk<kDims> walk = TapWalk<kDims>::template of_class<kDirection>(args.conv, 0);
+        Taps walk = Taps::template of_class<kDirection>(args.conv, 0);
         const int units = all_taps(args.conv) * lines;
         TILEWISE_UNROLL
         for (int box = 0; box < kColumnBoxes; ++box) {

@@ -7,7 +7,8 @@
 
 namespace tilewise::cuda {
 
-// The ring of stages in shared memory. `full` says that a stage's tiles have come, `empty` that all have used them.
+// The ring of stages in shared memory. `full` says that a stage's tiles have come, `halves` that their rests are there too,
+// `empty` that all have used them.
 template <class Shape>
 struct WgmmaRing {
     unsigned shared;  // its address
@@ -15,8 +16,16 @@ struct WgmmaRing {
     TILEWISE_DEVICE unsigned stage(int index) const {
         return shared + static_cast<unsigned>(index * Shape::kStageBytes);
     }
-    TILEWISE_DEVICE unsigned full(int index) const { return shared + Shape::kBarriers + index * 16; }
-    TILEWISE_DEVICE unsigned empty(int index) const { return shared + Shape::kBarriers + index * 16 + 8; }
+    TILEWISE_DEVICE unsigned rests(int index) const { return stage(index) + Shape::kRests; }
+    TILEWISE_DEVICE unsigned full(int index) const { return barrier(index, 0); }
+    TILEWISE_DEVICE unsigned empty(int index) const { return barrier(index, 1); }
+    TILEWISE_DEVICE unsigned halves(int index) const { return barrier(index, 2); }
+    // What products wait for.
+    TILEWISE_DEVICE unsigned ready(int index) const { return Shape::kThree ? halves(index) : full(index); }
+
+    TILEWISE_DEVICE unsigned barrier(int index, int which) const {
+        return shared + Shape::kBarriers + static_cast<unsigned>(index * Shape::kStageBarrierBytes + which * 8);
+    }
 
     // Where a role is in the ring: each turn around flips the parity that its waits look for.
     struct Cursor {

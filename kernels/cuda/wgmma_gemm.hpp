@@ -4,10 +4,12 @@
 //
 // Tile walk   Blocks (clusters of blocks) walk over the tiles of C in the order of tile_order.hpp until none are left; with
 //             split_k every part of k is a tile of its own whose sums go to the workspace; with stream_k blocks share
-//             tiles (work_order.hpp) and their sums meet in the workspace (stream_k.hpp).
+//             tiles (work_order.hpp) and their sums meet in the workspace (stream_k.hpp); with cluster_k the blocks of a
+//             cluster share one tile and add up in shared memory (wgmma_cluster_store.hpp).
 // Shared      `stages` x { A tile, B tile } of 128-byte lines in the 128-byte swizzle: an operand that is contiguous along k
 //             has a line for each row (or column); one of 16 bits that is contiguous along m (or n) has, for each 64 rows,
-//             a line for each k. Then for each computing warpgroup two buffers of 64 lines for its results, then the barriers.
+//             a line for each k. With tf32x3 as much again for what tf32 leaves out (wgmma_halves.hpp). Then for each
+//             computing warpgroup two buffers of 64 lines for its results, then the barriers.
 // Registers   Each computing warpgroup holds its rows of the tile in 32 bits: tile_m / wave_m x tile_n / 128 a thread; twice
 //             where the sums of two stages are added to those before in fp32 (8-bit floats, strict).
 // Pipelines   compv6: a warp of its own issues the copies; the warpgroups share each tile, by rows. compv5: the same, but each
@@ -22,7 +24,9 @@
 #include "pack_b.hpp"
 #include "reduce.hpp"
 #include "stream_k.hpp"
+#include "wgmma_cluster_store.hpp"
 #include "wgmma_feed.hpp"
+#include "wgmma_halves.hpp"
 #include "wgmma_source.hpp"
 #include "wgmma_store.hpp"
 
@@ -45,12 +49,11 @@ struct WgmmaGemm {
     using Ring = WgmmaRing<Shape>;
     using Cursor = typename Ring::Cursor;
     using Feed = WgmmaFeed<Config, Source>;
+    using Halves = WgmmaHalves<Config, Source>;
     using Walk = typename Shape::Walk;
     using Order = typename Shape::Order;
 
     TILEWISE_DEVICE Ring ring() const { return {shared}; }
-    TILEWISE_DEVICE unsigned full(int stage) const { return ring().full(stage); }
-    TILEWISE_DEVICE unsigned empty(int stage) const { return ring().empty(stage); }
 
     TILEWISE_DEVICE Walk walk(const Order& order) const {
         // Tiles that are shared out by steps have all the same number of them.
@@ -74,6 +77,8 @@ struct WgmmaGemm {
     static constexpr unsigned kBlockBytes = 64 * Shape::kLineBytes;
     // For k one instruction further: 32 bytes along a line, or (of 16 bits) 16 lines.
     static constexpr unsigned kStepBytes = 32;
+    static constexpr bool kThree = Shape::kThree;
+    static constexpr unsigned long long kRests = Shape::kRests / 16;  // descriptors count in 16 bytes
     static constexpr unsigned kStepA = Shape::kRowsAlongK ? kStepBytes : 16 * Shape::kLineBytes;
     static constexpr unsigned kStepB = Shape::kColumnsAlongK ? kStepBytes : 16 * Shape::kLineBytes;
 
@@ -81,19 +86,36 @@ struct WgmmaGemm {
         const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kLineBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
         const unsigned long long at_a = operand_at(a, kBlockBytes, 1024), at_b = operand_at(b, kBlockBytes, 1024);
+        if constexpr (Shape::kTaps == 1) {
+            multiply_lines(sums, at_a, at_b, keep);
+        } else {
+            // Each tap reads the same lines, shifted. Descriptors count in 16 bytes.
+            const auto shift = static_cast<unsigned long long>(Source::tap_shift(args) * (Shape::kLineBytes / 16));
+            TILEWISE_UNROLL
+            for (int tap = 0; tap < Shape::kTaps; ++tap)
+                multiply_lines(sums, at_a + tap * shift, at_b + tap * (Shape::kTapBytes / 16), keep || tap > 0);
+        }
+    }
+
+    // Products of one line of k.
+    TILEWISE_DEVICE void multiply_lines(Sums& sums, unsigned long long at_a, unsigned long long at_b, bool keep) const {
         TILEWISE_UNROLL
         for (int k = 0; k < Shape::kLineBytes / static_cast<int>(kStepBytes); ++k) {
             TILEWISE_UNROLL
             for (int r = 0; r < Shape::kRepeats; ++r) {
-                // Descriptors count in 16 bytes.
                 const unsigned long long from_a = at_a + (k * kStepA + r * kBlockBytes) / 16;
                 const unsigned long long from_b = at_b + k * kStepB / 16;
                 constexpr int kTransA = Shape::kRowsAlongK ? 0 : 1, kTransB = Shape::kColumnsAlongK ? 0 : 1;
+                // The rests first, since they are small.
+                if constexpr (Shape::kThree) {
+                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a + kRests, from_b, keep || k > 0);
+                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b + kRests, true);
+                }
                 // Swapped, the operand of the rows is B.
                 if constexpr (Shape::kSwapped) {
-                    wgmma<B, A, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
+                    wgmma<B, A, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0 || kThree);
                 } else {
-                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0);
+                    wgmma<A, B, Shape::kTileN, kTransA, kTransB>(sums[r], from_a, from_b, keep || k > 0 || kThree);
                 }
             }
         }
@@ -102,9 +124,9 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void release(int stage) const {
         const int lane = lane_index();
         if constexpr (Shape::kCluster == 1) {
-            if (lane == 0) barrier_arrive(empty(stage));
+            if (lane == 0) barrier_arrive(ring().empty(stage));
         } else {
-            if (lane < Shape::kCluster) barrier_arrive_remote(empty(stage), lane);
+            if (lane < Shape::kCluster) barrier_arrive_remote(ring().empty(stage), lane);
         }
     }
 
@@ -112,12 +134,10 @@ struct WgmmaGemm {
     template <class Refill>
     TILEWISE_DEVICE void multiply(Sums& sums, const Work& work, int own_rows, Cursor& at, const Place& me,
                                   Refill&& refill) const {
+        // Without a branch around the products, which would take twice the registers.
         if constexpr (Source::kMayBeEmpty) {
-            if (work.begin == work.end) {
-                each_sum([&](int r, int i) { sums[r][i] = 0; });
-                if (Shape::kTakesTurns) next_turn_to_multiply(me);
-                return;
-            }
+            each_sum([&](int r, int i) { sums[r][i] = 0; });
+            if (Shape::kTakesTurns && work.begin == work.end) next_turn_to_multiply(me);
         }
         if constexpr (Shape::kPromotes) {
             multiply_promoted(sums, work, own_rows, at, me, refill);
@@ -153,7 +173,7 @@ struct WgmmaGemm {
     TILEWISE_DEVICE int issue_stage(Sums& part, int own_rows, Cursor& at, bool keep, bool is_last,
                                     const Place& me) const {
         const int stage = at.stage;
-        barrier_wait(full(stage), at.parity);
+        barrier_wait(ring().ready(stage), at.parity);
         wgmma_fence();
         multiply_stage(part, stage, own_rows, keep);
         wgmma_commit();
@@ -169,10 +189,10 @@ struct WgmmaGemm {
         constexpr bool kOverlaps = Shape::kStages > 1;
         int previous = 0;
         for (int step = work.begin; step < work.end; ++step, at.advance()) {
-            barrier_wait(full(at.stage), at.parity);
+            barrier_wait(ring().ready(at.stage), at.parity);
             pin_all(sums);
             wgmma_fence();
-            multiply_stage(sums, at.stage, own_rows, step > work.begin);
+            multiply_stage(sums, at.stage, own_rows, Source::kMayBeEmpty || step > work.begin);
             wgmma_commit();
             pin_all(sums);
             if (Shape::kTakesTurns && step + 1 == work.end) next_turn_to_multiply(me);
@@ -247,7 +267,9 @@ struct WgmmaGemm {
             multiply(sums, work, own_rows, at, me, refill);
             if (!combine(sums, work, me)) continue;
             const int row = Shape::first_row(work.tile) + own_rows;
-            if (boxes && in_rows) {
+            if constexpr (Shape::kSumsInCluster) {
+                WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
+            } else if (boxes && in_rows) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
             } else if (boxes) {
                 if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)
@@ -287,8 +309,9 @@ struct WgmmaGemm {
             // Every computing warp of every block of the cluster releases a stage; with turns, those of one warpgroup.
             constexpr unsigned kReleases = 4 * (Shape::kTakesTurns ? 1 : Shape::kWaves) * Shape::kCluster;
             for (int i = 0; i < Shape::kStages; ++i) {
-                barrier_init(full(i), 1);
-                barrier_init(empty(i), kReleases);
+                barrier_init(ring().full(i), 1);
+                barrier_init(ring().empty(i), kReleases);
+                if constexpr (Shape::kThree) barrier_init(ring().halves(i), Halves::kWarps);
             }
             barrier_init_fence();
         }
@@ -303,11 +326,15 @@ struct WgmmaGemm {
         const Place me{thread / 128, thread % 128};
         if constexpr (Shape::kCopiesAside) {
             if (thread < 0) {
-                if constexpr (Shape::kWaves == 2) give_registers<Config::copy_registers>();
-                if (warp_index() == 0 && elect_one()) copy_tiles(order);
+                if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();
+                if (warp_index() == 0) {
+                    if (elect_one()) copy_tiles(order);
+                } else if constexpr (Shape::kThree) {
+                    Halves{args, ring(), static_cast<int>(thread_index()) - 32}.run(walk(order));
+                }
                 return;
             }
-            if constexpr (Shape::kWaves == 2) take_registers<Config::compute_registers>();
+            if constexpr (Shape::kHandsOver) take_registers<Config::compute_registers>();
             // The second warpgroup lets the first go first.
             if constexpr (Shape::kTakesTurns) {
                 if (me.wave == 1) named_arrive(4, 256);

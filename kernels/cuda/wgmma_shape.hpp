@@ -8,6 +8,8 @@
 
 namespace tilewise::cuda {
 
+inline constexpr int kTapRoomLines = 8;  // a multiple of 8, so that B begins a block of the swizzle
+
 template <class Config>
 struct WgmmaShape {
     using A = typename Config::A;
@@ -25,6 +27,7 @@ struct WgmmaShape {
     using Sums = Sum[kRepeats][kOwnSums];
     // The matrix unit adds up products of 8-bit floats with 13 bits: the sums of a few stages are added up in fp32.
     static constexpr bool kPromotes = kIs8BitFloat<A> && Config::math == Math::strict;
+    static constexpr bool kHandsOver = requires { Config::compute_registers; };  // registers, to those that compute
     static constexpr int kStages = Config::stages;
     // Without a warpgroup that only copies, a thread of those that compute does it (compv5 and compv6 have one).
     static constexpr int kCopyThreads = 128 * Config::producer_waves;
@@ -32,9 +35,11 @@ struct WgmmaShape {
     static constexpr bool kPackedB = Config::pipeline == Pipeline::preshuffle;
     static constexpr bool kStreams = Config::stream_k != StreamK::off;
     using Order = TileOrder<Config::cluster_m, Config::cluster_n>;
-    using Walk = typename WalkChoice<kStreams, Order>::type;
     static constexpr int kClusterM = Config::cluster_m, kClusterN = Config::cluster_n;
-    static constexpr int kCluster = kClusterM * kClusterN;
+    static constexpr int kCluster = kClusterM * kClusterN;  // blocks that share loads
+    // The blocks of a cluster share out k instead, and add up in shared memory: results do not pass through buffers.
+    static constexpr bool kSumsInCluster = Config::cluster_k;
+    using Walk = typename WalkChoice<kStreams, Order, kSumsInCluster>::type;
 
     // Swapped, the rows of a tile are columns of C and the other way round: C' = B' A', so that few rows of C fill the narrow
     // side of the products. Then the operand of the rows is B.
@@ -43,11 +48,18 @@ struct WgmmaShape {
     static constexpr bool kColumnsAlongK = kSwapped ? Config::a_row : !Config::b_row;
 
     static constexpr int kLineBytes = 128, kLine = kLineBytes / A::bytes;
-    static constexpr int kBytesA = kTileM * kLineBytes, kBytesB = kTileN * kLineBytes;
+    // A stage may hold several taps of a convolution (tensor_conv.hpp): one operand A with room for the taps to shift it by
+    // lines, and a B for each.
+    static constexpr int kTaps = kTileK / kLine, kRoomLines = kTaps > 1 ? kTapRoomLines : 0;
+    static constexpr int kBytesA = (kTileM + kRoomLines) * kLineBytes, kTapBytes = kTileN * kLineBytes;
+    static constexpr int kBytesB = kTaps * kTapBytes;
     static constexpr int kStageBytes = kBytesA + kBytesB;
     static constexpr int kStagingBytes = 64 * kLineBytes;  // one buffer; each warpgroup has two
-    static constexpr int kStaging = kStages * kStageBytes;
-    static constexpr int kBarriers = kStaging + kWaves * 2 * kStagingBytes;
+    // Three products of fp32's tf32 halves: behind the stages, what the matrix unit leaves out of them (wgmma_halves.hpp).
+    static constexpr bool kThree = Config::math == Math::tf32x3;
+    static constexpr int kRests = kStages * kStageBytes;
+    static constexpr int kStaging = (kThree ? 2 : 1) * kStages * kStageBytes;
+    static constexpr int kBarriers = kStaging + (kSumsInCluster ? 0 : kWaves * 2 * kStagingBytes);
     static constexpr int kBarrierBytes = 1024;
 
     // Columns of C that leave by one copy, and the XOR that the copy expects in their lines.
@@ -60,7 +72,8 @@ struct WgmmaShape {
     static constexpr int kStoreBytes = kStoreColumns * Out::bytes;
     static constexpr int kStoreChunks = kTileN / kStoreColumns;
     // Lines of C that begin anywhere cannot leave by tensor copies.
-    static constexpr bool kStoresBoxes = Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16;
+    static constexpr bool kStoresBoxes =
+        Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16 && !kSumsInCluster;
     // The other way, sums go through the buffers as they are.
     static constexpr int kStagedColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
     static constexpr int kStagedChunks = kTileN / kStagedColumns;
@@ -68,15 +81,17 @@ struct WgmmaShape {
     static constexpr bool kStoresPairs = Out::bytes == 2 && Config::c_row && !kSwapped && !kStoresBoxes;
 
     static_assert(Config::wave_n == 1 && Config::wave_k == 1 && Config::warp_m == 64 && Config::warp_n == kTileN);
-    static_assert(kTileK == kLine, "a stage is one line deep");
+    static_assert(kTileK == kTaps * kLine, "a stage is one line deep for each tap");
     static_assert(kWaveRows % 64 == 0 && (kWaves == 1 || kWaves == 2));
     static_assert(kColumnsAlongK || kTileN % kLine == 0, "lines along the columns are whole");
     static_assert(!kSwapped || kCluster == 1);
+    static_assert(!kSumsInCluster || (kCluster == 1 && !kTakesTurns));
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
                   "only operands of 16 bits may lie along the rows or columns");
-    static_assert(!kSame<A, Fp32> || Config::math == Math::tf32, "fp32 is cut to tf32");
+    static_assert(!kSame<A, Fp32> || Config::math == Math::tf32 || (kThree && kCopiesAside), "fp32 is cut to tf32");
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == kCopyThreads + 128 * kWaves);
-    static_assert(2 * kStages * 8 <= kBarrierBytes);
+    static constexpr int kStageBarrierBytes = 32;
+    static_assert(kStages * kStageBarrierBytes <= kBarrierBytes);
     static_assert(!kTakesTurns || (kCopiesAside && kWaves == 2 && !kStreams), "two warpgroups that only compute");
     static_assert(kCluster == 1 || (!kStreams && !kPackedB), "what only single blocks do");
     static_assert(!kPackedB || (kColumnsAlongK && !kSwapped), "B is packed from lines along k");

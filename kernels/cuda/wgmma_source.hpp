@@ -33,11 +33,11 @@ template <class Shape, int kExtent, bool kAlongK, int kSharers>
 TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
                                   int share, unsigned short blocks) {
     constexpr int kBoxes = kAlongK ? 1 : kExtent / Shape::kLine;
-    constexpr int kLines = (kAlongK ? kExtent : Shape::kTileK) / kSharers;
+    constexpr int kLines = (kAlongK ? kExtent : Shape::kLine) / kSharers;
     const int line = share * kLines;
     TILEWISE_UNROLL
     for (int box = 0; box < kBoxes; ++box) {
-        const unsigned at = to + static_cast<unsigned>((box * Shape::kTileK + line) * Shape::kLineBytes);
+        const unsigned at = to + static_cast<unsigned>((box * Shape::kLine + line) * Shape::kLineBytes);
         const int x = kAlongK ? k : first + box * Shape::kLine;
         const int y = kAlongK ? first + line : k + line;
         if constexpr (kSharers == 1) {

@@ -4,6 +4,7 @@
 //   StreamWalk  stream-K: the steps of k of the first tiles are shared out evenly, so that a block begins and ends in the
 //               middle of tiles and all end at the same time; a tile that several blocks share is put together by the block
 //               that has its first step (stream_k.hpp). As many tiles as fill the units whole times follow, a tile a block.
+//   ClusterWalk one part of k of one tile: the blocks of a cluster, which have successive numbers, share the tile.
 // Every step of every tile is met exactly once. Host-compilable: it is tested there.
 #pragma once
 #include "tile_order.hpp"
@@ -91,13 +92,40 @@ private:
     TILEWISE_DEVICE u32 position_of(Index step) const { return u32(quotient((step + 1) * blocks - 1, shared_steps())); }
 };
 
-template <bool streams, class Order>
+template <class Order>
+struct ClusterWalk {
+    const Order& order;
+    u32 parts;  // of k, and blocks of a cluster
+    u32 index;
+    bool done = false;
+
+    TILEWISE_DEVICE ClusterWalk(const Order& tiles, const KernelArgs& args, int, const Blocks& blocks)
+        : order(tiles), parts(u32(args.split_k)), index(blocks.index) {}
+
+    template <class StepsOf>
+    TILEWISE_DEVICE bool next(Work& work, StepsOf&& steps_of) {
+        if (done) return false;
+        const u32 part = index % parts;
+        work.tile = order.locate(index / parts);
+        const int steps = steps_of(work.tile);
+        work.begin = int(Index(steps) * part / parts);
+        work.end = int(Index(steps) * (part + 1) / parts);
+        work.index = 0, work.sharers = 1;
+        return done = true;
+    }
+};
+
+template <bool streams, class Order, bool in_clusters = false>
 struct WalkChoice {
     using type = TileWalk<Order>;
 };
 template <class Order>
-struct WalkChoice<true, Order> {
+struct WalkChoice<true, Order, false> {
     using type = StreamWalk<Order>;
+};
+template <class Order>
+struct WalkChoice<false, Order, true> {
+    using type = ClusterWalk<Order>;
 };
 
 }  // namespace tilewise::cuda

@@ -37,6 +37,16 @@ constexpr std::array<std::string_view, 16> kHostFlags = {"-std=c++20",
                                                          "-s",
                                                          "-pipe"};
 
+// CUDA kernels on the host: threads that wait for each other, so speed matters less than the compiler's time; what was never
+// written must not look like a number.
+constexpr auto kEmulatedFlags = [] {
+    std::array<std::string_view, kHostFlags.size() + 2> flags{};
+    std::copy(kHostFlags.begin(), kHostFlags.end(), flags.begin());
+    flags[kHostFlags.size()] = "-O1";  // of several the last counts
+    flags[kHostFlags.size() + 1] = "-ftrivial-auto-var-init=pattern";
+    return flags;
+}();
+
 // Functions are for the device without being marked so, since the same headers also run emulated on the host. The
 // assembler, which PTX does not see, tells what a kernel needs (-v). No fast math: what a kernel may approximate it says
 // itself.
@@ -52,6 +62,7 @@ void add(std::string& text, std::string_view key, std::string_view value) {
 
 std::span<const std::string_view> fixed_flags(std::string_view suffix) {
     if (suffix == kSharedObject) return kHostFlags;
+    if (suffix == kEmulatedCode) return kEmulatedFlags;
     if (suffix == kCubin) return kCubinFlags;
     if (suffix == kPtx) return kPtxFlags;
     return {};

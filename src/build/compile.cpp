@@ -51,11 +51,15 @@ bool is_whole_ptx(std::string_view file) {
 constexpr std::string_view kNvrtcWayOut =
     "Install it (pip install nvidia-cuda-nvrtc) or name its file with TILEWISE_NVRTC";
 
-constexpr std::array<Kind, 3> kKinds = {
-    {{kSharedObject, "shared object", [](std::string_view file) { return is_whole_elf(file, ET_DYN, kAnyMachine); },
-      [](const BuildSettings& settings) { return find_host_compiler(settings.compiler); },
-      "Install a compiler (Debian, Ubuntu: apt install g++) or name one with TILEWISE_CXX", host_command,
-      run_host_compiler},
+constexpr std::string_view kHostWayOut =
+    "Install a compiler (Debian, Ubuntu: apt install g++) or name one with TILEWISE_CXX";
+
+bool is_shared_object(std::string_view file) { return is_whole_elf(file, ET_DYN, kAnyMachine); }
+Result<Toolchain> find_host(const BuildSettings& settings) { return find_host_compiler(settings.compiler); }
+
+constexpr std::array<Kind, 4> kKinds = {
+    {{kSharedObject, "shared object", is_shared_object, find_host, kHostWayOut, host_command, run_host_compiler},
+     {kEmulatedCode, "shared object", is_shared_object, find_host, kHostWayOut, host_command, run_host_compiler},
      {kCubin, "cubin", [](std::string_view file) { return is_whole_elf(file, ET_EXEC, kCuda); },
       [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version, kCubin); },
       kNvrtcWayOut, nvrtc_command, run_nvrtc},

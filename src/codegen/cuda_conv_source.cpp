@@ -7,6 +7,7 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "config/halo_weight_plan.hpp"
+#include "config/im2col.hpp"
 #include "problem/facts.hpp"
 #include "problem/types.hpp"
 
@@ -27,19 +28,19 @@ bool has_gather_template(const KernelConfig& c) {
     const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
     return has_loop && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
            c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 && c.producer_waves == 0 &&
-           c.num_groups_to_merge == 1 && !c.explicit_gemm && c.math != Math::tf32x3 &&
-           (is_channels_last(c.layout) || !wide) &&
+           c.num_groups_to_merge == 1 && c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide) &&
            (c.specialization == Specialization::none || c.specialization == Specialization::filter_1x1_stride1);
 }
-// Backward weight by patches: pairs of steps of columns are fetched together, by transposing 16-bit elements.
+// Backward weight by patches: the transposed product of 16-bit elements, which ldmatrix can transpose.
 bool has_halo_weight_template(const KernelConfig& c) {
     const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
     const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
-    constexpr int kPair = 16;  // columns that are fetched together
-    return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
-           c.warp_tile == Shape3{16, 8, 16} && c.tile.n % (c.wave.n * kPair) == 0 && c.stages >= 2 && c.two_stage &&
-           !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 && c.cluster == Shape2{} &&
-           (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.m == 0);
+    return is_16_bit && c.swap_ab && is_channels_last(c.layout) && c.vector_a == vector &&
+           (c.vector_b == vector || c.vector_b == 1) && c.warp_tile == Shape3{16, 8, 16} && c.stages >= 2 &&
+           c.two_stage && !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 &&
+           c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 && c.ct_dilation.rank == 0 &&
+           c.specialization == Specialization::none &&
+           (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.n == 0);
 }
 // Patches of pixels in a ring of buffers, or in one; elements of 16 bits where ldmatrix has to turn the weights round.
 bool has_halo_template(const KernelConfig& c) {
@@ -63,16 +64,23 @@ bool has_tensor_template(const KernelConfig& c) {
     const std::int64_t bytes = bytes_of(c.dtype);
     const auto is_whole = [&](int vector) { return vector * bytes == kAccessBytes; };
     const bool columns_along_k = c.op == Op::conv_fwd;
-    const bool lines = c.tile.k * bytes == kLineBytes && (columns_along_k || c.tile.n * bytes % kLineBytes == 0) &&
+    // A stage of several taps along w.
+    const bool joined = joined_taps(c) > 1;
+    const bool depth = c.tile.k * bytes % kLineBytes == 0 && (c.tile.k * bytes == kLineBytes || joined) &&
+                       (!joined || c.op != Op::conv_bwd_weight);
+    const bool lines = depth && (columns_along_k || c.tile.n * bytes % kLineBytes == 0) &&
                        std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m) <= kMostBoxLines;
     // What is gathered by walks over taps is copied for one block alone.
     const bool walks = c.specialization != Specialization::filter_1x1_stride1;
     const bool alone = !walks || (c.op == Op::conv_bwd_weight ? c.cluster.m : c.cluster.n) == 1;
     const bool specialised = c.specialization == Specialization::none || !walks;
+    // Blocks that share tiles share out steps of which every tile has as many.
+    const bool streams = c.stream_k == StreamK::off ||
+                         (c.op != Op::conv_bwd_data && c.cluster == Shape2{} && c.pipeline == Pipeline::compv6);
     const bool compiled_in = c.ct_filter.rank != 0 || c.ct_stride.rank != 0 || c.ct_dilation.rank != 0;
     return (c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6) && c.warp_tile.m == kWarpgroupRows &&
            is_channels_last(c.layout) && c.epilogue == Epilogue::cshuffle && is_whole(c.vector_a) &&
-           is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && c.producer_waves == 1 &&
+           is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && streams && c.producer_waves == 1 &&
            c.wave.m <= 2 && c.wave.n == 1 && c.wave.k == 1 && (c.pipeline == Pipeline::compv6 || c.wave.m == 2) &&
            c.warp_tile.n == c.tile.n && (bytes == 2 || (bytes == 1 && columns_along_k)) && !c.swap_ab &&
            !c.explicit_gemm && !c.split_image && !c.two_stage && c.num_groups_to_merge == 1;

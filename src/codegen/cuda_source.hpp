@@ -14,4 +14,7 @@ bool has_cuda_template(const KernelConfig& config);
 // Of a config that has a template.
 std::string cuda_source(const KernelConfig& config, const ArchSpec& arch);
 
+// The same kernel for the host's compiler: the twins of the instructions (kernels/emulate) come first and take their places.
+std::string emulated_source(const std::string& cuda_source);
+
 }  // namespace tilewise

@@ -17,16 +17,6 @@ int lanes_along(const KernelConfig& c) {
     return across > 0 && kLanes % across == 0 && across * c.vector_a == c.warp_tile.n ? kLanes / across : 0;
 }
 
-// Rows of 7 pixels divide most layers; other patches are square or twice as wide as high. A line has no height.
-int width_of(int pixels, int ndim) {
-    constexpr int kUsual = 7;
-    if (ndim == 1) return pixels;
-    if (pixels % kUsual == 0) return kUsual;
-    int width = 1;
-    while (width * width < pixels) width *= 2;
-    return width;
-}
-
 std::int64_t extent(const Extents& extents, int from_last) {
     return from_last < extents.rank ? extents[extents.rank - 1 - from_last] : 1;
 }
@@ -39,18 +29,24 @@ std::int64_t line_inputs(const KernelConfig& c, int width) {
     return c.op == Op::conv_bwd_data ? reach / stride + (width - 1) / stride + 1 : (width - 1) * stride + reach + 1;
 }
 
+// Rows of outputs that a line of inputs can meet.
+std::int64_t window_rows(const KernelConfig& c) {
+    const std::int64_t stride = extent(c.ct_stride, 1), reach = (extent(c.ct_filter, 1) - 1) * extent(c.ct_dilation, 1);
+    return c.op == Op::conv_bwd_data ? (reach + stride) / stride * stride : reach / stride + 1;
+}
+
 bool has_compiled_template(const KernelConfig& c) {
     if (c.ct_stride.rank == 0 || c.ct_dilation.rank == 0 || !is_channels_last(c.layout)) return false;
     const bool same_vectors = c.op != Op::conv_bwd_weight || c.vector_b == c.vector_a;
     const int along = lanes_along(c);
     if (along == 0 || c.warp_tile.m % along != 0 || c.tile.n != c.warp_tile.n || !same_vectors) return false;
-    const int pixels = c.warp_tile.m / along, width = width_of(pixels, c.ndim), height = pixels / width;
-    if (width * height != pixels || (c.ndim == 1 && height != 1)) return false;
+    const int width = c.warp_tile.m / along, height = c.tile.m / (c.wave.m * c.warp_tile.m);
+    if (c.ndim == 1 && height != 1) return false;
     constexpr std::int64_t kMaskBits = 32, kMostSums = 128;  // of a thread
     if (line_inputs(c, width) > kMaskBits) return false;
     const bool whole_turns = width % extent(c.ct_stride, 0) == 0 && height % extent(c.ct_stride, 1) == 0;
     if (c.op == Op::conv_bwd_data && !whole_turns) return false;
-    const std::int64_t sums = c.op == Op::conv_bwd_weight ? product(c.ct_filter) : pixels;
+    const std::int64_t sums = c.op == Op::conv_bwd_weight ? product(c.ct_filter) : width * window_rows(c);
     return sums * c.vector_a <= kMostSums;
 }
 
@@ -62,20 +58,16 @@ bool has_any_template(const KernelConfig& c) {
 
 // Registers of a thread are what its sums, one line of inputs, the next line and the weights it holds need.
 int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
-    constexpr int kRegisters = 65536, kMostHeld = 40, kOther = 40, kMost = 8;
-    const std::int64_t rows = extent(c.ct_filter, 1), taps = rows * extent(c.ct_filter, 0), inputs = line_inputs(c, spec.patch_width);
-    const std::int64_t line = inputs * c.vector_a, packed = line * bytes_of(c.dtype) / kFloatBytes;
-    std::int64_t registers = kOther + line + packed;
-    const std::int64_t outputs = std::int64_t{spec.patch_width} * c.vector_a;  // of a line
+    constexpr int kRegisters = 65536, kMostHeld = 40, kMostFloats = 48, kOther = 28, kMost = 8;
+    const std::int64_t line = line_inputs(c, spec.patch_width) * c.vector_a, size = bytes_of(c.dtype);
+    const std::int64_t rows = window_rows(c) * spec.patch_width * c.vector_a, taps = product(c.ct_filter) * c.vector_a;
+    std::int64_t registers = kOther + line + line * size / kFloatBytes;
     if (c.op == Op::conv_bwd_weight) {
-        registers += product(c.ct_filter) * c.vector_a + outputs + spec.patch_height * outputs * bytes_of(c.dtype) / kFloatBytes;
+        registers += taps + (rows <= kMostFloats ? rows : rows * size / kFloatBytes);
     } else {
-        const bool leave_early = product(c.ct_filter) == taps;  // lines of outputs leave as soon as they are whole
-        registers += outputs * (leave_early ? std::min<std::int64_t>(spec.patch_height, rows) : spec.patch_height);
-        registers += taps * c.vector_a <= kMostHeld ? taps * c.vector_a : 4 * c.vector_a;
+        registers += rows + (taps <= kMostHeld ? taps : 4 * c.vector_a);
     }
-    const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
-    return static_cast<int>(std::clamp<std::int64_t>(kRegisters / (registers * threads), 1, kMost));
+    return static_cast<int>(std::clamp<std::int64_t>(kRegisters / (registers * c.wave.m * kLanes), 1, kMost));
 }
 
 }  // namespace
@@ -98,10 +90,10 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
         if (c.op == Op::conv_bwd_weight) spec.shared_bytes = threads * kAnyWeightTaps * kFloatBytes;
         return spec;
     }
-    const int along = lanes_along(c), pixels = c.warp_tile.m / along;
-    spec.patch_width = width_of(pixels, c.ndim);
-    spec.patch_height = pixels / spec.patch_width;
-    spec.patches = c.tile.m / pixels;
+    const int along = lanes_along(c);
+    spec.patch_width = c.warp_tile.m / along;
+    spec.patch_height = c.tile.m / (c.wave.m * c.warp_tile.m);
+    spec.patches = c.wave.m * along;
     spec.resident_blocks = resident_blocks(c, spec);
     // Sums of a row of taps; or the weights, and a line of sums for every thread where there is an epilogue.
     spec.shared_bytes = c.op == Op::conv_bwd_weight
@@ -111,9 +103,7 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
 }
 
 std::string depthwise_lines(const KernelConfig& c) {
-    const DepthwiseSpec spec = depthwise_spec(c);
-    return fmt::format("    static constexpr int patch_height = {}, patch_width = {}, resident_blocks = {};\n",
-                       spec.patch_height, spec.patch_width, spec.resident_blocks);
+    return fmt::format("    static constexpr int resident_blocks = {};\n", depthwise_spec(c).resident_blocks);
 }
 
 }  // namespace tilewise

@@ -7,6 +7,7 @@
 #include "codegen/depthwise_spec.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_tile.hpp"
+#include "config/im2col.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -21,7 +22,10 @@ TensorBox operand_box(const KernelConfig& c, int operand) {
     const int extent = rows ? c.tile.m : c.tile.n;
     // Blocks of a cluster that use the same tile each copy a share of its lines.
     const int sharers = rows ? c.cluster.n : c.cluster.m;
-    return {(contiguous_axis(c, operand) == Axis::k ? extent : c.tile.k) / sharers, columns};
+    const bool along_k = contiguous_axis(c, operand) == Axis::k;
+    const int room = operand == 0 ? room_lines(c) : 0;
+    // Lines along the rows or columns: as many as a line is long, since k is one line deep (for each tap).
+    return {(along_k ? extent + room : columns) / sharers, columns};
 }
 
 // Warps that only copy need few registers; the others share the rest of the unit's, in the steps that the chip hands out.
@@ -29,6 +33,9 @@ void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& a
     constexpr int kCopyRegisters = 56, kStep = 8, kMost = 240;
     const int waves = static_cast<int>(wave_count(c));
     if (waves < 2 || c.producer_waves == 0 || arch.registers == 0) return;  // each has all it can use
+    // Blocks that hand over registers have the unit to themselves; those of a cluster that shares out k are small.
+    constexpr int kMostSharing = 64;
+    if (c.cluster_k && accumulators_per_thread(c, arch) <= kMostSharing) return;
     const int each = (arch.registers / arch.wide_wave_size - kCopyRegisters * c.producer_waves) / waves;
     spec.copy_registers = kCopyRegisters;
     spec.compute_registers = std::min(kMost, each / kStep * kStep);
@@ -41,7 +48,7 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     spec.threads = static_cast<int>(threads_per_block(c, arch));
     // What a patch takes depends on the problem: the grid says.
     spec.shared_bytes = is_halo_conv(c) ? halo_shared_bytes(c, arch) : shared_bytes(c, arch) / c.blocks_per_unit;
-    spec.cluster = c.cluster;
+    spec.cluster = c.cluster_k ? Shape2{c.split_k, 1} : c.cluster;
     spec.persistent = c.persistent;
     if (is_conv(c.op) && conv_family(c) == ConvFamily::depthwise) {
         spec.shared_bytes = depthwise_spec(c).shared_bytes;
@@ -55,7 +62,7 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
         int columns = static_cast<int>(kSwizzleBytes / bytes_of(c.dtype_out));
         while (c.tile.n % columns != 0) columns /= 2;
         const bool whole_lines = c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
-        if (!c.swap_ab && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
+        if (!c.swap_ab && !c.cluster_k && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
     }
     return spec;
 }

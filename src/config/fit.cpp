@@ -216,6 +216,24 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
     return false;
 }
 
+// Taps that are joined share their pixels: one shifts the lines of another.
+bool cannot_join(const Problem& p, const KernelConfig& c, Rejected* out) {
+    const int joined = joined_taps(c), last = p.conv.in.rank - 1;
+    if (joined == 1) return false;
+    const std::int64_t filter = p.conv.filter[last], shift = (joined - 1) * p.conv.dilation[last];
+    if (filter % joined != 0 || shift > kTapRoomLines) {
+        return refuse(out, TILEWISE_TEXT("{} taps with dilation {}", filter, p.conv.dilation[last]),
+                      TILEWISE_TEXT("a multiple of {} taps that shift lines by {} at most", joined, kTapRoomLines));
+    }
+    for (int d = c.op == Op::conv_bwd_data ? 0 : last; d <= last; ++d) {
+        if (p.conv.stride[d] != 1) {
+            return refuse(out, TILEWISE_TEXT("stride {} in dimension {}", p.conv.stride[d], d),
+                          TILEWISE_TEXT("1, or stages of one tap"));
+        }
+    }
+    return false;
+}
+
 // The copy engine counts in few bits how far a walk over pixels begins and ends beyond the image, and how far taps move it.
 bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     if (!walks_taps(c)) return false;
@@ -227,7 +245,7 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
     const Problem& p = v.problem;
     const Limits& most = kLimits[p.conv.in.rank - 1];
     for (int d = 0; d < p.conv.in.rank; ++d) {
-        const Im2colLine line = im2col_line(p, d);
+        const Im2colLine line = im2col_line(p, c, d);
         for (const std::int64_t corner : {line.lower, line.upper()}) {
             if (corner >= -most.corner && corner < most.corner) continue;
             return refuse(out, TILEWISE_TEXT("a walk that begins or ends {} pixels beyond dimension {}", corner, d),
@@ -242,6 +260,7 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
                           TILEWISE_TEXT("at most {}, or a kernel that gathers", kMostStep));
         }
     }
+    if (cannot_join(p, c, out)) return true;
     // Beyond the channels of a group come those of the next one, not zeros.
     const std::int64_t summed = (c.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
     return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % channel_line(c) != 0 &&
@@ -334,7 +353,7 @@ std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
 
 bool sums_in_workspace(const KernelConfig& c) {
     // The sums of backward weight over several chunks of images have to wait for each other too.
-    return c.split_k > 1 || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
+    return (c.split_k > 1 && !c.cluster_k) || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
 }
 
 std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
@@ -354,7 +373,8 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     if (c.explicit_gemm) {
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
-        bytes += bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
+        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+                bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
     }
     for (int i = 0; i < 2; ++i) {
         if (!packs_operand(c, arch, i)) continue;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "config/halo_weight_plan.hpp"
+#include "config/im2col.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -35,6 +36,10 @@ std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
 }
 
 std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch) {
+    // Depthwise kernels for CUDA walk down their tile; what they hold meanwhile depends on the filter.
+    if (arch.backend == "cuda" && c.specialization == Specialization::depthwise) {
+        return std::int64_t{c.warp_tile.m} * c.warp_tile.n / arch.wave_size;
+    }
     // Waves that split k each hold the whole m x n tile of their part; so do warpgroups that take turns on tiles.
     const bool takes_turns = c.pipeline == Pipeline::compv5 && has_wide_waves(c, arch);
     const std::int64_t waves = takes_turns ? 1 : std::int64_t{c.wave.m} * c.wave.n;
@@ -54,14 +59,20 @@ int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_sme
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     if (is_halo_weight(c)) return halo_weight_block_bytes(c, arch) * c.blocks_per_unit;
-    const std::int64_t a = std::int64_t{c.tile.m} * c.tile.k * bytes_of(c.dtype);
+    // Taps that are joined share the rows of A, with a little more.
+    const int taps = joined_taps(c);
+    const std::int64_t a = (std::int64_t{c.tile.m} + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);
     const std::int64_t b = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
     std::int64_t block = 0, bytes = 0;
     bool overflow = __builtin_mul_overflow(a + b, std::int64_t{buffer_count(c)}, &block);
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
-    // twice, for each; and the barriers of the ring.
+    // twice, for each; and the barriers of the ring. Blocks that add up in a cluster have one tile, and the ring is free then.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;
-    if (has_wide_waves(c, arch)) block += wave_count(c) * kStagingBytes + kBarrierBytes;
+    if (has_wide_waves(c, arch)) {
+        if (c.math == Math::tf32x3)
+            overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests
+        block += (c.cluster_k ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
+    }
     overflow = overflow || __builtin_mul_overflow(block, std::int64_t{c.blocks_per_unit}, &bytes);
     return overflow ? kMostBytes : std::min(bytes, kMostBytes);
 }

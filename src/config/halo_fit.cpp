@@ -24,9 +24,9 @@ bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& ar
                       TILEWISE_TEXT("a narrower vector_b"));
     }
     const std::int64_t columns = (kernel.backward_data ? conv.c : conv.k) * groups;
-    if (!is_wide && columns > c.tile.n) {
+    if (!is_wide && columns > kernel.columns) {
         return refuse(out, TILEWISE_TEXT("{} columns of {} groups at once", columns, groups),
-                      TILEWISE_TEXT("at most the tile's {}", c.tile.n));
+                      TILEWISE_TEXT("at most {} for each of the tile's waves", kernel.columns));
     }
     const HaloAxes axes = halo_axes(conv, kernel.backward_data);
     const int classes = axes.axis[0].classes * axes.axis[1].classes * axes.axis[2].classes;

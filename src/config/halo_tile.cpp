@@ -30,10 +30,11 @@ constexpr double kSharedBytesPerCycle = 128, kProductsPerCycle = 1100, kCacheByt
 
 double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
     const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
-    const double lines = c.tile.m + static_cast<double>(c.tile.n) * c.tile.m / warp_rows;
+    const double columns = static_cast<double>(c.tile.n) / c.wave.n;
+    const double lines = c.tile.m + columns * c.tile.m / warp_rows;
     const double steps = static_cast<double>(p.steps) * p.products;
     const double shared = steps * lines * 2 * kHaloChunkBytes / kSharedBytesPerCycle;
-    const double products = steps * c.tile.m * c.tile.n * c.warp_tile.k / kProductsPerCycle;
+    const double products = steps * c.tile.m * columns * c.warp_tile.k / kProductsPerCycle;
     const double bytes = static_cast<double>(p.patch.pixels()) * p.patch.chunks * kHaloChunkBytes;
     return std::max(std::max(shared, products), bytes / kCacheBytesPerCycle) + kTileCycles / c.blocks_per_unit;
 }
@@ -53,7 +54,7 @@ HaloKernel halo_kernel(const KernelConfig& c) {
     return {c.op == Op::conv_bwd_data,
             c.num_groups_to_merge,
             c.tile.m,
-            c.tile.n,
+            c.tile.n / c.wave.n,
             static_cast<int>(wave_count(c)),
             std::max(1, c.stages),
             static_cast<int>(bytes_of(c.dtype)),

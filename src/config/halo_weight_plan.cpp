@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/rounding.hpp"
+#include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
@@ -12,23 +13,60 @@
 namespace tilewise {
 namespace {
 
-// Groups whose rows one wave computes, where groups are merged.
-int groups_of_wave(const KernelConfig& c) { return c.num_groups_to_merge > 1 ? c.num_groups_to_merge / c.wave.m : 1; }
+// The product is computed transposed: the tile's rows are (tap, channel), its columns output channels.
+// Groups whose columns one wave computes, where groups are merged.
+int groups_of_wave(const KernelConfig& c) { return c.num_groups_to_merge > 1 ? c.num_groups_to_merge / c.wave.n : 1; }
 
-bool refuses_channels(const KernelConv& conv, const KernelConfig& c, Rejected* out) {
+// Configs are asked about before they are known to be sane.
+bool is_sane(const KernelConfig& c) {
+    const int least = std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.wave.n, c.wave.k, c.num_groups_to_merge,
+                                c.stages, c.split_k, c.blocks_per_unit});
+    return least >= 1;
+}
+
+bool refuses_extents(const KernelConv& conv, Rejected* out) {
+    constexpr std::int64_t kMost = std::int64_t{1} << kHaloColumnBits;  // of a patch
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        if (conv.filter[d] < kMost && conv.dilation[d] < kMost && conv.stride[d] < kMost &&
+            (conv.filter[d] - 1) * conv.dilation[d] < kMost) {
+            continue;
+        }
+        return refuse(
+            out,
+            TILEWISE_TEXT("a filter of {}, dilation {}, stride {}", conv.filter[d], conv.dilation[d], conv.stride[d]),
+            TILEWISE_TEXT("a reach and a stride below {}", kMost));
+    }
+    return false;
+}
+
+// One element at a time: at most four channels, which make whole chunks only with those of the next pixel.
+bool has_few_channels(const KernelConfig& c) { return c.vector_b == 1; }
+
+bool refuses_channels(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     const std::int64_t chunk = kHaloChunkBytes / bytes_of(c.dtype), groups = groups_of_wave(c);
-    if (groups * c.wave.m != c.num_groups_to_merge && c.num_groups_to_merge > 1) {
-        return refuse(out, TILEWISE_TEXT("{} merged groups for {} waves of rows", c.num_groups_to_merge, c.wave.m),
+    if (c.num_groups_to_merge > 1 && groups * c.wave.n != c.num_groups_to_merge) {
+        return refuse(out, TILEWISE_TEXT("{} merged groups for {} waves of columns", c.num_groups_to_merge, c.wave.n),
                       TILEWISE_TEXT("a multiple"));
     }
-    if (groups * conv.c % chunk != 0 || groups * conv.k % chunk != 0 || conv.c % 2 != 0) {
-        return refuse(out, TILEWISE_TEXT("{} groups of c={}, k={}", groups, conv.c, conv.k),
-                      TILEWISE_TEXT("multiples of {} channels together, an even number each", chunk));
+    const bool few = has_few_channels(c);
+    if (few && (conv.c > kHaloFewChannels || c.num_groups_to_merge > 1 || conv.dilation[2] != 1 ||
+                conv.stride[2] * kHaloFewBytes % kHaloChunkBytes != 0)) {
+        return refuse(
+            out, TILEWISE_TEXT("c={}, stride {}, dilation {}", conv.c, conv.stride[2], conv.dilation[2]),
+            TILEWISE_TEXT("at most {} channels, an even stride and no dilation along the columns", kHaloFewChannels));
     }
-    const std::int64_t wave_rows = c.tile.m / c.wave.m;
-    return c.num_groups_to_merge > 1 && groups * conv.k > wave_rows &&
-           refuse(out, TILEWISE_TEXT("{} groups of k={} in a wave's {} rows", groups, conv.k, wave_rows),
-                  TILEWISE_TEXT("at most these rows"));
+    if ((!few && groups * conv.c % chunk != 0) || groups * conv.k % chunk != 0) {
+        return refuse(out, TILEWISE_TEXT("{} groups of c={}, k={}", groups, conv.c, conv.k),
+                      TILEWISE_TEXT("multiples of {} channels together", chunk));
+    }
+    const std::int64_t wave_columns = c.tile.n / c.wave.n;
+    if (c.num_groups_to_merge > 1 && groups * conv.k > wave_columns) {
+        return refuse(out, TILEWISE_TEXT("{} groups of k={} in a wave's {} columns", groups, conv.k, wave_columns),
+                      TILEWISE_TEXT("at most these columns"));
+    }
+    const std::int64_t chunks = c.num_groups_to_merge * std::max(conv.c, conv.k) / chunk;
+    return chunks > threads_per_block(c, arch) &&
+           refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks), TILEWISE_TEXT("one for each thread at most"));
 }
 
 // Extents that cut an axis into 1, 2, 3 ... even pieces, at most `most` long.
@@ -57,8 +95,8 @@ Pieces even_pieces(std::int64_t size, int most) {
 double patch_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
     constexpr double kCyclesPerStep = 1.6, kBytesPerCycle = 24, kTurnCycles = 300;
     const double steps = double(shape.steps()) * (c.tile.m / 16) * (c.tile.n / 8);
-    const double bytes = double(shape.x.pixels()) * shape.x.chunks * kHaloChunkBytes +
-                         double(shape.rows()) * shape.y.chunks * kHaloChunkBytes;
+    const double x_bytes = double(shape.x.pixels()) * std::max(shape.x.chunks * kHaloChunkBytes, kHaloFewBytes);
+    const double bytes = x_bytes + double(shape.rows()) * shape.y.chunks * kHaloChunkBytes;
     return std::max(steps * kCyclesPerStep, bytes / kBytesPerCycle) + kTurnCycles / c.blocks_per_unit;
 }
 
@@ -67,9 +105,9 @@ public:
     TileSearch(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch)
         : conv_(conv), c_(c), bytes_(halo_weight_block_bytes(c, arch)) {
         const std::int64_t chunk = kHaloChunkBytes / bytes_of(c.dtype), merged = c.num_groups_to_merge;
-        x_chunks_ = static_cast<int>(merged * conv.c / chunk);
-        const std::int64_t rows = merged > 1 ? merged * conv.k : std::min<std::int64_t>(conv.k, c.tile.m);
-        y_chunks_ = static_cast<int>(rows / chunk);
+        x_chunks_ = has_few_channels(c) ? 0 : static_cast<int>(merged * conv.c / chunk);
+        const std::int64_t columns = merged > 1 ? merged * conv.k : std::min<std::int64_t>(conv.k, c.tile.n);
+        y_chunks_ = static_cast<int>(columns / chunk);
     }
     // False where no tile fits.
     bool run(HaloWeightPlan& plan) {
@@ -123,7 +161,7 @@ void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, cons
         const double block = double(divide_up(plan.patches, parts)) * cycles + kBlockCycles;
         const double time = turns * block + parts * part_cycles;
         if (best > 0 && time >= best) continue;
-        best = time, plan.parts = parts, plan.block_cycles = time;
+        best = time, plan.parts = parts, plan.cycles = time;
     }
     if (best == 0) plan.parts = c.split_k;
 }
@@ -140,17 +178,19 @@ std::int64_t halo_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch
 
 std::optional<HaloWeightPlan> halo_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
                                                Rejected* why) {
+    if (p.op != c.op || !is_sane(c)) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
-    if (refuses_channels(conv, c, why)) return std::nullopt;
+    if (refuses_extents(conv, why) || refuses_channels(conv, c, arch, why)) return std::nullopt;
     HaloWeightPlan plan{};
     if (!TileSearch(conv, c, arch).run(plan)) {
         refuse(why, TILEWISE_TEXT("a patch of more than {} bytes", halo_weight_block_bytes(c, arch)),
                TILEWISE_TEXT("fewer channels, a smaller filter or dilation, or fewer stages"));
         return std::nullopt;
     }
-    const std::int64_t taps = product(p.conv.filter), cols = groups_of_wave(c) * conv.c * taps;
-    plan.products = divide_up(cols, c.tile.n) * (conv.groups / c.num_groups_to_merge) *
-                    (c.num_groups_to_merge > 1 ? 1 : divide_up(conv.k, c.tile.m));
+    const std::int64_t taps = product(p.conv.filter);
+    const std::int64_t rows = halo_weight_rows(conv, groups_of_wave(c), has_few_channels(c));
+    plan.products = divide_up(rows, c.tile.m) * (conv.groups / c.num_groups_to_merge) *
+                    (c.num_groups_to_merge > 1 ? 1 : divide_up(conv.k, c.tile.n));
     if (c.split_k > plan.patches) {
         refuse(why, TILEWISE_TEXT("split_k {} of {} patches", c.split_k, plan.patches),
                TILEWISE_TEXT("at most {}", plan.patches));

@@ -21,7 +21,7 @@ struct HaloWeightPlan {
     std::int64_t patches;   // tiles of the problem
     std::int64_t products;  // blocks of each part
     int parts;
-    double block_cycles;  // of the longest block, by what it computes and copies
+    double cycles;  // of a unit, for everything, by what is computed and copied
 };
 
 bool is_halo_weight(const KernelConfig& config);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "config/im2col.hpp"
 
+#include <algorithm>
+
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -10,7 +12,7 @@ std::int64_t ceil_divided(std::int64_t x, std::int64_t by) { return x >= 0 ? (x 
 
 }  // namespace
 
-Im2colLine im2col_line(const Problem& p, int d) {
+Im2colLine im2col_line(const Problem& p, const KernelConfig& c, int d) {
     const ConvShape& s = p.conv;
     const std::int64_t reach = (s.filter[d] - 1) * s.dilation[d], out = output_size(s)[d];
     Im2colLine line;
@@ -27,8 +29,18 @@ Im2colLine im2col_line(const Problem& p, int d) {
         line.lower = -s.pad_before[d];
         line.farthest = reach;
     }
+    if (d == s.in.rank - 1) {
+        const std::int64_t joined = (joined_taps(c) - 1) * s.dilation[d];
+        line.rows += joined, line.farthest -= joined;
+    }
     return line;
 }
+
+int joined_taps(const KernelConfig& c) {
+    return walks_taps(c) ? static_cast<int>(std::max<std::int64_t>(1, c.tile.k / channel_line(c))) : 1;
+}
+
+int room_lines(const KernelConfig& c) { return joined_taps(c) > 1 ? kTapRoomLines : 0; }
 
 bool walks_taps(const KernelConfig& c) {
     return is_conv(c.op) && c.gather == Gather::tensor && c.specialization != Specialization::filter_1x1_stride1;

@@ -22,10 +22,17 @@ struct Im2colLine {
     // Of the last pixel visited against the last of the activation.
     std::int64_t upper() const { return lower + (rows - 1) * step - (size - 1); }
 };
-Im2colLine im2col_line(const Problem& problem, int dim);
+// With the taps that a stage of the config joins, along the innermost dimension.
+Im2colLine im2col_line(const Problem& problem, const KernelConfig& config, int dim);
 
 // Whether the config's activation is gathered so: a filter of one tap without stride and padding needs no walk.
 bool walks_taps(const KernelConfig& config);
+
+// Taps along the innermost dimension that are one stage: they read the same pixels, each shifted by a dilation, for which
+// the column of pixels has some more lines than the tile has rows (kTapRoomLines in kernels/cuda/wgmma_shape.hpp).
+int joined_taps(const KernelConfig& config);
+inline constexpr int kTapRoomLines = 8;
+int room_lines(const KernelConfig& config);
 
 // Elements of a line of channels, and the lines that hold some channels.
 std::int64_t channel_line(const KernelConfig& config);

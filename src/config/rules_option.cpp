@@ -63,12 +63,22 @@ void correct_determinism(KernelConfig& c, const ArchSpec&) { c.deterministic = c
 bool wrong_cluster(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     const auto power = [](int v) { return v > 0 && std::has_single_bit(static_cast<unsigned>(v)); };
     const std::int64_t blocks = std::int64_t{c.cluster.m} * c.cluster.n;
+    if (c.cluster_k) {
+        const bool right = blocks == 1 && c.split_k > 1 && c.split_k <= arch.max_cluster && !c.persistent;
+        return !right && refuse(out,
+                                TILEWISE_TEXT("cluster_k with split_k {}, cluster {}x{}, persistent={}", c.split_k,
+                                              c.cluster.m, c.cluster.n, c.persistent),
+                                TILEWISE_TEXT("2 to {} parts, cluster 1x1, persistent=false", arch.max_cluster));
+    }
     const bool right = power(c.cluster.m) && power(c.cluster.n) && blocks <= arch.max_cluster;
     return !right && refuse(out, TILEWISE_TEXT("cluster {}x{}", c.cluster.m, c.cluster.n),
                             TILEWISE_TEXT("powers of two, at most {} blocks", arch.max_cluster));
 }
 
-void correct_cluster(KernelConfig& c, const ArchSpec&) { c.cluster = {1, 1}; }
+void correct_cluster(KernelConfig& c, const ArchSpec&) {
+    c.cluster = {1, 1};
+    c.cluster_k = false;
+}
 
 bool wrong_merge(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     constexpr int kMostGroups = 32;  // beyond that 31/32 of a block-diagonal product is zeros
@@ -161,7 +171,8 @@ constexpr ConfigRule kOptionRules[] = {
     {"option", "the arch file lists the options it has for each operation", no_option, correct_option},
     {"stream_or_split", "stream-K already divides the reduction", stream_and_split, correct_split},
     {"deterministic", "atomic sums vary from run to run, all others do not", wrong_determinism, correct_determinism},
-    {"cluster", "a cluster is a power of two of blocks within the arch's limit", wrong_cluster, correct_cluster},
+    {"cluster", "a cluster is a power of two of tiles, or the parts of k of one tile, within the arch's limit",
+     wrong_cluster, correct_cluster},
     {"groups_to_merge", "groups are merged in powers of two, up to where zeros dominate", wrong_merge, correct_merge},
     {"compile_time_rank", "extents known when compiled have the kernel's dimensions", wrong_rank, correct_rank},
     {"specialization_filter", "a specialization and the compile-time filter say the same", filter_contradicts,

@@ -9,9 +9,12 @@
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cuda/cuda_device.hpp"
+#include "device/emulated/emulated_device.hpp"
 
 namespace tilewise {
 namespace {
+
+constexpr std::string_view kEmulatedPrefix = "emulated:";
 
 // "cuda" is the first one.
 std::optional<int> cuda_ordinal(std::string_view name) {
@@ -27,8 +30,14 @@ std::optional<int> cuda_ordinal(std::string_view name) {
 Result<std::unique_ptr<Device>> make_device(std::string_view name, const ArchCatalog& archs,
                                             const DeviceOptions& options) {
     if (const auto ordinal = cuda_ordinal(name)) return make_cuda_device(archs, *ordinal);
+    if (name.starts_with(kEmulatedPrefix)) {
+        auto arch = archs.find(name.substr(kEmulatedPrefix.size()));
+        if (!arch) return arch.error();
+        return make_emulated_device(**arch);
+    }
     if (name != "cpu") {
-        return Error{ErrorCode::device, fmt::format("no device '{}'; there are cpu, cuda:0, cuda:1, ...", name)};
+        return Error{ErrorCode::device,
+                     fmt::format("no device '{}'; there are cpu, cuda:0, cuda:1, ... and emulated:ARCH", name)};
     }
     auto arch = options.arch.empty() ? host_cpu_arch(archs) : archs.find(options.arch);
     if (!arch) return arch.error();

@@ -68,13 +68,13 @@ int raster_group_of(const KernelConfig& c, std::int64_t resident) {
     return best;
 }
 
-namespace {
-
 // Blocks that share the steps of k of all tiles, each of them at least a few, or it takes longer to put sums together.
-std::int64_t stream_blocks(std::int64_t tiles, std::int64_t k, const KernelConfig& c, std::int64_t resident) {
+std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident) {
     constexpr std::int64_t kLeastSteps = 4;
-    return std::min(resident, std::max(tiles, tiles * divide_up(k, c.tile.k) / kLeastSteps));
+    return std::min(resident, std::max(tiles, tiles * steps / kLeastSteps));
 }
+
+namespace {
 
 void add_pack_b(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kBlocksPerUnit = 4;  // further tiles are walked over
@@ -107,9 +107,10 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
                                round_up(divide_up(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
-    geometry.blocks = static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, gemm.k, c, resident)
-                                       : c.persistent             ? std::min(tiles, resident)
-                                                                  : tiles);
+    geometry.blocks =
+        static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, divide_up(gemm.k, c.tile.k), resident)
+                         : c.persistent             ? std::min(tiles, resident)
+                                                    : tiles);
     if (c.pipeline == Pipeline::preshuffle) add_pack_b(geometry, p, c, arch);
     geometry.raster_group = raster_group_of(c, resident / cluster);
     if (sums_in_workspace(c)) add_reduction(geometry, gemm);

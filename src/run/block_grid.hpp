@@ -16,6 +16,9 @@ void add_reduction(LaunchGeometry& geometry, const GemmView& gemm);
 // Clusters of tiles side by side in the order they are taken, of so many that are computed at the same time.
 int raster_group_of(const KernelConfig& config, std::int64_t resident);
 
+// Blocks that share out so many steps of every tile.
+std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident);
+
 LaunchGeometry block_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -53,12 +53,21 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
     const ConvFamily family = conv_family(c);
     const std::int64_t tiles = tiles_of(p, c, arch), cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
-    geometry.blocks = static_cast<int>(c.persistent ? std::min(tiles, resident) : tiles);
+    geometry.blocks =
+        static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, tensor_conv_steps(p, c), resident)
+                         : c.persistent             ? std::min(tiles, resident)
+                                                    : tiles);
     geometry.raster_group =
         family == ConvFamily::tensor ? raster_group_of(c, resident / cluster) : std::max(1, c.raster_group);
     if (family == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);
     if (sums_in_workspace(c)) {
         family == ConvFamily::depthwise ? add_depthwise_reduction(geometry, p) : add_reduction(geometry, gemm_view(p));
+    }
+    if (c.explicit_gemm) {
+        // Any number does: each walks over what is left.
+        constexpr int kExpandThreads = 256, kBlocksPerUnit = 8;
+        geometry.pack_threads = kExpandThreads;
+        geometry.pack_blocks = kBlocksPerUnit * arch.units;
     }
     if (geometry.block.uses_tensor_maps()) geometry.tensor_maps = tensor_conv_maps(p, c, geometry.block);
     return geometry;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "build/toolchain.hpp"
+#include "codegen/cuda_source.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
@@ -113,6 +114,7 @@ Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& a
     request.source = std::move(source->text);
     request.arch = arch.name;
     request.suffix = suffix;
+    if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
     if (suffix == kSharedObject) request.flags = host_flags(source->features);
     return request;
 }

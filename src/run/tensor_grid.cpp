@@ -27,7 +27,7 @@ TensorMapSpec pixel_rows(const Problem& p, int operand, std::int64_t bytes) {
     return map;
 }
 
-TensorMapSpec im2col_pixels(const Problem& p, int operand, std::int64_t bytes) {
+TensorMapSpec im2col_pixels(const Problem& p, const KernelConfig& c, int operand, std::int64_t bytes) {
     const Activation a = activation(p, operand);
     TensorMapSpec map;
     map.size = {a.channels, a.pixels, p.conv.n};
@@ -35,7 +35,7 @@ TensorMapSpec im2col_pixels(const Problem& p, int operand, std::int64_t bytes) {
     Im2colSpec im2col;
     im2col.dims = p.conv.in.rank;
     for (int d = 0; d < im2col.dims; ++d) {
-        const Im2colLine line = im2col_line(p, d);
+        const Im2colLine line = im2col_line(p, c, d);
         const auto i = static_cast<std::size_t>(im2col.dims - 1 - d);
         im2col.size[i] = line.size, im2col.step[i] = line.step;
         im2col.lower[i] = line.lower, im2col.upper[i] = line.upper();
@@ -69,7 +69,7 @@ TensorMapSpec operand_map(const Problem& p, const KernelConfig& c, int operand) 
         return walks && operand != 2 ? weights_by_tap(p, bytes) : weight_rows(p, bytes);
     }
     const int gathered = p.op == Op::conv_bwd_weight ? 1 : 0;
-    return walks && operand == gathered ? im2col_pixels(p, operand, bytes) : pixel_rows(p, operand, bytes);
+    return walks && operand == gathered ? im2col_pixels(p, c, operand, bytes) : pixel_rows(p, operand, bytes);
 }
 
 }  // namespace
@@ -77,10 +77,10 @@ TensorMapSpec operand_map(const Problem& p, const KernelConfig& c, int operand) 
 std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
     const GemmView gemm = gemm_view(p);
     std::int64_t rows = gemm.m, columns = gemm.n, batch = gemm.batch;
-    if (walks_taps(c) && p.op == Op::conv_bwd_data) {
+    if (walks_taps(c) && p.op != Op::conv_bwd_weight) {
         rows = p.conv.n;
         for (int d = 0; d < p.conv.in.rank; ++d) {
-            const Im2colLine line = im2col_line(p, d);
+            const Im2colLine line = im2col_line(p, c, d);
             rows *= line.rows, batch *= line.classes;
         }
     }
@@ -91,6 +91,13 @@ std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
         return round_up(size, tile * cluster) / tile;
     };
     return tiles(rows, c.tile.m, c.cluster.m) * tiles(columns, c.tile.n, c.cluster.n) * batch * c.split_k;
+}
+
+std::int64_t tensor_conv_steps(const Problem& p, const KernelConfig& c) {
+    const GemmView gemm = gemm_view(p);
+    if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return (gemm.k + c.tile.k - 1) / c.tile.k;
+    const std::int64_t channels = (p.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
+    return product(p.conv.filter) / joined_taps(c) * channel_lines(c, channels);
 }
 
 std::vector<TensorMapSpec> tensor_conv_maps(const Problem& p, const KernelConfig& c, const LaunchSpec& block) {

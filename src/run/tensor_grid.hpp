@@ -7,6 +7,8 @@
 namespace tilewise {
 
 std::int64_t tensor_conv_tiles(const Problem& problem, const KernelConfig& config);
+// Stages of a tile's reduction, which no class of a stride cuts short.
+std::int64_t tensor_conv_steps(const Problem& problem, const KernelConfig& config);
 std::vector<TensorMapSpec> tensor_conv_maps(const Problem& problem, const KernelConfig& config,
                                             const LaunchSpec& block);
 

@@ -13,6 +13,7 @@
 #include "config/rules.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
+#include "select/shortlist.hpp"
 
 namespace tilewise {
 namespace {
@@ -109,10 +110,7 @@ void Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
 }
 
 Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& options, Selection& selection) {
-    KernelList best;
-    for (const Candidate& candidate : selection.candidates) {
-        if (best.size() < options.measure_top) best.push_back(candidate.kernel);
-    }
+    const KernelList best = shortlist(selection.candidates, options.measure_top);
     MeasureOptions measuring;
     measuring.progress = options.progress;
     auto outcome = measure_candidates(problem, best, device_, builder_, measuring);
@@ -173,10 +171,9 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
     bool dropped = false;
     if (options.strategy == Strategy::measure && !options.rank) {
         // Several are built, so that one of them can be had is not enough.
-        const auto tried = std::min(options.measure_top, selection.candidates.size());
-        const auto last = selection.candidates.begin() + static_cast<std::ptrdiff_t>(tried);
-        const auto lacking = [&](const Candidate& candidate) { return lacks_compiler(*candidate.kernel); };
-        dropped = std::any_of(selection.candidates.begin(), last, lacking) && drop_unobtainable(selection);
+        const KernelList tried = shortlist(selection.candidates, options.measure_top);
+        const auto lacking = [&](const KernelPtr& kernel) { return lacks_compiler(*kernel); };
+        dropped = std::any_of(tried.begin(), tried.end(), lacking) && drop_unobtainable(selection);
     }
     auto status = choose(problem, options, selection);
     if (status && !dropped && lacks_compiler(*selection.plan->kernel) && drop_unobtainable(selection)) {

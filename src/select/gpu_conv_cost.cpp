@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/conv_family.hpp"
+#include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
 #include "select/gpu_cost_model.hpp"
@@ -43,7 +44,7 @@ GemmView walked_view(const ProblemView& view, const KernelConfig& c) {
         std::int64_t classes = 1;
         v.m = s.n;
         for (int d = 0; d < s.in.rank; ++d) {
-            const Im2colLine line = im2col_line(view.problem, d);
+            const Im2colLine line = im2col_line(view.problem, c, d);
             v.m *= line.rows * line.classes, classes *= line.classes;
         }
         v.k = std::max<std::int64_t>(1, taps * whole(s.k) / classes);
@@ -55,6 +56,15 @@ double tensor_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
     return predicted_product_us(walked_view(view, c), bytes_moved(view.problem), c, arch);
 }
 
+// What the plan says of it, and a second kernel.
+double halo_weight_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kCyclesPerUs = 1700, kSecondKernelUs = 2.5, kNever = 1e9;
+    const auto plan = halo_weight_plan(view.problem, c, arch);
+    if (!plan) return kNever;
+    const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
+    return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSecondKernelUs;
+}
+
 }  // namespace
 
 double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
@@ -62,6 +72,8 @@ double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, con
         case ConvFamily::gather: return gather_us(view, c, arch);
         case ConvFamily::tensor: return tensor_us(view, c, arch);
         case ConvFamily::halo:
+            if (is_halo_weight(c)) return halo_weight_us(view, c, arch);
+            break;
         case ConvFamily::depthwise: break;
     }
     return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);

@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import gpu_child  # noqa: E402
 import gpu_gemm  # noqa: E402
+import gpu_plot  # noqa: E402
 import gpu_problems  # noqa: E402
 import gpu_report  # noqa: E402
 
@@ -20,7 +21,7 @@ TEXT = "gemm:m=2,n=3,k=5,dtype=bf16,layout=crc"
 
 def result(ours, cublas, cublaslt, **more):
     return {"problem": TEXT, "family": "odd", "dtype": "bf16", "status": "ok", "kernel": "some_kernel", "ours_us": ours,
-            "peers_us": {"cublas": cublas, "cublaslt": cublaslt}, "tflops": 1.0, "roof": None, **more}
+            "peers_us": {"cublas": cublas, "cublaslt": cublaslt}, "model_us": 2 * ours, "tflops": 1.0, "roof": None, **more}
 
 
 FAILURE = {"problem": TEXT, "family": "odd", "dtype": "bf16", "status": "failed", "reason": "a | b"}
@@ -87,6 +88,11 @@ def test_a_ratio_is_to_the_fastest_peer():
     assert gpu_report.ratio_to(FAILURE) is None
 
 
+def test_the_share_of_the_models_choice():
+    assert gpu_report.model_share(result(2.0, 8.0, 4.0, model_us=2.5)) == 0.8
+    assert gpu_report.model_share(FAILURE) is None
+
+
 def cells(text, first):
     row, = (line for line in text.splitlines() if line.startswith(first))
     return [cell.strip() for cell in row.strip("|").split("|")]
@@ -96,8 +102,8 @@ def test_the_summary_counts_what_is_not_right_and_leaves_it_out_of_the_means():
     wrong = {**FAILURE, "status": "wrong"}
     results = [result(1, 4, 2), result(1, 1, 0.5, family="squares"), FAILURE, wrong, wrong]
     text = gpu_report.summary_table(results)
-    assert cells(text, "| bf16 | odd") == ["bf16", "odd", "4", "4.00", "2.00", "2.00", "2.00", "2", "1"]
-    assert cells(text, "| bf16 | all") == ["bf16", "all", "5", "2.00", "1.00", "1.00", "0.50", "2", "1"]
+    assert cells(text, "| bf16 | odd") == ["bf16", "odd", "4", "4.00", "2.00", "2.00", "2.00", "2", "1", "50"]
+    assert cells(text, "| bf16 | all") == ["bf16", "all", "5", "2.00", "1.00", "1.00", "0.50", "2", "1", "50"]
     assert len({len(line) for line in text.splitlines()}) == 1  # aligned
     assert cells(gpu_report.summary_table([FAILURE]), "| bf16 | odd")[3:7] == ["-"] * 4
 
@@ -117,6 +123,15 @@ def test_options():
     for bad in (["--only", "("], ["--strategy", "luck"]):
         with pytest.raises(SystemExit):
             gpu_gemm.read_options(bad)
+
+
+def test_the_plot_has_a_row_for_each_family_and_a_dot_for_each_result():
+    results = [result(1, 4, 2), result(1, 1, 0.5, family="squares"), result(1, 100, 100, dtype="fp32"), FAILURE]
+    rows = gpu_plot.rows_of(results)
+    assert [name for name, _ in rows] == ["bf16 odd", "bf16 squares", "bf16 all", "fp32 odd"]
+    text = gpu_plot.draw(rows, "a title")
+    assert text.count("<circle") == 5 and text == gpu_plot.draw(rows, "a title")
+    assert gpu_plot.place(1e9) == gpu_plot.place(gpu_plot.MOST) == gpu_plot.WIDTH - gpu_plot.RIGHT
 
 
 # ---- the child -------------------------------------------------------------------------------------------------------

@@ -26,6 +26,9 @@ constexpr Golden kGolden[] = {
     {"wgmma.txt",
      "gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_cluster2x1_pw1@sm_"
      "90a"},
+    {"wgmma_cluster_k.txt",
+     "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x16x64_1x1x1_64x16x16_va8_vb8_vc8_stages4_splitk4_clusterk_swap_pw1@sm_"
+     "90a"},
     {"mma.txt", "gemm_fp16_rrc_compv3_default_intrawave_64x64x32_2x2x1_16x8x16@sm_80"},
     {"wgmma_int8.txt",
      "gemm_int8_rcr_compv6_cshuffle_intrawave_128x128x128_2x1x1_64x128x32_va16_vb16_vc4_stages6_pers_pw1@sm_90a"},

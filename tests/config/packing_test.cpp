@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
@@ -54,6 +56,34 @@ TEST(Packing, IsNotForOperandsThatBeginLinesOn16Bytes) {
     const Problem p = parse_problem("gemm:m=64,n=64,k=64,dtype=bf16,layout=rcr").value();
     EXPECT_EQ(workspace_bytes(ProblemView(p), c, arch), 0);
     EXPECT_EQ(block_grid(p, c, arch).pack_blocks, 0);
+}
+
+// B that is packed ahead: whole tiles, each somewhere else, one matrix where the batch shares it.
+TEST(Packing, BHasAPlaceForEveryTile) {
+    const KernelConfig c =
+        parse_kernel_name(
+            "gemm_bf16_rcr_preshuffle_cshuffle_intrawave_64x128x64_1x1x1_64x128x16_va8_vb8_vc8_dsb_stages6@sm_90a")
+            .value();
+    const ArchSpec& arch = **embedded_archs().find("sm_90a");
+    const Problem p = parse_problem("gemm:m=7,n=300,k=136,dtype=bf16,layout=rcr,batch=2,packed_b=1").value();
+    const PackedB b = packed_b(p, c);
+    EXPECT_EQ(b.tile_bytes, 128 * 64 * 2);
+    EXPECT_EQ(b.tiles(), 2 * 3 * 3);
+    std::set<Index> places;
+    for (Index matrix = 0; matrix < 2; ++matrix) {
+        for (Index column = 0; column < 3; ++column) {
+            for (Index step = 0; step < 3; ++step) places.insert(b.tile_offset(matrix, column, step));
+        }
+    }
+    EXPECT_EQ(places.size(), 18u);
+    EXPECT_EQ(*places.rbegin() + b.tile_bytes, b.bytes());
+    const LaunchGeometry geometry = block_grid(p, c, arch);
+    EXPECT_EQ(geometry.packed_b_bytes, b.bytes());
+    EXPECT_GT(geometry.pack_b_blocks, 0);
+    EXPECT_EQ(geometry.tensor_maps[1].box, TensorBox{}) << "its tiles are copied as they lie";
+    const Problem shared =
+        parse_problem("gemm:m=7,n=300,k=136,dtype=bf16,layout=rcr,batch=2,batch_stride_b=0,packed_b=1").value();
+    EXPECT_EQ(packed_b(shared, c).bytes() * 2, b.bytes());
 }
 
 }  // namespace

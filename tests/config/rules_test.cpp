@@ -116,6 +116,12 @@ const std::vector<Broken>& broken_configs() {
          [](KernelConfig& c) {
              c.cluster = {4, 4};
          }},
+        {"cluster", kHopper, [](KernelConfig& c) { c.cluster_k = true; }},
+        {"cluster", kHopper,
+         [](KernelConfig& c) {
+             c.cluster_k = true;
+             c.split_k = 9;
+         }},
         {"groups_to_merge", kConv, [](KernelConfig& c) { c.num_groups_to_merge = 3; }},
         {"groups_to_merge", kConv, [](KernelConfig& c) { c.num_groups_to_merge = 64; }},
         {"compile_time_rank", kConv, [](KernelConfig& c) { c.ct_stride = filled(3, 1); }},

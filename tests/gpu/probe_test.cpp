@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the instructions of a Hopper GPU do, against the tables in tests/golden/cuda that the tests and the emulation on
-// other machines stand on. Needs an sm_90 GPU and is skipped where there is none. From the project's root:
+// other machines stand on. Needs an sm_90 GPU and is skipped where there is none; TILEWISE_TEST_DEVICE=emulated:sm_90a asks
+// the emulation the same. From the project's root:
 //     TILEWISE_WRITE_GOLDEN=DIR   writes the tables to DIR instead
 //     TILEWISE_GOLDEN=DIR         reads them there, not from tests/golden/cuda
 #include <gtest/gtest.h>
@@ -81,7 +82,7 @@ protected:
         if (!settings) return settings.error();
         settings->driver_version = device_->driver_version();
         Builder builder(*settings);
-        const auto built = builder.build(probe_request(probe));
+        const auto built = builder.build(probe_request(probe, device_->code_suffix()));
         if (!built) return built.error();
         auto code = device_->load(*built);
         if (!code) return code.error();

@@ -142,3 +142,14 @@ def test_every_strategy(gpu, dtype):
     a, b = gpu.random(96, 160, dtype=dtype), gpu.random(224, 160, dtype=dtype)
     for strategy in ("auto", "rules", "first-fit", "measure"):
         gpu.check(tilewise.gemm(a, b, strategy=strategy), a.double() @ b.double().T, 160)
+
+
+@pytest.mark.parametrize("m, n, k, batch", [(16, 640, 512, 1), (130, 200, 264, 1), (64, 96, 72, 3)])
+def test_b_packed_ahead(gpu, dtype, m, n, k, batch):
+    prepared = tilewise.prepare(f"gemm:m={m},n={n},k={k},batch={batch},dtype={NAMES[dtype]},layout=rcr,packed_b=1",
+                                device="cuda:0")
+    shape = (batch,) if batch > 1 else ()
+    a, b = gpu.random(*shape, m, k, dtype=dtype), gpu.random(*shape, k, n, dtype=dtype)
+    packed = prepared.pack_b(b.mT.contiguous())
+    assert packed.is_cuda and packed.nbytes == prepared.packed_b_bytes
+    gpu.check(prepared(a, packed), a.double() @ b.double(), k)

@@ -62,28 +62,32 @@ Products defined(const Problem& p) {
     return products;
 }
 
-// As the kernels walk: rows from `lower` in steps, taps by their offsets, what lies outside being zeros.
-template <Direction direction>
+// As the kernels walk: rows from `lower` in steps, taps by their offsets (those that are joined shifted by dilations), what lies
+// outside being zeros.
+template <Direction direction, int joined = 1>
 Products walked(const Problem& p) {
     const KernelConv conv = conv_of(p);
     const ConvLine line = cuda::line_of(conv, 0);
-    const int read = direction == Direction::backward_data ? line.out : line.in;
+    const bool back = direction == Direction::backward_data;
+    const int read = back ? line.out : line.in, classes = joined > 1 ? 1 : cuda::class_count<1, direction>(conv);
+    const cuda::PixelWalk<1, direction, joined> pixels(conv);
     Products products;
-    for (int q = 0; q < cuda::class_count<1, direction>(conv); ++q) {
-        auto taps = cuda::TapWalk<1>::of_class<direction>(conv, q);
-        for (int i = 0; i < taps.count(); ++i, taps.advance()) {
-            const cuda::PixelWalk<1, direction> pixels(conv);
+    for (int q = 0; q < classes; ++q) {
+        auto taps = cuda::TapWalk<1, joined>::template of_class<direction>(conv, q);
+        for (int i = 0; i < taps.count() * joined; ++i) {
+            const int tap = taps.tap() + i % joined * (back ? -1 : 1);
             for (int row = 0; row < line.rows<direction>(); ++row) {
                 const auto from = pixels.locate(static_cast<cuda::u32>(row));
                 EXPECT_EQ(from.image, 0);
-                const int at = from.at[0] + taps.offset(0);
+                const int at = from.at[0] + taps.offset(0) + i % joined * line.dilation;
                 if (at < 0 || at >= read) continue;
-                if (direction != Direction::backward_data) {
-                    ++products[{at, taps.tap(), row}];
+                if (!back) {
+                    ++products[{at, tap, row}];
                 } else if (line.pixel(row, q) < line.in) {
-                    ++products[{line.pixel(row, q), taps.tap(), at}];
+                    ++products[{line.pixel(row, q), tap, at}];
                 }
             }
+            if (i % joined == joined - 1) taps.advance();
         }
     }
     return products;
@@ -100,7 +104,7 @@ void expect_walks(Op op) {
                                         << s.pad_after[0]);
         ASSERT_EQ(walked<direction>(p), defined(p));
         const ConvLine line = cuda::line_of(conv_of(p), 0);
-        const Im2colLine host = im2col_line(p, 0);
+        const Im2colLine host = im2col_line(p, KernelConfig{}, 0);
         ASSERT_EQ(host.lower, line.lower<direction>());
         ASSERT_EQ(host.rows, line.rows<direction>());
         ASSERT_EQ(host.step, line.row_step<direction>());
@@ -116,6 +120,28 @@ void expect_walks(Op op) {
     }
 }
 
+template <Direction direction>
+void expect_joined(Op op) {
+    Random random(8);
+    for (int i = 0; i < 300; ++i) {
+        Problem p = random_line(random, op);
+        p.conv.stride[0] = 1;
+        if (p.conv.filter[0] % 3 != 0) continue;
+        const auto products = walked<direction, 3>(p);
+        ASSERT_EQ(products, defined(p)) << "in " << p.conv.in[0] << " filter " << p.conv.filter[0] << " dilation "
+                                        << p.conv.dilation[0] << " pad " << p.conv.pad_before[0];
+        KernelConfig config;
+        config.op = op, config.gather = Gather::tensor, config.dtype = DType::bf16, config.tile.k = 192;
+        const ConvLine line = cuda::line_of(conv_of(p), 0);
+        ASSERT_EQ(im2col_line(p, config, 0).rows, line.walked_rows<direction>(3));
+        ASSERT_EQ(im2col_line(p, config, 0).farthest, (p.conv.filter[0] - 3) * p.conv.dilation[0]);
+    }
+}
+
+TEST(CudaConvTaps, JoinedTapsMeetEveryProductOnce) {
+    expect_joined<Direction::forward>(Op::conv_fwd);
+    expect_joined<Direction::backward_data>(Op::conv_bwd_data);
+}
 TEST(CudaConvTaps, ForwardMeetsEveryProductOnce) { expect_walks<Direction::forward>(Op::conv_fwd); }
 TEST(CudaConvTaps, BackwardDataMeetsEveryProductOnce) { expect_walks<Direction::backward_data>(Op::conv_bwd_data); }
 TEST(CudaConvTaps, BackwardWeightMeetsEveryProductOnce) {

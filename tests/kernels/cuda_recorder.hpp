@@ -20,6 +20,7 @@ inline thread_local CudaIndex threadIdx, blockIdx, gridDim, blockDim;
 #define __align__(bytes)
 #define __grid_constant__
 inline int __shfl_sync(unsigned, int value, int) { return value; }  // of values that all lanes have
+float __shfl_xor_sync(unsigned, float, int);
 void __syncthreads();
 void __syncwarp(unsigned);
 unsigned long long __cvta_generic_to_shared(const void*);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tiles that are turned around on their way to shared memory: every element arrives where the layout says, once, and what lies
-// outside the matrix arrives as zero without being read; and the cores of plain arithmetic fetch from there.
+// outside the matrix arrives as zero without being read; and how plain arithmetic fetches from tiles of either orientation.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -70,61 +70,56 @@ TEST(CudaTransposedTile, BytesComeAlongK) {
     }
 }
 
-template <int extent, int depth, int vector, int threads>
-void expect_words_along_extent(Way way) {
-    using Tile = kernel::WordsAlongExtent<kernel::Fp32, extent, depth, vector, threads>;
-    Random random(8);
-    const Index rows = extent + 5, k = 2 * depth - vector, stride = k + 4;
-    const std::vector<u8> data = matrix(random, rows, 4 * stride);
-    for (const int first : {0, extent}) {
-        recorded = {};
-        bring(Tile({data.data(), rows, stride}, first, 0), way, 1, depth - vector, threads);
-        EXPECT_EQ(recorded.words.size() * 4, static_cast<std::size_t>(Tile::kBytes));
-        for (int e = 0; e < extent; ++e) {
-            for (int i = 0; i < depth; ++i) {
-                const u32 got =
-                    recorded.words.at(Tile::Layout::byte_offset(static_cast<u32>(i), static_cast<u32>(e) * 4));
-                u32 want = 0;
-                if (first + e < rows && depth + i < k) {
-                    std::memcpy(&want, &data[static_cast<std::size_t>(((first + e) * stride + depth + i) * 4)], 4);
-                }
-                ASSERT_EQ(got, want) << "row " << e << ", k " << i;
-            }
-        }
-    }
-}
-
-TEST(CudaTransposedTile, WordsComeAlongTheExtent) {
-    for (const Way way : {Way::registers, Way::on_the_spot, Way::copies}) {
-        expect_words_along_extent<128, 8, 4, 128>(way);
-        expect_words_along_extent<64, 16, 1, 64>(way);
-        expect_words_along_extent<32, 16, 4, 256>(way);
-    }
-}
-
-template <int lanes, int count>
+// Every access of a lane, of tiles that lie along k and along the extent, is where the layout has its first number.
+template <bool along_k, int depth, int lanes, int count>
 void expect_fetched() {
-    using Tile = kernel::WordsAlongExtent<kernel::Fp32, 128, 16, 4, 128>;
+    using Tile = kernel::OperandTile<kernel::Fp32, 128, depth, along_k, 4, 128>;
     using Share = kernel::LaneShare<Tile, lanes, count>;
+    constexpr u32 tile = 4096;  // its address
     for (const int first : {0, 64}) {
         for (int lane = 0; lane < lanes; ++lane) {
-            for (int group = 0; group < count / 4; ++group) {
-                for (int k = 0; k < 8; ++k) {
+            const auto start = Share::start(tile, first, lane);
+            for (int step = 0; step < depth; step += 4) {
+                for (int u = 0; u < count; ++u) {
                     float four[4];
-                    Share::fetch(Share::start(first, lane), group, k, four);
-                    const int row = first + Share::index(lane, group * 4);
-                    EXPECT_EQ(recorded.fetched, Tile::Layout::offset(static_cast<u32>(k), static_cast<u32>(row / 4)));
+                    Share::fetch(Share::eights_on(start, step / 8), step / 4 % 2, u, four);
+                    const auto row = static_cast<u32>(first + Share::index(lane, Share::row_of(u, 0)));
+                    const auto k = static_cast<u32>(step + Share::step_of(u, 0));
+                    const u32 at =
+                        along_k ? Tile::Layout::byte_offset(row, k * 4) : Tile::Layout::byte_offset(k, row * 4);
+                    ASSERT_EQ(recorded.fetched, tile + at) << "lane " << lane << ", step " << step << ", access " << u;
                 }
             }
         }
     }
 }
 
-TEST(CudaTransposedTile, LanesFetchTheirRows) {
-    expect_fetched<4, 8>();
-    expect_fetched<4, 16>();
-    expect_fetched<8, 4>();
-    expect_fetched<8, 8>();
+TEST(CudaSimtCore, LanesFetchTheirRows) {
+    expect_fetched<false, 8, 4, 16>();
+    expect_fetched<false, 16, 4, 8>();
+    expect_fetched<false, 16, 8, 8>();
+    expect_fetched<true, 8, 4, 16>();
+    expect_fetched<true, 16, 4, 8>();
+    expect_fetched<true, 32, 8, 8>();
+    expect_fetched<true, 64, 8, 4>();
+}
+
+// Each of a lane's numbers is in one place of one access.
+template <bool along_k>
+void expect_numbers_found() {
+    using Tile = kernel::OperandTile<kernel::Fp32, 128, 16, along_k, 4, 128>;
+    using Share = kernel::LaneShare<Tile, 8, 8>;
+    for (int u = 0; u < 8; ++u) {
+        for (int p = 0; p < 4; ++p) {
+            EXPECT_EQ(Share::access_of(Share::row_of(u, p), Share::step_of(u, p)), u);
+            EXPECT_EQ(Share::place_of(Share::row_of(u, p), Share::step_of(u, p)), p);
+        }
+    }
+}
+
+TEST(CudaSimtCore, EveryNumberIsInOneAccess) {
+    expect_numbers_found<true>();
+    expect_numbers_found<false>();
 }
 
 }  // namespace

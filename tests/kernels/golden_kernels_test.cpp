@@ -139,7 +139,7 @@ struct GroupConfig {
     static constexpr auto pipeline = kernel::Pipeline::compv6;
     static constexpr auto math = kernel::Math::strict;
     static constexpr bool a_row = a_row_major, b_row = b_row_major, c_row = true;
-    static constexpr bool swap_ab = false;
+    static constexpr bool swap_ab = false, cluster_k = false;
 };
 
 class GoldenGroup : public GoldenKernels {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "build/build_request.hpp"
+#include "build/code_suffix.hpp"
+#include "codegen/cuda_source.hpp"
 
 namespace tilewise {
 
@@ -223,14 +225,16 @@ inline std::vector<Probe> all_probes() {
     return list;
 }
 
-inline BuildRequest probe_request(const Probe& probe) {
+// For a GPU or, as emulated code, for the host.
+inline BuildRequest probe_request(const Probe& probe, std::string_view suffix = kCubin) {
     BuildRequest request;
     request.name = "probe_" + probe.name;
     request.arch = "sm_90a";
-    request.suffix = ".cubin";
+    request.suffix = suffix;
     request.source =
         fmt::format("#include \"cuda/probes.hpp\"\nusing namespace tilewise::cuda;\nTILEWISE_CUDA_{}PROBE({})\n",
                     probe.tensor ? "TENSOR_" : "", probe.type);
+    if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
     return request;
 }
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "device/emulated/emulated_device.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "base/text.hpp"
+#include "device/emulated/emulated_launch.hpp"
+#include "device/emulated/fiber_stack.hpp"
+#include "device/host_rows.hpp"
+#include "kernels/common/machine.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::size_t kAllocationAlignment = 256;  // as CUDA's
+
+Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
+
+class EmulatedRecording final : public Recording {
+public:
+    EmulatedRecording(RecordedWork work, std::int64_t calls) : work_(std::move(work)), calls_(calls) {}
+
+    Result<double> replay() override {
+        const auto begin = std::chrono::steady_clock::now();
+        for (std::int64_t i = 0; i < calls_; ++i) {
+            if (auto status = work_(kDefaultStream, i); !status) return status.error();
+        }
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+
+private:
+    RecordedWork work_;
+    std::int64_t calls_;
+};
+
+class EmulatedDevice final : public Device {
+public:
+    EmulatedDevice(const ArchSpec& arch, std::uint64_t seed)
+        : arch_(arch), name_("emulated:" + arch.name), identity_("emulated; " + arch.name) {
+        machine_->seed = seed;
+    }
+
+    const std::string& name() const override { return name_; }
+    const std::string& identity() const override { return identity_; }
+    const ArchSpec& arch() const override { return arch_; }
+    int max_threads() const override { return 1; }
+    std::optional<int> driver_version() const override { return std::nullopt; }
+    std::string_view code_suffix() const override { return kEmulatedCode; }
+    std::optional<Rejected> refuses(const KernelConfig&) const override { return std::nullopt; }
+
+    Result<void*> allocate(std::size_t bytes) override {
+        const std::size_t rounded = (bytes + kAllocationAlignment) / kAllocationAlignment * kAllocationAlignment;
+        void* const memory = std::aligned_alloc(kAllocationAlignment, rounded);
+        if (!memory) return device_error(fmt::format("cannot allocate {} bytes", bytes));
+        std::memset(memory, kEmulatedPoison, rounded);  // nobody may count on zeros
+        const std::scoped_lock lock(emulated_launches());
+        machine_->memory.add(memory, bytes);
+        return memory;
+    }
+    void release(void* memory) override {
+        {
+            const std::scoped_lock lock(emulated_launches());
+            machine_->memory.remove(memory);
+        }
+        std::free(memory);
+    }
+    // Kernels see only what was allocated here, so that an access elsewhere is found.
+    bool shares_host_memory() const override { return false; }
+    Status copy(void* to, const void* from, std::size_t bytes, Stream) override {
+        if (bytes > 0) std::memcpy(to, from, bytes);
+        return {};
+    }
+    Status copy_rows(const RowCopy& copy, Stream) override { return copy_host_rows(copy, 1), Status(); }
+    Status clear_rows(void* memory, std::int64_t pitch, std::int64_t row_bytes, std::int64_t rows, Stream) override {
+        return clear_host_rows(memory, pitch, row_bytes, rows, 1), Status();
+    }
+    Status synchronize(Stream) override { return {}; }
+    bool is_capturing(Stream) const override { return false; }
+    Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {
+        return std::unique_ptr<Recording>(std::make_unique<EmulatedRecording>(work, calls));
+    }
+
+    Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override { return load_emulated_code(kernel); }
+    Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs&,
+                                                  LaunchGeometry geometry) override {
+        return prepare_emulated_launch(machine_, std::move(code), std::move(geometry));
+    }
+
+private:
+    const ArchSpec& arch_;
+    std::string name_, identity_;
+    std::shared_ptr<EmulatedMachine> machine_ = std::make_shared<EmulatedMachine>();
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_emulated_device(const ArchSpec& arch, std::uint64_t seed) {
+    if (!kHasFibers) return device_error("GPUs are emulated on x86-64 only");
+    if (arch.backend != "cuda") {
+        return device_error(fmt::format("arch {} is of {}; only CUDA's are emulated", arch.name, arch.backend));
+    }
+    if (const char* text = std::getenv("TILEWISE_EMULATE_SEED")) {
+        const auto number = parse_integer(text);
+        if (!number || *number < 0) return usage_error(fmt::format("TILEWISE_EMULATE_SEED={} is no number", text));
+        seed = static_cast<std::uint64_t>(*number);
+    }
+    return std::unique_ptr<Device>(std::make_unique<EmulatedDevice>(arch, seed));
+}
+
+}  // namespace tilewise

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// How blocks share out tiles and their steps of k: nothing twice, nothing left out, and no block waits for one that may wait for
+// it.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "base/random.hpp"
+#include "kernels/cuda/work_order.hpp"
+
+namespace tilewise::cuda {
+namespace {
+
+constexpr int kTileM = 64, kTileN = 32;
+
+KernelArgs random_args(Random& random) {
+    KernelArgs args = {};
+    args.m = random.between(1, 12 * kTileM), args.n = random.between(1, 12 * kTileN);
+    args.batch = random.between(1, 3);
+    args.split_k = static_cast<int>(random.between(1, 3));
+    args.raster_group = static_cast<int>(random.between(1, 5));
+    return args;
+}
+
+using Tile = std::tuple<u32, u32, u32, u32>;
+Tile tile_of(const Work& work) { return {work.tile.k_part, work.tile.batch, work.tile.tile_m, work.tile.tile_n}; }
+
+// All work of one block.
+template <class Walk>
+std::vector<Work> work_of(const TileOrder<>& order, const KernelArgs& args, int steps, const Blocks& block) {
+    Walk walk(order, args, steps, block);
+    std::vector<Work> all;
+    for (Work work; walk.next(work, [&](const TilePlace&) { return steps; });) all.push_back(work);
+    return all;
+}
+
+TEST(CudaWorkOrder, TilesAreTakenWholeOrByParts) {
+    Random random(5);
+    for (int i = 0; i < 100; ++i) {
+        const KernelArgs args = random_args(random);
+        const TileOrder<> order(args, kTileM, kTileN);
+        const int steps = static_cast<int>(random.between(3, 20));
+        const u32 blocks = static_cast<u32>(random.between(1, 20));
+        std::map<Tile, int> seen;
+        int total = 0;
+        for (u32 b = 0; b < blocks; ++b) {
+            for (const Work& work : work_of<TileWalk<TileOrder<>>>(order, args, steps, {b, blocks})) {
+                EXPECT_EQ(++seen[tile_of(work)], 1);
+                EXPECT_EQ(work.sharers, 1u);
+                EXPECT_LT(work.begin, work.end);
+                total += work.end - work.begin;
+            }
+        }
+        EXPECT_EQ(seen.size(), order.total());
+        EXPECT_EQ(total, static_cast<int>(order.total()) / args.split_k * steps);
+    }
+}
+
+struct Piece {
+    u32 block;
+    Work work;
+};
+
+TEST(CudaWorkOrder, StreamsMeetEveryStepOnce) {
+    Random random(7);
+    for (int i = 0; i < 300; ++i) {
+        KernelArgs args = random_args(random);
+        args.split_k = 1;
+        const TileOrder<> order(args, kTileM, kTileN);
+        const int steps = static_cast<int>(random.between(1, 40));
+        const auto most = static_cast<std::int64_t>(order.total()) * steps;
+        const u32 blocks = static_cast<u32>(random.between(1, std::min<std::int64_t>(most, 150)));
+        SCOPED_TRACE(testing::Message() << order.total() << " tiles of " << steps << " steps, " << blocks << " blocks");
+        std::map<Tile, std::vector<Piece>> tiles;
+        for (u32 b = 0; b < blocks; ++b) {
+            int partial = 0, own = 0;
+            for (const Work& work : work_of<StreamWalk<TileOrder<>>>(order, args, steps, {b, blocks})) {
+                ASSERT_LT(work.begin, work.end);
+                tiles[tile_of(work)].push_back({b, work});
+                partial += work.index > 0;
+                own += work.end - work.begin;
+            }
+            EXPECT_LE(partial, 1) << "one slot for each block";
+            // Shares are even: one step more or less, where there is at least a tile for each block.
+            const double even = static_cast<double>(most) / blocks;
+            if (order.total() % blocks != 0) {
+                EXPECT_NEAR(own, even, 1.0);
+            }
+        }
+        ASSERT_EQ(tiles.size(), order.total());
+        for (auto& [tile, pieces] : tiles) {
+            ASSERT_EQ(pieces.size(), pieces[0].work.sharers);
+            std::vector<const Piece*> by_index(pieces.size());
+            for (const Piece& piece : pieces) {
+                ASSERT_EQ(piece.work.sharers, pieces.size());
+                ASSERT_LT(piece.work.index, pieces.size());
+                by_index[piece.work.index] = &piece;
+            }
+            int at = 0;
+            for (std::size_t p = 0; p < by_index.size(); ++p) {
+                ASSERT_NE(by_index[p], nullptr);
+                EXPECT_EQ(by_index[p]->work.begin, at);
+                at = by_index[p]->work.end;
+                // The slot of a sharer is found by its index from the one before, and who waits has the higher number.
+                EXPECT_EQ(by_index[p]->block + p, by_index[0]->block);
+            }
+            EXPECT_EQ(at, steps);
+        }
+    }
+}
+
+// A block's contribution to somebody else's tile is the first thing it does, so that nobody waits for long.
+TEST(CudaWorkOrder, ContributionsComeFirst) {
+    KernelArgs args = {};
+    args.m = 7 * kTileM, args.n = 5 * kTileN, args.batch = 1, args.split_k = 1, args.raster_group = 1;
+    const TileOrder<> order(args, kTileM, kTileN);
+    constexpr u32 kBlocks = 13;
+    for (u32 b = 0; b < kBlocks; ++b) {
+        const auto all = work_of<StreamWalk<TileOrder<>>>(order, args, 10, {b, kBlocks});
+        for (std::size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i].index, 0u);
+    }
+}
+
+}  // namespace
+}  // namespace tilewise::cuda
