@@ -18,6 +18,7 @@ enum class KernelRaster : int { m, n, hilbert };
 
 inline constexpr int kMaxKernelEpilogueOps = 4;
 inline constexpr int kMaxKernelDTensors = 4;
+inline constexpr int kMaxKernelGeometry = 96;
 
 // A matrix in memory: element (i, j) of batch entry p is at data[p * batch_stride + i * row_stride + j * col_stride].
 // One of the two inner strides is 1. Strides are in elements.
@@ -84,6 +85,8 @@ struct KernelArgs {
     int raster_group;
     // GPU convolutions that stage patches of their input: the output pixels that a block takes together, images first.
     int patch[kMaxKernelDims + 1];
+    // GPU: what the grid of the kernel's family has worked out for it, in the family's own words.
+    int geometry[kMaxKernelGeometry];
 };
 
 // What one call computes: a rectangle of C for a range of batch entries, and with split_k > 1 one part of k, whose

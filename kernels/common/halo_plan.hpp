@@ -29,7 +29,7 @@ struct HaloPlan {
     int classes, steps;             // of outputs; of the reduction, two chunks each, over all classes
 
     int weight_pitch, product_bytes;  // from row to row of a product's weights, and all of them
-    int weights, offsets, class_table, row_table, patch_table, drain, patches;
+    int weights, offsets, class_table, tap_table, row_table, patch_table, drain, patches;
     int drain_pitch, drain_bytes;  // of a warp
     int patch_bytes, total_bytes;
     HaloPatchShape patch;
@@ -99,12 +99,42 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.weights = 0;
     p.offsets = p.weights + p.products * p.product_bytes;
     p.class_table = p.offsets + halo_chunk_up(2 * p.steps * 4);
-    p.row_table = p.class_table + halo_chunk_up(p.classes * kHaloEntry);
+    p.tap_table = p.class_table + halo_chunk_up(p.classes * kHaloEntry);
+    const int taps = axes[0].taps * axes[1].taps * axes[2].taps;
+    p.row_table = p.tap_table + halo_chunk_up(taps * kHaloEntry);
     p.patch_table = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
     p.drain = p.patch_table + halo_chunk_up(p.patch.pixels() * kHaloEntry);
     p.patches = p.drain + kernel.warps * p.drain_bytes;
     p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
     return p;
+}
+
+// All that a launch needs beside the problem: worked out once on the host, since every block would take longer for it than for
+// its first tile. Ints only: it travels as KernelArgs::geometry.
+struct HaloLaunch {
+    HaloAxis axes[kMaxKernelDims];
+    HaloTile tile;
+    HaloPlan plan;
+    int tiles[kMaxKernelDims], image_tiles;  // of pixels, along each axis
+    int units, longer;                       // tiles of a block; so many of the first blocks have one more
+};
+static_assert(sizeof(HaloLaunch) <= sizeof(int) * kMaxKernelGeometry);
+
+// `blocks` is at most the number of tiles.
+constexpr HaloLaunch halo_launch(const KernelConv& conv, const HaloTile& tile, const HaloKernel& kernel, int warp_rows,
+                                 int blocks) {
+    HaloLaunch launch{};
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        launch.axes[d] = halo_axis(conv, d, kernel.backward_data);
+        launch.tiles[d] = (launch.axes[d].class_outputs() + tile.extent[d] - 1) / tile.extent[d];
+    }
+    launch.tile = tile;
+    launch.plan = halo_plan(conv, launch.axes, tile, kernel, warp_rows);
+    launch.image_tiles = (int(conv.images) + tile.images - 1) / tile.images;
+    const Index pixels = Index(launch.image_tiles) * launch.tiles[0] * launch.tiles[1] * launch.tiles[2];
+    const Index all = pixels * launch.plan.column_tiles * (conv.groups / kernel.merge);
+    launch.units = int(all / blocks), launch.longer = int(all % blocks);
+    return launch;
 }
 
 }  // namespace tilewise

@@ -12,7 +12,10 @@
 
 namespace tilewise {
 
-constexpr int halo_divide_up(int value, int by) { return value > 0 ? (value + by - 1) / by : -(-value / by); }
+constexpr int halo_divide_up(int value, int by) {
+    if (by == 1) return value;  // the usual case, without a division on the device
+    return value > 0 ? (value + by - 1) / by : -(-value / by);
+}
 
 constexpr int halo_gcd(int a, int b) {
     while (b != 0) {
@@ -27,7 +30,7 @@ struct HaloAxis {
     int in_step, classes;     // classes: also from output to output of a class
     int taps, dilation, pad;  // of the filter
     int period;               // from tap to tap of a class
-    bool reversed;            // taps run against the staged positions: backward data
+    int reversed;             // taps run against the staged positions: backward data
     int first, span;          // output q reads `span` positions from q * in_step + first on, all classes taken together
 
     constexpr int class_of(int tap) const {
@@ -37,11 +40,11 @@ struct HaloAxis {
     }
     // From q * in_step + first.
     constexpr int offset_of(int tap) const {
-        return reversed ? halo_divide_up(pad - tap * dilation, classes) - first : tap * dilation;
+        return reversed != 0 ? halo_divide_up(pad - tap * dilation, classes) - first : tap * dilation;
     }
     // The taps of a tap's class, and its place among them.
-    constexpr int class_taps(int tap) const { return (taps - tap % period + period - 1) / period; }
-    constexpr int place_of(int tap) const { return tap / period; }
+    constexpr int class_taps(int tap) const { return period == 1 ? taps : (taps - tap % period + period - 1) / period; }
+    constexpr int place_of(int tap) const { return period == 1 ? tap : tap / period; }
     constexpr int taps_of_class(int which) const {
         for (int tap = 0; tap < period && tap < taps; ++tap) {
             if (class_of(tap) == which) return class_taps(tap);
@@ -60,7 +63,7 @@ constexpr HaloAxis halo_axis(const KernelConv& conv, int d, bool backward_data) 
     a.classes = backward_data ? stride : 1;
     a.taps = int(conv.filter[d]), a.dilation = int(conv.dilation[d]), a.pad = int(conv.pad[d]);
     a.period = backward_data ? stride / halo_gcd(stride, a.dilation) : 1;
-    a.reversed = backward_data;
+    a.reversed = backward_data ? 1 : 0;
     const int reach = (a.taps - 1) * a.dilation;
     a.first = backward_data ? halo_divide_up(a.pad - reach, stride) : -a.pad;
     a.span = backward_data ? halo_divide_up(a.pad, stride) - a.first + 1 : reach + 1;

@@ -11,6 +11,7 @@
 // bytes of one input and one output at 4.27e12 /s (bf16: 0.94 ps): 3x3 is bound by memory, 7x7 by arithmetic.
 #pragma once
 #include "depthwise_any.hpp"
+#include "depthwise_band.hpp"
 #include "depthwise_shape.hpp"
 #include "depthwise_store.hpp"
 #include "depthwise_weight.hpp"
@@ -127,7 +128,8 @@ struct DepthwiseConv {
                          top * line_step + column * pixel;
         Index plane[planes];  // bytes from plane 0, or less than 0
         TILEWISE_UNROLL
-        for (int z = 0; z < planes; ++z) plane[z] = planes == 1 ? 0 : input_plane(place.depth, z) * in.size[1] * line_step;
+        for (int z = 0; z < planes; ++z)
+            plane[z] = planes == 1 ? 0 : input_plane(place.depth, z) * in.size[1] * line_step;
         const auto is_inside = [&](int i, int z) {
             return u32(top + i) < u32(in.size[1]) && i < lines && (planes == 1 || plane[z] >= 0);
         };
@@ -187,34 +189,43 @@ struct DepthwiseConv {
     }
 };
 
-// The kernel of a config.
-template <class Config, bool compiled, bool weight>
+// The kernel of a config: on matrix units where its warp tile has a depth.
+enum class DepthwiseKind { any, strips, band };
+template <class Config>
+inline constexpr DepthwiseKind kDepthwiseKind = Config::warp_k > 1         ? DepthwiseKind::band
+                                                : Config::ct_filter[2] > 0 ? DepthwiseKind::strips
+                                                                           : DepthwiseKind::any;
+template <class Config, DepthwiseKind kind, bool weight>
 struct DepthwiseChoice {
     using Type = DepthwiseAny<Config>;
 };
 template <class Config>
-struct DepthwiseChoice<Config, true, false> {
-    using Type = DepthwiseConv<Config>;
-};
-template <class Config>
-struct DepthwiseChoice<Config, true, true> {
-    using Type = DepthwiseWeight<Config>;
-};
-template <class Config>
-struct DepthwiseChoice<Config, false, true> {
+struct DepthwiseChoice<Config, DepthwiseKind::any, true> {
     using Type = DepthwiseAnyWeight<Config>;
 };
 template <class Config>
+struct DepthwiseChoice<Config, DepthwiseKind::strips, false> {
+    using Type = DepthwiseConv<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, DepthwiseKind::strips, true> {
+    using Type = DepthwiseWeight<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, DepthwiseKind::band, false> {
+    using Type = DepthwiseBand<Config>;
+};
+template <class Config>
 using DepthwiseKernel =
-    typename DepthwiseChoice<Config, (Config::ct_filter[2] > 0), Config::direction == Direction::backward_weight>::Type;
+    typename DepthwiseChoice<Config, kDepthwiseKind<Config>, Config::direction == Direction::backward_weight>::Type;
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                          \
-    extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)            \
-        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                          \
-        tilewise::cuda::DepthwiseKernel<Config>::run(args);                                           \
-    }                                                                                                 \
-    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {   \
-        tilewise::cuda::reduce_depthwise<typename Config::Out>(args);                                 \
+#define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                        \
+    extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)          \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                        \
+        tilewise::cuda::DepthwiseKernel<Config>::run(args);                                         \
+    }                                                                                               \
+    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
+        tilewise::cuda::reduce_depthwise<typename Config::Out>(args);                               \
     }

@@ -155,7 +155,8 @@ struct DepthwiseWeight {
     }
 
     // Adds up the sums of a row of taps over the threads of each channel: [patch of the round][tap][channel].
-    TILEWISE_DEVICE void reduce_row(const float (&sums)[kFilterColumns][V], int part, int first_channel, int first_tap) const {
+    TILEWISE_DEVICE void reduce_row(const float (&sums)[kFilterColumns][V], int part, int first_channel,
+                                    int first_tap) const {
         const SharedAddress shared = shared_start();
         const int cells = kFilterColumns * Config::tile_n;
         TILEWISE_UNROLL

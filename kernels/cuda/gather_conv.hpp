@@ -4,7 +4,8 @@
 //
 // Tile walk   Blocks take tiles of the GEMM view: column tiles fastest, then groups, which lie side by side in memory, then
 //             rows of tiles; backward data goes through its residue classes one after the other, and a tile belongs to one
-//             class, so that no tap is wasted. With split_k every part of k is a tile of its own.
+//             class, so that no tap is wasted. With split_k every part of k is a tile of its own; with stream_k blocks
+//             share tiles, as in GEMM.
 // Operands    forward: rows are output pixels, k is (tap, channel), weights are a plain matrix. Backward data: rows are pixels
 //             of dx, k is (tap, output channel), weights are looked up. Backward weight: rows are output channels, columns
 //             are (tap, channel), k is the output pixels; dy is a plain matrix if channels come last.
@@ -27,8 +28,14 @@ struct ConvTiles {
                           kWeight = Config::direction == Direction::backward_weight;
     // The activation that is read through the taps: dy of backward data, x otherwise.
     using Gathered = typename Either<kWeight, typename Config::B, typename Config::A>::type;
-    // Residue classes of backward data meet fewer taps than the filter has.
-    static constexpr int kTaps = kForward || kWeight ? (Config::filter_3x3 ? 3 : Config::filter_1x1 ? 1 : 0) : 0;
+    // The taps in each dimension, where they are as many and known; residue classes of backward data meet fewer of them.
+    static constexpr bool kSame = Config::ct_filter[2] == Config::ct_filter[1] || Config::ndim == 1,
+                          kAll = kSame && (Config::ct_filter[1] == Config::ct_filter[0] || Config::ndim < 3);
+    static constexpr int kCompiledIn = Config::filter_3x3   ? 3
+                                       : Config::filter_1x1 ? 1
+                                       : kAll               ? Config::ct_filter[2]
+                                                            : 0;
+    static constexpr int kTaps = kForward || kWeight ? kCompiledIn : 0;
     using Activation = Patches<Gathered, Config::ndim, kWeight, kTaps>;
     // dy of backward weight with channels first: pixels without taps.
     using Pixels = Patches<typename Config::A, Config::ndim, true>;
@@ -77,12 +84,36 @@ struct ClassRows {
     }
 };
 
+// The tiles of a walk: columns fastest, then groups, rows, parts of k.
+struct ConvOrder {
+    u32 rows, columns, batch, parts;
+
+    TILEWISE_DEVICE ConvOrder(const KernelArgs& args, u32 row_tiles, u32 column_tiles)
+        : rows(row_tiles),
+          columns(column_tiles),
+          batch(u32(args.batch)),
+          parts(u32(args.split_k < 1 ? 1 : args.split_k)) {}
+    TILEWISE_DEVICE u32 total() const { return rows * columns * batch * parts; }
+    TILEWISE_DEVICE TilePlace locate(u32 id) const {
+        TilePlace place;
+        place.tile_n = id % columns;
+        id /= columns;
+        place.batch = id % batch;
+        id /= batch;
+        place.tile_m = id % rows;
+        place.k_part = id / rows;
+        return place;
+    }
+};
+
 template <class Config, class Core>
 struct GatherConv {
     using Tiles = ConvTiles<Config>;
     using Shape = BlockShape<Config>;
     using Loop = Mainloop<Config, Core>;
     static constexpr bool kForward = Tiles::kForward, kWeight = Tiles::kWeight, kData = !kForward && !kWeight;
+    static constexpr bool kStreams = Config::stream_k != StreamK::off;
+    static_assert(!kStreams || !kData, "tiles that are shared out by steps have all the same number of them");
     using Rows = typename Either<kData, ClassRows<Config::ndim>, EvenRows>::type;
     using Out = Drain<Config, Core, Rows>;
 
@@ -198,54 +229,42 @@ struct GatherConv {
         }
     }
 
-    TILEWISE_DEVICE void run_tile(const TilePlace& place) const {
+    TILEWISE_DEVICE void run_tile(const Work& work, const Blocks& blocks) const {
         const SharedAddress shared = shared_start();
+        const TilePlace& place = work.tile;
         const Index row = Index(place.tile_m) * Config::tile_m, col = Index(place.tile_n) * Config::tile_n;
-        const Index tiles = tile_count(k, Config::tile_k);
-        const auto bound = [&](Index part) {
-            const Index at = tiles * part / args.split_k * Config::tile_k;
-            return at < k ? at : k;
-        };
-        const Index k_begin = bound(place.k_part), k_end = bound(Index(place.k_part) + 1);
-        const int steps = int(tile_count(k_end - k_begin, Config::tile_k));
-        const int last = int(k_end - k_begin - Index(steps - 1) * Config::tile_k);
+        const Index k_begin = Index(work.begin) * Config::tile_k, k_bound = Index(work.end) * Config::tile_k;
+        const int steps = work.end - work.begin;
+        const int last = int((k_bound < k ? k_bound : k) - k_begin - Index(steps - 1) * Config::tile_k);
         Core core;
         with_tiles(place.batch, row, col, k_begin, [&](const auto& a, const auto& b) {
             Loop{a, b, steps, last, shared}.run(core);
         });
+        if (!BlockGemm<Config, Core>::combine(args, work, blocks, core)) return;
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
         Out(args, Index(place.batch), int(place.k_part), m, row, col, region, rows_from(row)).run(core);
     }
 
-    // The tiles of one walk from `id` on; returns how many ids it used up.
-    static TILEWISE_DEVICE u32 tiles_of(const KernelArgs& args, Index m) {
-        return tile_count(m, Config::tile_m) * tile_count(args.n, Config::tile_n) * u32(args.batch) *
-               u32(args.split_k < 1 ? 1 : args.split_k);
-    }
-    TILEWISE_DEVICE TilePlace locate(u32 id) const {
-        const u32 columns = tile_count(args.n, Config::tile_n), rows = tile_count(m, Config::tile_m);
-        TilePlace place;
-        place.tile_n = id % columns;
-        id /= columns;
-        place.batch = id % u32(args.batch);
-        id /= u32(args.batch);
-        place.tile_m = id % rows;
-        place.k_part = id / rows;
-        return place;
+    // The tiles of this walk; `blocks` counts from the one that takes the first.
+    TILEWISE_DEVICE void run_tiles(const ConvOrder& order, const Blocks& blocks) const {
+        const int steps = int(tile_count(k, Config::tile_k));
+        typename WalkChoice<kStreams, ConvOrder>::type tiles(order, args, steps, blocks);
+        Work work;
+        TILEWISE_ROLLED
+        while (tiles.next(work, [&](const TilePlace&) { return steps; })) {
+            run_tile(work, blocks);
+            sync_block();  // the next tile takes the shared memory
+        }
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
         griddep_wait();
-        u32 first = 0;  // id of the walk's first tile
+        u32 first = 0;  // number of the walk's first tile
         each_walk(args, [&](const GatherConv& conv) {
-            const u32 tiles = tiles_of(args, conv.m);
-            TILEWISE_ROLLED
-            for (u32 id = next_id(first); id < first + tiles; id += block_count()) {
-                conv.run_tile(conv.locate(id - first));
-                sync_block();  // the next tile takes the shared memory
-            }
-            first += tiles;
+            const ConvOrder order(args, tile_count(conv.m, Config::tile_m), tile_count(args.n, Config::tile_n));
+            conv.run_tiles(order, {next_id(first) - first, block_count()});
+            first += order.total();
         });
     }
     // Before it: writes the operand that is read from the workspace.

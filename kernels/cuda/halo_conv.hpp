@@ -34,9 +34,8 @@ struct HaloConv {
     static_assert(Config::threads == kWarps * kLanes, "a thread for every lane of every wave");
 
     const KernelArgs& args;
-    HaloAxis axes[kMaxKernelDims];
-    HaloTile tile;
-    HaloPlan plan;
+    const HaloLaunch& launch;
+    const HaloPlan& plan;
     SharedAddress shared = shared_start();
     int warp = warp_index();
     int first_row = warp / Config::wave_n * kWaveM;  // of the warp, in the tile
@@ -46,38 +45,63 @@ struct HaloConv {
 
     using Patch = HaloPatch<T, Config::threads>;
     using Rows = HaloRows<Config::tile_m, Config::threads>;
+    typename Patch::Share share;
     TILEWISE_DEVICE Patch patch() const { return {plan.patch, shared + plan.patch_table}; }
     TILEWISE_DEVICE Rows rows() const { return {shared + plan.row_table}; }
-    TILEWISE_DEVICE HaloWeights<Config> weights() const { return {args.conv, axes, plan, shared}; }
+    TILEWISE_DEVICE HaloWeights<Config> weights() const { return {args.conv, launch.axes, plan, shared}; }
     TILEWISE_DEVICE const KernelActivation& staged() const { return kBackward ? args.conv.y : args.conv.x; }
     TILEWISE_DEVICE SharedAddress buffer(int index) const { return shared + plan.patches + index * plan.patch_bytes; }
 
-    TILEWISE_DEVICE explicit HaloConv(const KernelArgs& kernel_args) : args(kernel_args) {
-        TILEWISE_UNROLL
-        for (int d = 0; d < kMaxKernelDims; ++d) axes[d] = halo_axis(args.conv, d, kBackward);
-        tile = halo_tile(args);
-        constexpr HaloKernel kernel = {kBackward, Config::merge, Config::tile_m, kColumns,
-                                       kWarps,    kBuffers,      T::bytes,       Out::bytes};
-        plan = halo_plan(args.conv, axes, tile, kernel, kWaveM);
-    }
+    TILEWISE_DEVICE explicit HaloConv(const KernelArgs& kernel_args)
+        : args(kernel_args),
+          launch(reinterpret_cast<const HaloLaunch&>(kernel_args.geometry)),
+          plan(launch.plan),
+          share(patch().share()) {}
 
     // ---- Which work is whose: a slab is the groups of a tile and a range of their columns ----
 
-    struct Place {
-        int slab, pixels;  // number of the tile of pixels
-    };
     struct Slab {
         int group, column;  // the first of each
     };
     TILEWISE_DEVICE Slab slab_at(int index) const {
-        const int set = index / plan.column_tiles;
+        const int set = plan.column_tiles == 1 ? index : index / plan.column_tiles;
         return {set * Config::merge, (index - set * plan.column_tiles) * kColumns};
     }
 
-    TILEWISE_DEVICE void copy_patch(const HaloTiles& tiles, const Place& place, int index) const {
+    // A tile of pixels of a slab, and the way to the next: columns first, then rows, depths, images and slabs.
+    struct Place {
+        int slab;
+        HaloOrigin origin;
+    };
+    TILEWISE_DEVICE Place place_of(int unit) const {
+        Place p;
+        TILEWISE_UNROLL
+        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+            const int next = unit / launch.tiles[d];
+            p.origin.output[d] = (unit - next * launch.tiles[d]) * launch.tile.extent[d];
+            unit = next;
+        }
+        p.slab = unit / launch.image_tiles;
+        p.origin.image = (unit - p.slab * launch.image_tiles) * launch.tile.images;
+        return p;
+    }
+    TILEWISE_DEVICE void advance(Place& p) const {
+        TILEWISE_UNROLL
+        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+            p.origin.output[d] += launch.tile.extent[d];
+            if (p.origin.output[d] < launch.tiles[d] * launch.tile.extent[d]) return;
+            p.origin.output[d] = 0;
+        }
+        p.origin.image += launch.tile.images;
+        if (p.origin.image < launch.image_tiles * launch.tile.images) return;
+        p.origin.image = 0;
+        ++p.slab;
+    }
+
+    TILEWISE_DEVICE void copy_patch(const Place& place, int index) const {
         const Index channel = slab_at(place.slab).group * staged().group_stride;
         const void* from = static_cast<const typename T::Storage*>(args.a.data) + channel;
-        patch().copy(buffer(index), from, axes, int(args.conv.images), staged(), tiles.origin(place.pixels));
+        patch().copy(buffer(index), from, launch.axes, int(args.conv.images), staged(), place.origin, share);
     }
     TILEWISE_DEVICE void load_weights(int slab) const {
         const Slab s = slab_at(slab);
@@ -86,48 +110,51 @@ struct HaloConv {
     }
 
     TILEWISE_DEVICE void prepare() {
-        patch().make_table(axes, staged());
-        rows().make_table(axes, tile);
+        patch().make_table(launch.axes, staged());
+        rows().make_table(launch.axes, launch.tile);
         weights().make_class_table();
+        if (plan.classes > 1) sync_block();
+        weights().make_tap_table();
+        sync_block();
+    }
+    TILEWISE_DEVICE void find_lanes() {
         const int lane = lane_index();
         TILEWISE_UNROLL
         for (int i = 0; i < kStepsM; ++i) {
-            pixel[i] = Rows::patch_offset(plan.patch, tile, first_row + i * kStepM + lane % kStepM);
+            pixel[i] = rows().patch_offset(plan.patch, first_row + i * kStepM + lane % kStepM);
         }
         const int inner = lane % kMatrix, low = lane / kMatrix % 2, high = lane / kStepM;
         weight_lane = kBackward ? (low * kMatrix + inner) * plan.weight_pitch + high * kChunkBytes
                                 : (high * kMatrix + inner) * plan.weight_pitch + low * kChunkBytes;
-        sync_block();
-        weights().make_offsets();
     }
 
     TILEWISE_DEVICE void work() {
-        const HaloTiles tiles(axes, tile, int(args.conv.images));
-        const int per_slab = tiles.total();
-        const int total = per_slab * plan.column_tiles * int(args.conv.groups) / Config::merge;
-        const int begin = int(Index(total) * block_index() / block_count());
-        const int end = int(Index(total) * (block_index() + 1) / block_count());
-        if (begin >= end) return;
+        const int block = int(block_index());
+        int left = launch.units + (block < launch.longer ? 1 : 0);  // tiles that are not copied yet
+        const int first = block * launch.units + (block < launch.longer ? block : launch.longer);
+        Place place = place_of(first), ahead = place;
+        int loaded = place.slab, count = left;
         prepare();
-        const auto place_of = [&](int unit) {
-            const int slab = unit / per_slab;
-            return Place{slab, unit - slab * per_slab};
+        griddep_wait();
+        const auto copy_next = [&](int index) {
+            if (left > 0) {
+                copy_patch(ahead, index);
+                advance(ahead);
+                --left;
+            }
+            commit_copies();  // a group for every tile, there or not, so that counting groups is counting tiles
         };
-        int loaded = place_of(begin).slab;
         load_weights(loaded);
         TILEWISE_ROLLED
-        for (int s = 0; s < kBuffers - 1; ++s) {
-            if (begin + s < end) copy_patch(tiles, place_of(begin + s), s);
-            commit_copies();  // a group for every tile, there or not, so that counting groups is counting tiles
-        }
+        for (int s = 0; s < kBuffers - 1; ++s) copy_next(s);
+        weights().make_offsets();
+        find_lanes();
         int reading = 0, filling = kBuffers - 1;
         TILEWISE_ROLLED
-        for (int unit = begin; unit < end; ++unit) {
-            const Place place = place_of(unit);
+        for (; count > 0; --count, advance(place)) {
             if constexpr (kBuffers == 1) {
                 sync_block();  // all are done with the patch before
-                copy_patch(tiles, place, 0);
-                commit_copies();
+                copy_next(0);
             }
             if (place.slab != loaded) {
                 sync_block();  // all are done with the weights before
@@ -139,11 +166,8 @@ struct HaloConv {
                 wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
             }
             sync_block();  // this tile's patch is there for all, and all are done with the buffer filled next
-            if constexpr (kBuffers > 1) {
-                if (unit + kBuffers - 1 < end) copy_patch(tiles, place_of(unit + kBuffers - 1), filling);
-                commit_copies();
-            }
-            compute(buffer(reading), slab_at(loaded), tiles.origin(place.pixels));
+            if constexpr (kBuffers > 1) copy_next(filling);
+            compute(buffer(reading), slab_at(loaded), place.origin);
             reading = reading + 1 == kBuffers ? 0 : reading + 1;
             filling = filling + 1 == kBuffers ? 0 : filling + 1;
         }
@@ -153,23 +177,22 @@ struct HaloConv {
     // ---- One tile: every product and class; the warps along n share them ----
 
     TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const HaloOrigin& origin) const {
+        const Drain drain{args, shared + plan.drain + warp * plan.drain_bytes,
+                          shared + plan.row_table + first_row * kHaloEntryBytes};
         TILEWISE_ROLLED
         for (int which = 0; which < plan.classes; ++which) {
-            const HaloEntry steps = weights().class_entry(which);
-            const bool is_odd = plan.classes == 1 ? (weights().taps() * plan.chunks) & 1
-                                                  : halo_class_taps(axes, which) * plan.chunks & 1;
+            const HaloEntry chunks = weights().class_entry(which);
             typename Drain::Target target = target_of(which, origin);
+            drain.find_rows(target);
             TILEWISE_ROLLED
             for (int product = warp % Config::wave_n; product < plan.products; product += Config::wave_n) {
                 Sums sums = {};
-                multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(steps.place),
-                         int(steps.offset), is_odd);
-                target.group = slab.group + product * plan.product_groups;
-                target.group_columns = plan.out_channels / plan.product_groups;
-                target.first_column = slab.column;
-                target.columns = plan.out_channels - slab.column;
-                const SharedAddress region = shared + plan.drain + warp * plan.drain_bytes;
-                Drain{args, region, shared + plan.row_table + first_row * kHaloEntryBytes}.run(sums, target);
+                multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(chunks.place),
+                         int(chunks.offset));
+                const int group_columns = int(kBackward ? args.conv.c : args.conv.k);
+                drain.run(sums, target,
+                          {slab.group + product * plan.product_groups, group_columns, slab.column,
+                           plan.out_channels - slab.column});
             }
         }
     }
@@ -177,21 +200,20 @@ struct HaloConv {
         int of_class[kMaxKernelDims], rest = which;
         TILEWISE_UNROLL
         for (int d = kMaxKernelDims - 1; d >= 0; --d) {
-            const int next = axes[d].classes == 1 ? rest : rest / axes[d].classes;
-            of_class[d] = rest - next * axes[d].classes;
+            const int classes = launch.axes[d].classes, next = classes == 1 ? rest : rest / classes;
+            of_class[d] = rest - next * classes;
             rest = next;
         }
         typename Drain::Target target;
         Index row = origin.image;
         const auto range = [&](int d) {
-            const int outputs = axes[d].classes == 1
-                                    ? axes[d].outputs
-                                    : (axes[d].outputs - of_class[d] + axes[d].classes - 1) / axes[d].classes;
-            row = row * axes[d].outputs + origin.output[d] * axes[d].classes + of_class[d];
-            return HaloRange(origin.output[d], tile.extent[d], outputs);
+            const HaloAxis& axis = launch.axes[d];
+            row = row * axis.outputs + origin.output[d] * axis.classes + of_class[d];
+            return HaloRange(origin.output[d], launch.tile.extent[d],
+                             halo_divide_up(axis.outputs - of_class[d], axis.classes));
         };
         const HaloRange depth = range(0), height = range(1), column = range(2);
-        target.inside = halo_bounds({origin.image, tile.images, int(args.conv.images)}, depth, height, column);
+        target.inside = halo_bounds({origin.image, launch.tile.images, int(args.conv.images)}, depth, height, column);
         target.first_row = row;
         return target;
     }
@@ -210,22 +232,18 @@ struct HaloConv {
     struct Cursor {
         SharedAddress patch, weights, offset_entry;
         u32 offset;  // of the step's pixels
-        int left;    // steps, this one included
-        bool is_odd;
     };
     TILEWISE_DEVICE int weight_step() const { return kBackward ? 2 * kMatrix * plan.weight_pitch : kStepBytes; }
+    // The offset after the last step's is some other word of shared memory, and not used.
     TILEWISE_DEVICE void advance(Cursor& at) const {
         at.weights += weight_step(), at.offset_entry += 2 * sizeof(u32);
-        if (--at.left > 0) at.offset = load_shared<4>(at.offset_entry).words[0];
+        at.offset = load_shared<4>(at.offset_entry).words[0];
     }
 
     TILEWISE_DEVICE void fetch_pixels(u32 (&to)[kStepsM][4], const Cursor& at) const {
+        const SharedAddress from = at.patch + at.offset;
         TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) load_matrices<false>(at.patch + at.offset + pixel[i], to[i]);
-        if (at.left == 1 && at.is_odd) {  // the second chunk of a step that has only one
-            TILEWISE_UNROLL
-            for (int i = 0; i < kStepsM; ++i) to[i][2] = to[i][3] = 0;
-        }
+        for (int i = 0; i < kStepsM; ++i) load_matrices<false>(from + pixel[i], to[i]);
     }
     // Weights of two steps of n, or of the last one: pair j.
     TILEWISE_DEVICE void fetch_weights(u32 (&to)[kStepsN][2], int j, const Cursor& at) const {
@@ -238,10 +256,6 @@ struct HaloConv {
         } else {
             load_matrices<kBackward>(from, to[2 * j]);
         }
-        if (at.left == 1 && at.is_odd) {
-            to[2 * j][1] = 0;
-            if (2 * j + 1 < kStepsN) to[2 * j + 1][1] = 0;
-        }
     }
     TILEWISE_DEVICE void fetch(Operands& to, Cursor& at) const {
         fetch_pixels(to.a, at);
@@ -249,64 +263,72 @@ struct HaloConv {
         for (int j = 0; j < kPairsN; ++j) fetch_weights(to.b, j, at);
         advance(at);
     }
-    using Sums = Sum[kStepsM][kStepsN][4];
-    static TILEWISE_DEVICE void multiply_columns(Sums& sums, const u32 (&a)[kStepsM][4], const u32 (&b)[kStepsN][2],
-                                                 int j) {
+    // The second chunk of a step that has only one.
+    static TILEWISE_DEVICE void clear_second(Operands& of) {
         TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) multiply_add<T, T>(sums[i][j], a[i], b[j][0], b[j][1]);
+        for (int i = 0; i < kStepsM; ++i) of.a[i][2] = of.a[i][3] = 0;
+        TILEWISE_UNROLL
+        for (int j = 0; j < kStepsN; ++j) of.b[j][1] = 0;
+    }
+    using Sums = Sum[kStepsM][kStepsN][4];
+    static TILEWISE_DEVICE void multiply_columns(Sums& sums, const Operands& from, int j) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) multiply_add<T, T>(sums[i][j], from.a[i], from.b[j][0], from.b[j][1]);
     }
     static TILEWISE_DEVICE void multiply_step(Sums& sums, const Operands& from) {
         TILEWISE_UNROLL
-        for (int j = 0; j < kStepsN; ++j) multiply_columns(sums, from.a, from.b, j);
+        for (int j = 0; j < kStepsN; ++j) multiply_columns(sums, from, j);
     }
 
-    // Steps [first, first + count) of a product's reduction.
-    TILEWISE_DEVICE void multiply(Sums& sums, SharedAddress patch_at, int product, int first, int count,
-                                  bool is_odd) const {
-        if (count == 0) return;
+    // `chunks` of a product's reduction, from step `first` on.
+    TILEWISE_DEVICE void multiply(Sums& sums, SharedAddress patch_at, int product, int first, int chunks) const {
         Cursor at;
         at.patch = patch_at;
         at.weights = shared + plan.weights + product * plan.product_bytes + first * weight_step() + weight_lane;
         at.offset_entry = shared + plan.offsets + (2 * first + lane_index() / kStepM) * sizeof(u32);
         at.offset = load_shared<4>(at.offset_entry).words[0];
-        at.left = count, at.is_odd = is_odd;
+        int steps = chunks / 2;
         if constexpr (kFetchAhead) {
-            multiply_ahead(sums, at);
+            if (steps > 0) multiply_ahead(sums, at, steps);
         } else {
             TILEWISE_ROLLED
-            while (at.left > 0) {
+            for (; steps > 0; --steps) {
                 Operands operands;
                 fetch_pixels(operands.a, at);
                 TILEWISE_UNROLL
                 for (int j = 0; j < kPairsN; ++j) {
                     fetch_weights(operands.b, j, at);
-                    multiply_columns(sums, operands.a, operands.b, 2 * j);
-                    if (2 * j + 1 < kStepsN) multiply_columns(sums, operands.a, operands.b, 2 * j + 1);
+                    multiply_columns(sums, operands, 2 * j);
+                    if (2 * j + 1 < kStepsN) multiply_columns(sums, operands, 2 * j + 1);
                 }
                 advance(at);
             }
         }
+        if (chunks % 2 != 0) {
+            Operands operands;
+            fetch(operands, at);
+            clear_second(operands);
+            multiply_step(sums, operands);
+        }
     }
     // The next step is fetched ahead of the arithmetic of this one.
-    TILEWISE_DEVICE void multiply_ahead(Sums& sums, Cursor& at) const {
+    TILEWISE_DEVICE void multiply_ahead(Sums& sums, Cursor& at, int steps) const {
         Operands operands[2];
         fetch(operands[0], at);
         TILEWISE_ROLLED
-        while (true) {
-            const bool more = at.left > 0;
-            if (more) fetch(operands[1], at);
+        for (; steps > 2; steps -= 2) {
+            fetch(operands[1], at);
             multiply_step(sums, operands[0]);
-            if (!more) break;
-            const bool again = at.left > 0;
-            if (again) fetch(operands[0], at);
+            fetch(operands[0], at);
             multiply_step(sums, operands[1]);
-            if (!again) break;
         }
+        if (steps == 2) fetch(operands[1], at);
+        multiply_step(sums, operands[0]);
+        if (steps == 2) multiply_step(sums, operands[1]);
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         HaloConv(args).work();
     }
 };

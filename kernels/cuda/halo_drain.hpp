@@ -26,23 +26,36 @@ struct HaloDrain {
 
     using Sums = Sum[kStepsM][kStepsN][4];
 
+    // A lane's accesses: at a time and in all. Where these are few, their rows are looked up once for all products of a tile.
+    static constexpr int kTurns = (kRows * kAccesses + kLanes - 1) / kLanes, kAllTurns = kTurns * (kStepsM / kSteps);
+    static constexpr bool kKeepsRows = kAllTurns <= 4;
+    static constexpr u32 kNoRow = ~0u;
+
     const KernelArgs& args;
     SharedAddress region, row_table;  // of this warp; of its first row
 
-    // Where the sums of one product and class go.
+    // Where the sums of a tile and class go.
     struct Target {
-        Index first_row;            // of C: that of the tile's first pixel
-        HaloBounds inside;          // of the tile's rows
-        int group;                  // the product's first
-        int group_columns;          // columns of a group
-        int first_column, columns;  // of the product; so many there are from the first on
+        Index first_row;                       // of C: that of the tile's first pixel
+        HaloBounds inside;                     // of the tile's rows
+        u32 rows[kKeepsRows ? kAllTurns : 1];  // of this lane's accesses, from the first on; or none
+    };
+    // Of the product: its first group, the columns of a group, the first column and how many there are from it on.
+    struct Columns {
+        int group, group_columns, first, count;
     };
 
-    TILEWISE_DEVICE void run(const Sums& sums, const Target& to) const {
+    TILEWISE_DEVICE void find_rows(Target& to) const {
+        if constexpr (kKeepsRows) {
+            TILEWISE_UNROLL
+            for (int turn = 0; turn < kAllTurns; ++turn) to.rows[turn] = row_of(turn, to.inside);
+        }
+    }
+    TILEWISE_DEVICE void run(const Sums& sums, const Target& to, const Columns& columns) const {
         if (is_simple<Out, Sum>(args)) {
-            write(sums, to);
+            write(sums, to, columns);
         } else {
-            finish_all(sums, to);
+            finish_all(sums, to, columns);
         }
     }
 
@@ -51,42 +64,78 @@ private:
     static TILEWISE_DEVICE int lane_row() { return lane_index() / 4; }
     static TILEWISE_DEVICE int lane_col() { return lane_index() % 4 * 2; }
 
-    TILEWISE_DEVICE void put_pair(int row, int col, Sum first, Sum second) const {
-        const Value values[2] = {finish_simple<Out>(args, first), finish_simple<Out>(args, second)};
-        store_shared<2 * Out::bytes>(region + row * kPitch + col * Out::bytes, pack_values<Out>(values));
+    // Of the lane's access number `turn` of all.
+    static TILEWISE_DEVICE int place_of(int turn) { return turn % kTurns * kLanes + lane_index(); }
+    TILEWISE_DEVICE u32 row_of(int turn, const HaloBounds& inside) const {
+        const int at = place_of(turn), row = turn / kTurns * kRows + at / kAccesses;
+        if (kRows * kAccesses % kLanes != 0 && at >= kRows * kAccesses) return kNoRow;
+        const HaloEntry entry = load_entry(row_table + row * kHaloEntryBytes);
+        return inside.holds(entry.place) ? entry.offset : kNoRow;
     }
 
-    TILEWISE_DEVICE void write(const Sums& sums, const Target& to) const {
+    TILEWISE_DEVICE auto pair_of(Sum first, Sum second) const {
+        const Value values[2] = {finish_simple<Out>(args, first), finish_simple<Out>(args, second)};
+        return pack_values<Out>(values);
+    }
+    TILEWISE_DEVICE void put_step(const Sum (&sum)[4], int i, int j) const {
+        const SharedAddress to =
+            region + (i * kStepM + lane_row()) * kPitch + (j * kStepN + lane_col()) * int(Out::bytes);
+        store_shared<2 * Out::bytes>(to, pair_of(sum[0], sum[1]));
+        store_shared<2 * Out::bytes>(to + kMatrix * kPitch, pair_of(sum[2], sum[3]));
+    }
+    // Steps (i, j) and (i2, j2), the second below the first or beside it.
+    TILEWISE_DEVICE void put_steps(const Sum (&one)[4], const Sum (&two)[4], int i, int j, bool is_beside) const {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+        if constexpr (Out::bytes == 2) {
+            const u32 four[4] = {pair_of(one[0], one[1]).words[0], pair_of(one[2], one[3]).words[0],
+                                 pair_of(two[0], two[1]).words[0], pair_of(two[2], two[3]).words[0]};
+            const int second = lane_index() / kStepM, row = i * kStepM + lane_index() % kStepM;
+            store_matrices(region + (is_beside ? row * kPitch + (j + second) * kChunkBytes
+                                               : (row + second * kStepM) * kPitch + j * kChunkBytes),
+                           four);
+            return;
+        }
+#endif
+        put_step(one, i, j);
+        put_step(two, is_beside ? i : i + 1, is_beside ? j + 1 : j);
+    }
+    TILEWISE_DEVICE void put(const Sums& sums, int first) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kSteps; ++i) {
+            TILEWISE_UNROLL
+            for (int j = 0; j + 1 < kStepsN; j += 2) put_steps(sums[first + i][j], sums[first + i][j + 1], i, j, true);
+        }
+        if constexpr (kStepsN % 2 != 0) {
+            TILEWISE_UNROLL
+            for (int i = 0; i + 1 < kSteps; i += 2) {
+                put_steps(sums[first + i][kStepsN - 1], sums[first + i + 1][kStepsN - 1], i, kStepsN - 1, false);
+            }
+            if constexpr (kSteps % 2 != 0) put_step(sums[first + kSteps - 1][kStepsN - 1], kSteps - 1, kStepsN - 1);
+        }
+    }
+
+    TILEWISE_DEVICE void write(const Sums& sums, const Target& to, const Columns& columns) const {
         char* const base = static_cast<char*>(args.c.data) +
-                           (c_offset(args, to.group, to.first_row, 0) + to.first_column) * Out::bytes;
+                           (c_offset(args, columns.group, to.first_row, 0) + columns.first) * Out::bytes;
         const u32 row_bytes = u32(args.c.row_stride) * Out::bytes;
         TILEWISE_UNROLL
         for (int first = 0; first < kStepsM; first += kSteps) {
-            TILEWISE_UNROLL
-            for (int i = 0; i < kSteps; ++i) {
-                TILEWISE_UNROLL
-                for (int j = 0; j < kStepsN; ++j) {
-                    const Sum(&sum)[4] = sums[first + i][j];
-                    const int row = i * kStepM + lane_row(), col = j * kStepN + lane_col();
-                    put_pair(row, col, sum[0], sum[1]);
-                    put_pair(row + kMatrix, col, sum[2], sum[3]);
-                }
-            }
+            put(sums, first);
             sync_warp();
             TILEWISE_UNROLL
-            for (int e = 0; e < kRows * kAccesses; e += kLanes) {
-                const int at = e + lane_index(), row = at / kAccesses, access = at % kAccesses;
-                if (kRows * kAccesses % kLanes != 0 && at >= kRows * kAccesses) continue;
-                const HaloEntry entry = load_entry(row_table + (first * kStepM + row) * kHaloEntryBytes);
-                if (!to.inside.holds(entry.place) || access * Config::vector_c >= to.columns) continue;
-                store_global<kAccessBytes>(base + u64(entry.offset) * row_bytes + access * kAccessBytes,
+            for (int t = 0; t < kTurns; ++t) {
+                const int turn = first / kSteps * kTurns + t, at = place_of(turn);
+                const int row = at / kAccesses, access = at % kAccesses;
+                const u32 out_row = kKeepsRows ? to.rows[kKeepsRows ? turn : 0] : row_of(turn, to.inside);
+                if (out_row == kNoRow || access * Config::vector_c >= columns.count) continue;
+                store_global<kAccessBytes>(base + u64(out_row) * row_bytes + access * kAccessBytes,
                                            load_shared<kAccessBytes>(region + row * kPitch + access * kAccessBytes));
             }
             sync_warp();
         }
     }
 
-    TILEWISE_DEVICE void finish_all(const Sums& sums, const Target& to) const {
+    TILEWISE_DEVICE void finish_all(const Sums& sums, const Target& to, const Columns& columns) const {
         constexpr int row_bytes = kStepN * 4;
         TILEWISE_ROLLED
         for (int pass = 0; pass < kStepsM * kStepsN; ++pass) {
@@ -99,19 +148,19 @@ private:
                 store_shared_float2(at + kMatrix * row_bytes, word(sum[2]), word(sum[3]));
             }
             sync_warp();
-            finish_step(pass / kStepsN * kStepM, pass % kStepsN * kStepN, to);
+            finish_step(pass / kStepsN * kStepM, pass % kStepsN * kStepN, to, columns);
             sync_warp();
         }
     }
-    TILEWISE_DEVICE void finish_step(int first_row, int first_col, const Target& to) const {
+    TILEWISE_DEVICE void finish_step(int first_row, int first_col, const Target& to, const Columns& columns) const {
         TILEWISE_ROLLED
         for (int e = lane_index(); e < kStepM * kStepN; e += kLanes) {
             const int row = e / kStepN, col = first_col + e % kStepN;
             const HaloEntry entry = load_entry(row_table + (first_row + row) * kHaloEntryBytes);
-            if (!to.inside.holds(entry.place) || col >= to.columns) continue;
+            if (!to.inside.holds(entry.place) || col >= columns.count) continue;
             const Sum sum = __builtin_bit_cast(Sum, load_shared_float(region + e * 4));
-            const int column = to.first_column + col, member = column / to.group_columns;
-            const Index batch = to.group + member, at = column - member * to.group_columns;
+            const int column = columns.first + col, member = column / columns.group_columns;
+            const Index batch = columns.group + member, at = column - member * columns.group_columns;
             const Index c_row = to.first_row + entry.offset;
             store<Out>(args, finish<Out>(args, sum, batch, c_row, at), batch, c_row, at);
         }

@@ -21,6 +21,10 @@ inline constexpr u32 kHaloGuards = 1u << kHaloColumnBits | 1u << (kHaloHeightShi
                                    1u << (kHaloDepthShift + kHaloDepthBits) | 1u << (kHaloImageShift + kHaloImageBits);
 inline constexpr u32 kHaloNowhere = ~kHaloGuards;  // beyond every bound: a pixel that is never there
 
+TILEWISE_DEVICE int halo_image(u32 place) { return int(place >> kHaloImageShift); }
+TILEWISE_DEVICE int halo_depth(u32 place) { return int(place >> kHaloDepthShift) & ((1 << kHaloDepthBits) - 1); }
+TILEWISE_DEVICE int halo_height(u32 place) { return int(place >> kHaloHeightShift) & ((1 << kHaloHeightBits) - 1); }
+TILEWISE_DEVICE int halo_column(u32 place) { return int(place) & ((1 << kHaloColumnBits) - 1); }
 TILEWISE_DEVICE u32 halo_place(int image, int d, int h, int w) {
     return u32(image) << kHaloImageShift | u32(d) << kHaloDepthShift | u32(h) << kHaloHeightShift | u32(w);
 }
@@ -104,27 +108,45 @@ struct HaloPatch {
 
     TILEWISE_DEVICE static int table_bytes(const HaloPatchShape& shape) { return shape.pixels() * kHaloEntryBytes; }
 
-    // Fills the table. A block's barrier must follow before the first copy.
+    // Fills the table: a warp takes a line of pixels at a time. A block's barrier must follow before the first copy.
     TILEWISE_DEVICE void make_table(const HaloAxis (&axes)[kMaxKernelDims], const KernelActivation& from) const {
+        constexpr int lanes = 32;
+        const int lines = shape.images * shape.depth * shape.height;
         TILEWISE_ROLLED
-        for (int p = thread_index(); p < shape.pixels(); p += threads) {
-            int rest = p / shape.width();
-            const int stored = p - rest * shape.width(), residue = stored / shape.phase;
-            const int w = (stored - residue * shape.phase) * shape.steps[2] + residue;
-            const int up = rest / shape.height, h = rest - up * shape.height;
+        for (int line = thread_index() / lanes; line < lines; line += threads / lanes) {
+            const int up = line / shape.height, h = line - up * shape.height;
             const int image = up / shape.depth, d = up - image * shape.depth;
-            const Index pixel = (Index(d) * axes[1].inputs + h) * axes[2].inputs + w;
-            const Index element = image * from.image_stride + pixel * from.pixel_stride;
-            const bool is_there = w < shape.columns;  // the last column of a residue may not be
-            store_entry(table + p * kHaloEntryBytes,
-                        {is_there ? halo_place(image, d, h, w) : kHaloNowhere, u32(element / kChunk)});
+            const Index first =
+                image * from.image_stride + (Index(d) * axes[1].inputs + h) * axes[2].inputs * from.pixel_stride;
+            SharedAddress entry = table + (line * shape.width() + lane_index()) * kHaloEntryBytes;
+            TILEWISE_ROLLED
+            for (int stored = lane_index(); stored < shape.width(); stored += lanes, entry += lanes * kHaloEntryBytes) {
+                const int residue = shape.steps[2] == 1 ? 0 : stored / shape.phase;
+                const int w = (stored - residue * shape.phase) * shape.steps[2] + residue;
+                const bool is_there = w < shape.columns;  // the last column of a residue may not be
+                const Index element = first + w * from.pixel_stride;
+                store_entry(entry, {is_there ? halo_place(image, d, h, w) : kHaloNowhere, u32(element / kChunk)});
+            }
         }
+    }
+
+    // Which pixels and chunks are this thread's: neighbouring threads take neighbouring chunks of a pixel, and stay at theirs.
+    struct Share {
+        int pixels, first, chunk;  // of all threads at a time; this one's
+    };
+    TILEWISE_DEVICE Share share() const {
+        const int pixel = thread_index() / shape.chunks;
+        return {threads / shape.chunks, pixel, thread_index() - pixel * shape.chunks};
     }
 
     // The patch of the tile at `origin`, channels from `first` on (the address of channel 0 of the first group that is staged, of
     // image 0, pixel 0), into the buffer at `to`. What is outside of the tensor is zero. The caller commits.
     TILEWISE_DEVICE void copy(SharedAddress to, const void* first, const HaloAxis (&axes)[kMaxKernelDims], int images,
                               const KernelActivation& from, const HaloOrigin& origin) const {
+        copy(to, first, axes, images, from, origin, share());
+    }
+    TILEWISE_DEVICE void copy(SharedAddress to, const void* first, const HaloAxis (&axes)[kMaxKernelDims], int images,
+                              const KernelActivation& from, const HaloOrigin& origin, const Share& mine) const {
         int at[kMaxKernelDims];
         TILEWISE_UNROLL
         for (int d = 0; d < kMaxKernelDims; ++d) at[d] = origin.output[d] * axes[d].in_step + axes[d].first;
@@ -132,22 +154,19 @@ struct HaloPatch {
             halo_bounds({origin.image, shape.images, images}, {at[0], shape.depth, axes[0].inputs},
                         {at[1], shape.height, axes[1].inputs}, {at[2], shape.columns, axes[2].inputs});
         const Index pixel = (Index(at[0]) * axes[1].inputs + at[1]) * axes[2].inputs + at[2];
-        const char* base =
-            static_cast<const char*>(first) + (origin.image * from.image_stride + pixel * from.pixel_stride) * T::bytes;
-        // Neighbouring threads take neighbouring chunks of a pixel, and stay at theirs.
-        const int per_turn = threads / shape.chunks, pixel_of_thread = thread_index() / shape.chunks;
-        const int chunk = thread_index() - pixel_of_thread * shape.chunks;
-        if (pixel_of_thread >= per_turn) return;
-        base += chunk * kChunkBytes;
-        SharedAddress target = to + pixel_of_thread * shape.pitch + chunk * kChunkBytes;
-        SharedAddress entry_at = table + pixel_of_thread * kHaloEntryBytes;
+        const char* base = static_cast<const char*>(first) +
+                           (origin.image * from.image_stride + pixel * from.pixel_stride) * T::bytes +
+                           mine.chunk * kChunkBytes;
+        if (mine.first >= mine.pixels) return;
+        SharedAddress target = to + mine.first * shape.pitch + mine.chunk * kChunkBytes;
+        SharedAddress entry_at = table + mine.first * kHaloEntryBytes;
+        const SharedAddress end = table + shape.pixels() * kHaloEntryBytes;
+        const int entry_step = mine.pixels * kHaloEntryBytes, target_step = mine.pixels * shape.pitch;
         TILEWISE_UNROLL_4
-        for (int p = pixel_of_thread; p < shape.pixels(); p += per_turn) {
+        for (; entry_at < end; entry_at += entry_step, target += target_step) {
             const HaloEntry entry = load_entry(entry_at);
             copy_async<kChunkBytes>(target, base + u64(entry.offset) * kChunkBytes,
                                     inside.holds(entry.place) ? kChunkBytes : 0);
-            target += per_turn * shape.pitch;
-            entry_at += per_turn * kHaloEntryBytes;
         }
     }
 };
@@ -174,10 +193,12 @@ struct HaloRows {
         }
     }
     // The first pixel that a row reads, in bytes from the patch's start; rows past the tile's last read what the first does.
-    static TILEWISE_DEVICE u32 patch_offset(const HaloPatchShape& shape, const HaloTile& tile, int row) {
-        int at[kMaxKernelDims];
-        const int image = decode(tile, row < tile.rows() ? row : 0, at);
-        return u32(shape.pixel_of(image, at[0], at[1], at[2]) * shape.pitch);
+    // Needs the table.
+    TILEWISE_DEVICE u32 patch_offset(const HaloPatchShape& shape, int row) const {
+        const u32 place = load_entry(table + row * kHaloEntryBytes).place;
+        if (place == kHaloNowhere) return 0;
+        return u32(shape.pixel_of(halo_image(place), halo_depth(place), halo_height(place), halo_column(place)) *
+                   shape.pitch);
     }
     // Its image, and its coordinates within it.
     static TILEWISE_DEVICE int decode(const HaloTile& tile, int row, int (&at)[kMaxKernelDims]) {

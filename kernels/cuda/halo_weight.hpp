@@ -84,25 +84,53 @@ struct HaloWeightCore {
         return u32(pixels * x.pitch + channel * Element::bytes);
     }
 
+    // Registers that two blocks or more leave to a thread; about so many hold addresses and the like.
+    static constexpr int kRegisters = 65536 / (Config::threads * Config::blocks_per_unit), kOtherRegisters = 56;
+    static constexpr int kMostRegisters = kRegisters < 255 ? kRegisters : 255;
+    // The first operands of a step are fetched during the arithmetic of the one before, where registers allow it.
+    static constexpr bool kFetchAhead =
+        4 * kStepsM * kStepsN + 4 * kStepsN + kStepsM + 12 + kOtherRegisters <= kMostRegisters;
+
     // One patch: dy and x are staged there, and the table says where in x every pixel of the tile reads.
     TILEWISE_DEVICE void multiply(SharedAddress dy, SharedAddress x, SharedAddress table, int pitch, int steps) {
         // A's registers: pixels 0-7 of eight rows and of the next eight, then pixels 8-15 of both.
         const int pixel_of_lane = lane_index() / kStepM * kMatrix + lane_index() % kMatrix;
+        const auto pixel_at = [&](int step) {
+            return x + load_shared<4>(table + (step * kHaloWeightDepth + pixel_of_lane) * 4).words[0];
+        };
+        const auto columns_at = [&](int step) { return dy + step * kHaloWeightDepth * pitch + column_offset; };
+        if (wave_k >= steps) return;
+        SharedAddress pixel = pixel_at(wave_k);
+        u32 a[2][4], b[kStepsN][2], first[4], columns[kStepsN][2];
+        fetch_columns(columns_at(wave_k), columns);
+        load_matrices<true>(pixel + distances[0], first);
         TILEWISE_ROLLED
         for (int step = wave_k; step < steps; step += Config::wave_k) {
-            const SharedAddress pixel =
-                x + load_shared<4>(table + (step * kHaloWeightDepth + pixel_of_lane) * 4).words[0];
-            u32 a[2][4], b[kStepsN][2];
-            fetch_columns(dy + step * kHaloWeightDepth * pitch + column_offset, b);
-            load_matrices<true>(pixel + distances[0], a[0]);
+            // After the last step there is none: the last one's operands are fetched once more.
+            const int next = step + Config::wave_k < steps ? step + Config::wave_k : step;
+            const SharedAddress next_pixel = pixel_at(next);
+            TILEWISE_UNROLL
+            for (int i = 0; i < 4; ++i) a[0][i] = first[i];
+            TILEWISE_UNROLL
+            for (int j = 0; j < kStepsN; ++j) b[j][0] = columns[j][0], b[j][1] = columns[j][1];
             TILEWISE_UNROLL
             for (int i = 0; i < kStepsM; ++i) {
-                if (i + 1 < kStepsM) load_matrices<true>(pixel + distances[i + 1], a[(i + 1) % 2]);
+                if (i + 1 < kStepsM) {
+                    load_matrices<true>(pixel + distances[i + 1], a[(i + 1) % 2]);
+                } else if (kFetchAhead) {
+                    load_matrices<true>(next_pixel + distances[0], first);
+                    fetch_columns(columns_at(next), columns);
+                }
                 TILEWISE_UNROLL
                 for (int j = 0; j < kStepsN; ++j) {
                     multiply_add<Element, Element>(sums[i][j], a[i % 2], b[j][0], b[j][1]);
                 }
             }
+            if (!kFetchAhead) {
+                fetch_columns(columns_at(next), columns);
+                load_matrices<true>(next_pixel + distances[0], first);
+            }
+            pixel = next_pixel;
         }
     }
     static TILEWISE_DEVICE void fetch_columns(SharedAddress from, u32 (&b)[kStepsN][2]) {
@@ -197,7 +225,7 @@ struct HaloWeight {
         griddep_launch();
         griddep_wait();
         const KernelConv& conv = args.conv;
-        const int c = int(conv.c), k = int(conv.k);
+        const int k = int(conv.k);
         const int rows = halo_weight_rows(conv, Config::merge > 1 ? Core::kGroups : 1, Core::kFew);
         const int tiles_m = (rows + Config::tile_m - 1) / Config::tile_m;
         const int tiles_n = Config::merge > 1 ? 1 : (k + Config::tile_n - 1) / Config::tile_n;
@@ -205,11 +233,13 @@ struct HaloWeight {
         const int left = k - place.col, cols = left < Config::tile_n ? left : Config::tile_n;
         const int y_channels = Config::merge > 1 ? Config::merge * k : cols;
         const HaloTile tile = halo_tile(args);
-        const HaloWeightShape shape =
-            halo_weight_shape(conv, tile, Core::kFew ? 0 : Config::merge * c / kChunk, y_channels / kChunk);
+        // Worked out by the host, for as many columns as a tile has.
+        const HaloWeightShape& shape = reinterpret_cast<const HaloWeightShape&>(args.geometry);
+        static_assert(sizeof(HaloWeightShape) <= sizeof args.geometry, "the shape fits the arguments");
         const SharedAddress shared = shared_start(), tables = shared + kStages * shape.stage_bytes();
         const XPatch x{shape.x, tables};
-        const Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
+        Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
+        y.shape.chunks = y_channels / kChunk;
         const SharedAddress row_table = y.table + shape.rows() * kHaloEntryBytes;
         prepare(shape, tile, conv, x, y, row_table, shared);
 
@@ -251,11 +281,13 @@ struct HaloWeight {
     }
 
 private:
-    // Rows::patch_offset where columns are kept as they are.
-    static TILEWISE_DEVICE u32 few_offset(const HaloWeightShape& shape, const HaloTile& tile, int row) {
+    // The first pixel that an output pixel of the tile reads, in bytes from the patch's start; those past the last read what the
+    // first does.
+    static TILEWISE_DEVICE u32 patch_offset(const HaloWeightShape& shape, const HaloTile& tile, int row) {
         int at[kMaxKernelDims];
         const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
-        return u32(shape.x.pixel_of(image, at[0], at[1], at[2] * shape.x_axes[2].in_step) * shape.x.pitch);
+        const int column = at[2] * (Core::kFew ? shape.x_axes[2].in_step : 1);  // few channels: columns lie as they are
+        return u32(shape.x.pixel_of(image, at[0], at[1], column) * shape.x.pitch);
     }
     template <class T>
     static TILEWISE_DEVICE const char* address(const void* data, Index element) {
@@ -265,14 +297,12 @@ private:
     static TILEWISE_DEVICE void prepare(const HaloWeightShape& shape, const HaloTile& tile, const KernelConv& conv,
                                         const XPatch& x, const Patch& y, SharedAddress row_table,
                                         SharedAddress shared) {
-        using Rows = HaloRows<kHaloWeightDepth, Config::threads>;
         x.make_table(shape.x_axes, conv.x);
         y.make_table(shape.y_axes, conv.y);
         const int all = shape.steps() * kHaloWeightDepth;
         TILEWISE_ROLLED
         for (int row = thread_index(); row < all; row += Config::threads) {
-            const u32 offset = Core::kFew ? few_offset(shape, tile, row) : Rows::patch_offset(shape.x, tile, row);
-            store_shared<4>(row_table + row * 4, Packet<4>{{offset}});
+            store_shared<4>(row_table + row * 4, Packet<4>{{patch_offset(shape, tile, row)}});
         }
         const int first = shape.rows() * shape.y.pitch, end = shape.y_bytes();
         TILEWISE_ROLLED

@@ -27,52 +27,56 @@ struct HaloWeights {
 
     // ---- Tables ----
 
-    // The first step of a class and their number.
+    // A class of outputs: its first step of the reduction, and its chunks, two of them a step.
     TILEWISE_DEVICE HaloEntry class_entry(int which) const {
+        if (plan.classes == 1) return {0, u32(taps() * plan.chunks)};
         return load_entry(shared + plan.class_table + which * kHaloEntryBytes);
     }
     TILEWISE_DEVICE void make_class_table() const {
-        if (thread_index() >= plan.classes) return;
+        if (thread_index() >= plan.classes || plan.classes == 1) return;
         int first = 0;
         for (int c = 0; c < thread_index(); ++c) first += halo_class_steps(axes, c, plan.chunks);
         store_entry(shared + plan.class_table + thread_index() * kHaloEntryBytes,
-                    {u32(first), u32(halo_class_steps(axes, thread_index(), plan.chunks))});
+                    {u32(first), u32(halo_class_taps(axes, thread_index()) * plan.chunks)});
     }
 
-    struct Tap {
-        int first_chunk;  // of the reduction
-        int distance;     // of its pixels in the patch
-    };
+    // Where a tap is: its first chunk in the reduction, and the distance of its pixels in the patch, in bytes.
+    TILEWISE_DEVICE HaloEntry tap_entry(int tap) const {
+        return load_entry(shared + plan.tap_table + tap * kHaloEntryBytes);
+    }
     // Needs the class table.
-    TILEWISE_DEVICE Tap locate(int tap) const {
-        const int up = tap / axes[2].taps, w = tap - up * axes[2].taps;
-        const int d = up / axes[1].taps, h = up - d * axes[1].taps;
-        const int which =
-            (axes[0].class_of(d) * axes[1].classes + axes[1].class_of(h)) * axes[2].classes + axes[2].class_of(w);
-        const int place = (axes[0].place_of(d) * axes[1].class_taps(h) + axes[1].place_of(h)) * axes[2].class_taps(w) +
-                          axes[2].place_of(w);
-        return {2 * int(class_entry(which).place) + place * plan.chunks,
-                plan.patch.tap_distance(axes[0].offset_of(d), axes[1].offset_of(h), axes[2].offset_of(w))};
+    TILEWISE_DEVICE void make_tap_table() const {
+        TILEWISE_ROLLED
+        for (int tap = thread_index(); tap < taps(); tap += Config::threads) {
+            const int up = tap / axes[2].taps, w = tap - up * axes[2].taps;
+            const int d = up / axes[1].taps, h = up - d * axes[1].taps;
+            const int which =
+                (axes[0].class_of(d) * axes[1].classes + axes[1].class_of(h)) * axes[2].classes + axes[2].class_of(w);
+            const int place =
+                (axes[0].place_of(d) * axes[1].class_taps(h) + axes[1].place_of(h)) * axes[2].class_taps(w) +
+                axes[2].place_of(w);
+            const int distance =
+                plan.patch.tap_distance(axes[0].offset_of(d), axes[1].offset_of(h), axes[2].offset_of(w));
+            store_entry(shared + plan.tap_table + tap * kHaloEntryBytes,
+                        {2 * class_entry(which).place + u32(place * plan.chunks), u32(distance * plan.patch.pitch)});
+        }
     }
     TILEWISE_DEVICE int taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
 
-    // For every chunk of the reduction the bytes from an output's first pixel to it. Needs the class table.
+    // For every chunk of the reduction the bytes from an output's first pixel to it. Needs the tap table.
     TILEWISE_DEVICE void make_offsets() const {
         const SharedAddress table = shared + plan.offsets;
         TILEWISE_ROLLED
         for (int i = thread_index(); i < taps() * plan.chunks; i += Config::threads) {
             const int tap = i / plan.chunks, chunk = i - tap * plan.chunks;
-            const Tap place = locate(tap);
-            const u32 bytes = u32(place.distance * plan.patch.pitch + chunk * kChunkBytes);
-            store_shared<4>(table + (place.first_chunk + chunk) * 4, Packet<4>{{bytes}});
+            const HaloEntry at = tap_entry(tap);
+            store_shared<4>(table + (at.place + chunk) * 4, Packet<4>{{at.offset + chunk * kChunkBytes}});
         }
         // Where a class has an odd number, the last step reads something all the same.
         TILEWISE_ROLLED
         for (int c = thread_index(); c < plan.classes; c += Config::threads) {
-            const HaloEntry steps = class_entry(c);
-            if (halo_class_taps(axes, c) * plan.chunks % 2 != 0) {
-                store_shared<4>(table + (2 * (steps.place + steps.offset) - 1) * 4, Packet<4>{{0}});
-            }
+            const HaloEntry chunks = class_entry(c);
+            if (chunks.offset % 2 != 0) store_shared<4>(table + (2 * chunks.place + chunks.offset) * 4, Packet<4>{{0}});
         }
     }
 
@@ -101,11 +105,11 @@ private:
         const int per_tap = kBackward ? kColumns / kChunk : plan.chunks;
         const int first_chunk = kBackward ? first_column / kChunk : 0, last_chunk = c / kChunk;
         const int first_k = kBackward ? 0 : first_column, lines = kBackward ? k : kColumns;
-        const int warp = warp_index();
+        const int warp = thread_index() / kLanes;
         TILEWISE_ROLLED
         for (int i = lane_index(); i < taps() * per_tap; i += kLanes) {
             const int tap = i / per_tap, chunk = i - tap * per_tap, memory_chunk = first_chunk + chunk;
-            const Tap place = locate(tap);
+            const int reduction_chunk = int(tap_entry(tap).place);
             TILEWISE_ROLLED
             for (int product = 0; product < plan.products; ++product) {
                 const char* source = from + Index(product * k + first_k) * line_bytes +
@@ -114,9 +118,9 @@ private:
                 for (int line = warp; line < lines; line += kWarps) {
                     const bool is_there = memory_chunk < last_chunk && first_k + line < k;
                     const SharedAddress to =
-                        kBackward ? chunk_address(product, place.first_chunk + line / kHaloMatrix, line % kHaloMatrix) +
+                        kBackward ? chunk_address(product, reduction_chunk + line / kHaloMatrix, line % kHaloMatrix) +
                                         chunk * kChunkBytes
-                                  : chunk_address(product, place.first_chunk + chunk, line);
+                                  : chunk_address(product, reduction_chunk + chunk, line);
                     copy_async<kChunkBytes>(to, source + Index(line) * line_bytes, is_there ? kChunkBytes : 0);
                 }
             }
@@ -131,20 +135,38 @@ private:
             store_shared<kChunkBytes>(shared + plan.weights + b, zero_packet<kChunkBytes>());
         }
         sync_block();
-        const int c = int(conv.c), k = int(conv.k), total = plan.products * plan.product_groups * k * taps() * c;
+        // A lane stays at its tap and channel, and the warps share the lines, a few of them on their way at a time.
+        constexpr int batch = 8;
+        const int c = int(conv.c), k = int(conv.k), row = taps() * c, lines = plan.products * plan.product_groups * k;
+        const int warp = thread_index() / kLanes;
         TILEWISE_ROLLED
-        for (int e = thread_index(); e < total; e += Config::threads) {
-            int rest = e / c;
-            const int channel = e - rest * c, line = rest / taps(), tap = rest - line * taps();
-            const int group = line / k, filter = line - group * k;
-            const int product = group / plan.product_groups, member = group - product * plan.product_groups;
-            const int in = member * (kBackward ? k : c) + (kBackward ? filter : channel);
-            const int out = member * (kBackward ? c : k) + (kBackward ? channel : filter);
-            const int chunk = locate(tap).first_chunk + in / kChunk, place = in % kChunk;
-            const SharedAddress to = kBackward ? chunk_address(product, chunk, place) + out * T::bytes
-                                               : chunk_address(product, chunk, out) + place * T::bytes;
-            store_shared<T::bytes>(to, __builtin_bit_cast(Packet<T::bytes>, from[e]));
+        for (int i = lane_index(); i < row; i += kLanes) {
+            const int tap = i / c, channel = i - tap * c, reduction_chunk = int(tap_entry(tap).place);
+            TILEWISE_ROLLED
+            for (int first = warp; first < lines; first += batch * kWarps) {
+                typename T::Storage held[batch];
+                TILEWISE_UNROLL
+                for (int j = 0; j < batch; ++j) {
+                    const int line = first + j * kWarps;
+                    if (line < lines) held[j] = from[line * row + i];
+                }
+                TILEWISE_UNROLL
+                for (int j = 0; j < batch; ++j) {
+                    const int line = first + j * kWarps;
+                    if (line < lines) put_diagonal(held[j], line, channel, reduction_chunk);
+                }
+            }
         }
+    }
+    TILEWISE_DEVICE void put_diagonal(typename T::Storage element, int line, int channel, int reduction_chunk) const {
+        const int c = int(conv.c), k = int(conv.k), group = line / k, filter = line - group * k;
+        const int product = group / plan.product_groups, member = group - product * plan.product_groups;
+        const int in = member * (kBackward ? k : c) + (kBackward ? filter : channel);
+        const int out = member * (kBackward ? c : k) + (kBackward ? channel : filter);
+        const int chunk = reduction_chunk + in / kChunk, place = in % kChunk;
+        const SharedAddress to = kBackward ? chunk_address(product, chunk, place) + out * T::bytes
+                                           : chunk_address(product, chunk, out) + place * T::bytes;
+        store_shared<T::bytes>(to, __builtin_bit_cast(Packet<T::bytes>, element));
     }
 };
 

@@ -36,67 +36,122 @@ struct ColumnPlace {
     Index first, count;
 };
 
+template <int kDims, class Pixel>
+TILEWISE_DEVICE void store_pixels(const TensorMap& map, unsigned from, int c, const Pixel& to) {
+    if constexpr (kDims == 1) {
+        store_im2col(map, from, c, to.at[0], to.image);
+    } else if constexpr (kDims == 2) {
+        store_im2col(map, from, c, to.at[0], to.at[1], to.image);
+    } else {
+        store_im2col(map, from, c, to.at[0], to.at[1], to.at[2], to.image);
+    }
+}
+
 // The results of backward data with a stride, of backward weight, and of stages of several taps, where tiles are not rows and
 // columns of C.
 template <class Config>
 struct ConvPlaces {
-    static constexpr int kDims = Config::ndim, kTaps = WgmmaShape<Config>::kTaps;
+    using Shape = WgmmaShape<Config>;
+    static constexpr int kDims = Config::ndim, kTaps = Shape::kTaps, kLine = Shape::kColumnLine;
     static constexpr Direction kDirection = Config::direction;
-    static constexpr int kLine = 128 / Config::A::bytes;
     static constexpr bool kHasClasses = kDirection == Direction::backward_data && kTaps == 1;
     static constexpr bool kMoves = kDirection != Direction::forward || kTaps > 1;
+    static constexpr bool kCountsPixels = kHasClasses || kTaps > 1;
 
-    static TILEWISE_DEVICE bool in_rows(const KernelArgs& args) {
+    const KernelArgs& args;
+    bool whole;                                   // see in_boxes
+    Divisor rows[kCountsPixels ? kDims : 1];      // of the tiles' space, innermost first
+    int first[kHasClasses ? kDims : 1], of = -1;  // pixel of the class `of`
+
+    explicit TILEWISE_DEVICE ConvPlaces(const KernelArgs& kernel_args) : args(kernel_args) {
         if constexpr (kTaps > 1) {
-            return false;
+            // Copies end with the tensor, not with the group.
+            whole = args.conv.groups == 1 || args.n % Shape::kStoreColumns == 0;
         } else if constexpr (kDirection == Direction::backward_data) {
-            return class_count<kDims, kDirection>(args.conv) == 1;
-        } else if constexpr (kDirection == Direction::backward_weight) {
-            return args.conv.c % kLine == 0;
+            whole = class_count<kDims, kDirection>(args.conv) == 1;
         } else {
-            return true;
+            whole = kDirection == Direction::forward || args.conv.c % kLine == 0;
+        }
+        if constexpr (kCountsPixels) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kDims; ++i)
+                rows[i] = Divisor(u32(line_of(args.conv, i).template walked_rows<kDirection>(i == 0 ? kTaps : 1)));
         }
     }
 
-    static TILEWISE_DEVICE int group(const KernelArgs& args, const TilePlace& tile) {
+    TILEWISE_DEVICE void begin(const TilePlace& tile) {
+        if constexpr (kHasClasses) {
+            int index = static_cast<int>(tile.batch / u32(args.conv.groups));
+            if (index == of) return;
+            of = index;
+            TILEWISE_UNROLL
+            for (int i = 0; i < kDims; ++i) {
+                const ConvLine line = line_of(args.conv, i);
+                first[i] = line.pixel(0, index % line.stride);
+                index /= line.stride;
+            }
+        }
+    }
+
+    TILEWISE_DEVICE int group(const TilePlace& tile) const {
         return static_cast<int>(kHasClasses ? tile.batch % u32(args.conv.groups) : tile.batch);
     }
 
+    TILEWISE_DEVICE bool in_boxes() const { return whole; }
+    struct Box {
+        int at[kDims], image;  // of stages of several taps; otherwise a row and a batch entry
+        int group;
+    };
+    TILEWISE_DEVICE Box box(const TilePlace& tile, int row) const {
+        Box box;
+        if constexpr (kTaps > 1) {
+            u32 left = u32(row);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kDims; ++i) {
+                const u32 next = rows[i].divide(left);
+                box.at[i] = int(left);
+                left = next;
+            }
+            box.image = int(left);
+        } else {
+            box.at[0] = row, box.image = static_cast<int>(tile.batch);
+        }
+        box.group = group(tile);
+        return box;
+    }
+    TILEWISE_DEVICE void store(const TensorMap& map, unsigned from, int column, const Box& box) const {
+        if constexpr (kTaps > 1) {
+            store_pixels<kDims>(map, from, box.group * static_cast<int>(args.n) + column, box);
+        } else {
+            store_box(map, from, column, box.at[0], box.image);
+        }
+    }
+
     // The row of C that a row of the tiles is, or -1.
-    static TILEWISE_DEVICE Index row(const KernelArgs& args, const TilePlace& tile, Index at) {
-        if constexpr (kTaps > 1) return joined_row(args, at);
-        if constexpr (kDirection != Direction::backward_data) return at < args.m ? at : -1;
-        int index = static_cast<int>(tile.batch / u32(args.conv.groups));
+    TILEWISE_DEVICE Index row(Index at) const {
+        if constexpr (!kCountsPixels) return at < args.m ? at : -1;
         u32 left = u32(at);
         Index pixel = 0, size = 1;
         TILEWISE_UNROLL
         for (int i = 0; i < kDims; ++i) {
             const ConvLine line = line_of(args.conv, i);
-            const u32 rows = u32(line.template rows<kDirection>()), next = left / rows;
-            const int here = line.pixel(int(left - next * rows), index % line.stride);
-            if (here >= line.in) return -1;
+            const u32 next = rows[i].divide(left);
+            const int here = kHasClasses ? int(left) * line.stride + first[i] : int(left);
+            const int extent = kDirection == Direction::backward_data ? line.in : line.out;
+            if (here >= extent) return -1;
             pixel += here * size;
-            size *= line.in;
-            index /= line.stride;
+            size *= extent;
             left = next;
         }
         return left < u32(args.conv.images) ? left * size + pixel : -1;
     }
 
-    static TILEWISE_DEVICE Index joined_row(const KernelArgs& args, Index at) {
-        const ConvLine w = line_of(args.conv, 0);
-        const u32 walked = u32(w.template walked_rows<kDirection>(kTaps)), line = u32(at) / walked;
-        const u32 here = u32(at) - line * walked, rows = u32(w.template rows<kDirection>());
-        const Index row = Index(line) * rows + here;
-        return here < rows && row < args.m ? row : -1;
-    }
-
     // Of a line of columns that begins at a multiple of its length.
-    static TILEWISE_DEVICE ColumnPlace columns(const KernelArgs& args, int at) {
+    TILEWISE_DEVICE ColumnPlace columns(int at) const {
         if constexpr (kDirection != Direction::backward_weight) return {at, args.n - at};
         const u32 lines = (u32(args.conv.c) + kLine - 1) / kLine, unit = u32(at) / kLine, tap = unit / lines;
-        const Index begin = Index(unit - tap * lines) * kLine + at % kLine, first = tap * args.conv.c + begin;
-        return {first, first < args.n ? args.conv.c - begin : 0};
+        const Index begin = Index(unit - tap * lines) * kLine + at % kLine, first_column = tap * args.conv.c + begin;
+        return {first_column, first_column < args.n ? args.conv.c - begin : 0};
     }
 };
 
@@ -109,7 +164,8 @@ struct ConvSource {
     static constexpr Direction kDirection = Config::direction;
     static constexpr bool kOverPixels = kDirection == Direction::backward_weight;
     static constexpr bool kMayBeEmpty = Places::kHasClasses;  // a class that meets no tap
-    static constexpr int kColumnBoxes = Shape::kTileN / Shape::kLine;
+    static constexpr int kColumnBoxes = Shape::kTileN / Shape::kColumnLine;
+    static constexpr int kLine = kOverPixels ? Shape::kColumnLine : Shape::kDepth;  // of channels
     static_assert(Shape::kClusterN == 1 || kOverPixels, "columns of pixels are copied for one block");
     static_assert(Shape::kClusterM == 1 || !kOverPixels, "columns of pixels are copied for one block");
     static_assert(!Shape::kSwapped);
@@ -128,6 +184,7 @@ struct ConvSource {
     int column, group;
     typename Walk::Pixel pixel;  // forward, backward data
     Taps taps;
+    int taps_class = -1;
     int line;
     int box_channel[kOverPixels ? kColumnBoxes : 1];
     u16 box_offset[kOverPixels ? kColumnBoxes : 1][kDims];
@@ -137,7 +194,7 @@ struct ConvSource {
 
     static TILEWISE_DEVICE int line_count(const KernelConv& conv) {
         const Index channels = kDirection == Direction::backward_data ? conv.k : conv.c;
-        return static_cast<int>((channels + Shape::kLine - 1) / Shape::kLine);
+        return static_cast<int>((channels + kLine - 1) / kLine);
     }
     static TILEWISE_DEVICE int all_taps(const KernelConv& conv) {
         return static_cast<int>(conv.filter[0] * conv.filter[1] * conv.filter[2]);
@@ -155,9 +212,25 @@ struct ConvSource {
             const ConvLine w = line_of(args.conv, 0);
             rows = args.m / w.template rows<kDirection>() * w.template walked_rows<kDirection>(kTaps);
         }
-        if constexpr (kOverPixels) columns = Index(all_taps(args.conv)) * line_count(args.conv) * Shape::kLine;
+        if constexpr (kOverPixels) columns = Index(all_taps(args.conv)) * line_count(args.conv) * kLine;
         return {args, rows, columns, batch, Shape::kTileM, Shape::kTileN};
     }
+
+    static TILEWISE_DEVICE int group_of(const KernelArgs& args, const TilePlace& tile) {
+        return static_cast<int>(Places::kHasClasses ? tile.batch % u32(args.conv.groups) : tile.batch);
+    }
+
+    // The steps of tiles of one class are counted once.
+    struct Steps {
+        const KernelArgs& args;
+        int of = -1, count = 0;
+        explicit TILEWISE_DEVICE Steps(const KernelArgs& kernel_args) : args(kernel_args) {}
+        TILEWISE_DEVICE int operator()(const TilePlace& tile) {
+            const int index = Places::kHasClasses ? static_cast<int>(tile.batch / u32(args.conv.groups)) : 0;
+            if (index != of) of = index, count = steps(args, tile);
+            return count;
+        }
+    };
 
     // Lines from one tap of a stage to the next.
     static TILEWISE_DEVICE u32 tap_shift(const KernelArgs& args) { return u32(line_of(args.conv, 0).dilation); }
@@ -173,12 +246,13 @@ struct ConvSource {
 
     TILEWISE_DEVICE void begin(const TilePlace& tile, int step) {
         column = Shape::first_column(tile);
-        group = Places::group(args, tile);
+        group = group_of(args, tile);
         if constexpr (kOverPixels) {
             begin_columns(Shape::first_row(tile));
         } else {
             pixel = pixels.locate(static_cast<u32>(Shape::first_row(tile)));
-            taps = taps_of(args, tile);
+            const int index = Places::kHasClasses ? static_cast<int>(tile.batch / u32(args.conv.groups)) : 0;
+            if (index != taps_class) taps_class = index, taps = taps_of(args, tile);
             line = step % lines;
             taps.go_to(step / lines);
         }
@@ -198,7 +272,7 @@ private:
     TILEWISE_DEVICE void copy_over_taps(unsigned to, unsigned barrier) {
         const bool forward = kDirection == Direction::forward;
         const int channels = static_cast<int>(forward ? args.conv.c : args.conv.k);
-        const int channel = line * Shape::kLine;
+        const int channel = line * kLine;
         u16 offset[kDims];
         TILEWISE_UNROLL
         for (int i = 0; i < kDims; ++i) offset[i] = taps.offset(i);
@@ -209,13 +283,9 @@ private:
         for (int i = 0; i < kTaps; ++i) {
             const unsigned at = to + Shape::kBytesA + static_cast<unsigned>(i * Shape::kTapBytes);
             const int tap = taps.tap() + (forward ? i : -i);
-            if constexpr (kDirection == Direction::forward) {
-                copy_operand<Shape, Shape::kTileN, true, Shape::kClusterM>(map_b, at, barrier, first_k + column,
-                                                                           channel, tap, me.in_m, me.sharing_b);
-            } else {
-                copy_operand<Shape, Shape::kTileN, false, Shape::kClusterM>(
-                    map_b, at, barrier, column, first_k + channel, tap, me.in_m, me.sharing_b);
-            }
+            const int along_k = forward ? channel : first_k + channel;
+            copy_columns<Shape>(map_b, at, barrier, forward ? first_k + column : column, along_k, tap, me.in_m,
+                                me.sharing_b);
         }
         if (++line == lines) {
             line = 0;
@@ -230,9 +300,9 @@ private:
         const int units = all_taps(args.conv) * lines;
         TILEWISE_UNROLL
         for (int box = 0; box < kColumnBoxes; ++box) {
-            const int unit = column / Shape::kLine + box, tap = unit / lines;
+            const int unit = column / kLine + box, tap = unit / lines;
             // Beyond the last: no channel is there, and zeros come.
-            const int channel = unit < units ? (unit - tap * lines) * Shape::kLine : static_cast<int>(args.conv.c);
+            const int channel = unit < units ? (unit - tap * lines) * kLine : static_cast<int>(args.conv.c);
             walk.go_to(unit < units ? tap : 0);
             box_channel[box] = group * static_cast<int>(args.conv.c) + channel;
             TILEWISE_UNROLL
@@ -241,13 +311,13 @@ private:
     }
 
     TILEWISE_DEVICE void copy_over_pixels(unsigned to, unsigned barrier, int step) {
-        copy_operand<Shape, Shape::kTileM, false, Shape::kClusterN>(map_a, to, barrier, row, step * Shape::kTileK,
-                                                                    group, me.in_n, me.sharing_a);
+        copy_rows<Shape>(map_a, to, barrier, row, step * Shape::kTileK, group, me.in_n, me.sharing_a);
         const typename Walk::Pixel from = pixels.locate(static_cast<u32>(step * Shape::kTileK));
         TILEWISE_UNROLL
         for (int box = 0; box < kColumnBoxes; ++box) {
-            copy_pixels<kDims>(to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kLineBytes),
-                               map_b, barrier, box_channel[box], from, box_offset[box]);
+            copy_pixels<kDims>(
+                to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kColumnLineBytes), map_b,
+                barrier, box_channel[box], from, box_offset[box]);
         }
     }
 };

@@ -39,7 +39,13 @@ struct WgmmaClusterStore {
         cluster_sync();
         const int parts = args.split_k, part = static_cast<int>(cluster_rank());
         if (kStoresFours && is_plain(args)) {
-            store_fours(tile, parts, part, me);
+            if (parts <= 2) {
+                store_fours<2>(tile, parts, part, me);
+            } else if (parts <= 4) {
+                store_fours<4>(tile, parts, part, me);
+            } else {
+                store_fours<8>(tile, parts, part, me);
+            }
         } else {
             store_elements(tile, parts, part, me);
         }
@@ -71,28 +77,47 @@ struct WgmmaClusterStore {
     // Where this part's share of `total` things begins.
     static TILEWISE_DEVICE int share(int total, int parts, int part) { return total * part / parts; }
 
-    // Nothing to do but to multiply by alpha, and rows that hold whole fours.
+    // Nothing to do but to multiply by alpha, and rows that hold whole fours. What other blocks have takes long to come, so a
+    // thread asks for all parts of several fours at once: up to eight accesses.
+    template <int kMostParts>
     TILEWISE_DEVICE void store_fours(const TilePlace& tile, int parts, int part, const WgmmaPlace& me) const {
-        constexpr int kPerRow = kColumns / kFour, kTotal = kRows * kPerRow;
-        auto* c = static_cast<typename Out::Storage*>(args.c.data) + tile.batch * args.c.batch_stride;
+        constexpr int kPerRow = kColumns / kFour, kTotal = kRows * kPerRow, kAtOnce = 8 / kMostParts;
         const int end = share(kTotal, parts, part + 1);
         TILEWISE_ROLLED
-        for (int i = share(kTotal, parts, part) + me.wave * 128 + me.thread; i < end; i += kThreads) {
-            const int row = i / kPerRow, column = i % kPerRow * kFour;
-            const Index at_row = Index(tile.tile_m) * kRows + row, at_column = Index(tile.tile_n) * kColumns + column;
-            if (at_row >= args.m || at_column >= args.n) continue;
-            Sum sum[kFour] = {};
-            for (int p = 0; p < parts; ++p) {
-                float words[kFour];
-                load_cluster_float4(in_block(shared + at(row, column), p), words);
-                TILEWISE_UNROLL
-                for (int j = 0; j < kFour; ++j) sum[j] += __builtin_bit_cast(Sum, words[j]);
-            }
-            Value values[kFour];
+        for (int first = share(kTotal, parts, part) + me.wave * 128 + me.thread; first < end;
+             first += kAtOnce * kThreads) {
+            float words[kAtOnce][kMostParts][kFour] = {};
             TILEWISE_UNROLL
-            for (int j = 0; j < kFour; ++j) values[j] = finish_plain<Out>(args, sum[j]);
-            store_global<kFour * Out::bytes>(c + at_row * args.c.row_stride + at_column, pack_values<Out>(values));
+            for (int i = 0; i < kAtOnce; ++i) {
+                const int four = first + i * kThreads;
+                const unsigned from = shared + at(four / kPerRow, four % kPerRow * kFour);
+                TILEWISE_UNROLL
+                for (int p = 0; p < kMostParts; ++p) {
+                    if (four < end && p < parts) load_cluster_float4(in_block(from, p), words[i][p]);
+                }
+            }
+            TILEWISE_UNROLL
+            for (int i = 0; i < kAtOnce; ++i) {
+                const int four = first + i * kThreads;
+                if (four < end) finish_four(words[i], tile, four / kPerRow, four % kPerRow * kFour);
+            }
         }
+    }
+    template <int kMostParts>
+    TILEWISE_DEVICE void finish_four(const float (&words)[kMostParts][kFour], const TilePlace& tile, int row,
+                                     int column) const {
+        const Index at_row = Index(tile.tile_m) * kRows + row, at_column = Index(tile.tile_n) * kColumns + column;
+        if (at_row >= args.m || at_column >= args.n) return;
+        Value values[kFour];
+        TILEWISE_UNROLL
+        for (int j = 0; j < kFour; ++j) {
+            Sum sum = 0;
+            TILEWISE_UNROLL
+            for (int p = 0; p < kMostParts; ++p) sum += __builtin_bit_cast(Sum, words[p][j]);
+            values[j] = finish_plain<Out>(args, sum);
+        }
+        auto* c = static_cast<typename Out::Storage*>(args.c.data) + tile.batch * args.c.batch_stride;
+        store_global<kFour * Out::bytes>(c + at_row * args.c.row_stride + at_column, pack_values<Out>(values));
     }
 
     TILEWISE_DEVICE void store_elements(const TilePlace& tile, int parts, int part, const WgmmaPlace& me) const {

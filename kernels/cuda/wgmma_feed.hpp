@@ -54,13 +54,14 @@ struct WgmmaFeed {
     Ring ring;
     Source source;
     typename Shape::Walk walk;
+    typename Source::Steps steps;
     typename Ring::Cursor at = {};
     int step = 0, end = 0;  // of the work in hand
     bool more = true;
 
     TILEWISE_DEVICE WgmmaFeed(const KernelArgs& kernel_args, const Source& operands, unsigned shared,
                               const typename Shape::Walk& start)
-        : args(kernel_args), ring{shared}, source(operands), walk(start) {
+        : args(kernel_args), ring{shared}, source(operands), walk(start), steps(kernel_args) {
         next_work();
     }
 
@@ -68,7 +69,7 @@ struct WgmmaFeed {
     TILEWISE_DEVICE void issue() {
         if (!more) return;
         barrier_wait(ring.empty(at.stage), at.parity ^ 1);
-        barrier_expect(ring.full(at.stage), Shape::kStageBytes);
+        barrier_expect(ring.full(at.stage), Shape::kCopiedBytes);
         source.copy(ring.stage(at.stage), ring.full(at.stage), step);
         at.advance();
         if (++step == end) next_work();
@@ -83,7 +84,7 @@ private:
     TILEWISE_DEVICE void next_work() {
         Work work;
         do {
-            more = walk.next(work, [&](const TilePlace& tile) { return Source::steps(args, tile); });
+            more = walk.next(work, steps);
             if (!more) return;
         } while (work.begin >= work.end);
         step = work.begin, end = work.end;

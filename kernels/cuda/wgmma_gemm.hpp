@@ -74,23 +74,26 @@ struct WgmmaGemm {
     // --- computing --------------------------------------------------------------------------------------------------
 
     // Rows r of 64 are a block of 8 KB in either orientation, and so are 64 columns along n.
-    static constexpr unsigned kBlockBytes = 64 * Shape::kLineBytes;
+    static constexpr unsigned kBlockBytes = 64 * Shape::kDepthBytes;
+    static constexpr unsigned kLeadingA = Shape::kDepth * Shape::kRowLineBytes,
+                              kLeadingB = Shape::kDepth * Shape::kColumnLineBytes;
     // For k one instruction further: 32 bytes along a line, or (of 16 bits) 16 lines.
     static constexpr unsigned kStepBytes = 32;
     static constexpr bool kThree = Shape::kThree;
     static constexpr unsigned long long kRests = Shape::kRests / 16;  // descriptors count in 16 bytes
-    static constexpr unsigned kStepA = Shape::kRowsAlongK ? kStepBytes : 16 * Shape::kLineBytes;
-    static constexpr unsigned kStepB = Shape::kColumnsAlongK ? kStepBytes : 16 * Shape::kLineBytes;
+    static constexpr unsigned kStepA = Shape::kRowsAlongK ? kStepBytes : 16 * Shape::kRowLineBytes;
+    static constexpr unsigned kStepB = Shape::kColumnsAlongK ? kStepBytes : 16 * Shape::kColumnLineBytes;
 
     TILEWISE_DEVICE void multiply_stage(Sums& sums, int stage, int own_rows, bool keep) const {
-        const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kLineBytes);
+        const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kDepthBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
-        const unsigned long long at_a = operand_at(a, kBlockBytes, 1024), at_b = operand_at(b, kBlockBytes, 1024);
+        const unsigned long long at_a = operand_at<Shape::kRowLineBytes>(a, kLeadingA, 8 * Shape::kRowLineBytes);
+        const unsigned long long at_b = operand_at<Shape::kColumnLineBytes>(b, kLeadingB, 8 * Shape::kColumnLineBytes);
         if constexpr (Shape::kTaps == 1) {
             multiply_lines(sums, at_a, at_b, keep);
         } else {
             // Each tap reads the same lines, shifted. Descriptors count in 16 bytes.
-            const auto shift = static_cast<unsigned long long>(Source::tap_shift(args) * (Shape::kLineBytes / 16));
+            const auto shift = static_cast<unsigned long long>(Source::tap_shift(args) * (Shape::kRowLineBytes / 16));
             TILEWISE_UNROLL
             for (int tap = 0; tap < Shape::kTaps; ++tap)
                 multiply_lines(sums, at_a + tap * shift, at_b + tap * (Shape::kTapBytes / 16), keep || tap > 0);
@@ -100,7 +103,7 @@ struct WgmmaGemm {
     // Products of one line of k.
     TILEWISE_DEVICE void multiply_lines(Sums& sums, unsigned long long at_a, unsigned long long at_b, bool keep) const {
         TILEWISE_UNROLL
-        for (int k = 0; k < Shape::kLineBytes / static_cast<int>(kStepBytes); ++k) {
+        for (int k = 0; k < Shape::kDepthBytes / static_cast<int>(kStepBytes); ++k) {
             TILEWISE_UNROLL
             for (int r = 0; r < Shape::kRepeats; ++r) {
                 const unsigned long long from_a = at_a + (k * kStepA + r * kBlockBytes) / 16;
@@ -223,7 +226,7 @@ struct WgmmaGemm {
         each_sum([&](int r, int i) { pin(sums[r][i]); });
     }
 
-    TILEWISE_DEVICE Store store() const { return {args, map_c, shared}; }
+    TILEWISE_DEVICE Store store() const { return {args, map_c, shared, typename Source::Places(args)}; }
 
     // Where the sums of tiles meet that blocks share.
     struct WarpgroupSync {
@@ -246,30 +249,35 @@ struct WgmmaGemm {
     // `refill` asks for the next stage, after each one that is released.
     template <class Refill>
     TILEWISE_DEVICE void compute_tiles(const Order& order, const Place& me, Refill&& refill) const {
-        const bool in_rows = Source::Places::in_rows(args);
         const bool boxes =
             Shape::kStoresBoxes && args.split_k == 1 && is_simple<typename Shape::Out, typename Shape::Sum>(args);
-        const Store store = this->store();
+        Store store = this->store();
+        const bool in_boxes = store.places.in_boxes();
         Walk walk = this->walk(order);
         Work work;
         Cursor at;
         int turn = 1;
         unsigned buffer = 0;
-        while (walk.next(work, [&](const TilePlace& tile) { return Source::steps(args, tile); })) {
+        typename Source::Steps steps(args);
+        while (walk.next(work, steps)) {
             turn ^= 1;
             if (Shape::kTakesTurns && turn != me.wave) {
                 at.skip(work.end - work.begin);
                 continue;
             }
             Sums sums;
+            // Products need no sums to begin with, but where they are also added to elsewhere, registers that nobody has
+            // written count as in use all the time, and there are too few for the matrix unit to go on by itself.
+            if constexpr (Shape::kStreams) each_sum([&](int r, int i) { sums[r][i] = 0; });
             const int own_rows = Shape::kTakesTurns ? 0 : me.wave * Shape::kWaveRows;
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, work, own_rows, at, me, refill);
             if (!combine(sums, work, me)) continue;
+            store.places.begin(work.tile);
             const int row = Shape::first_row(work.tile) + own_rows;
             if constexpr (Shape::kSumsInCluster) {
                 WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
-            } else if (boxes && in_rows) {
+            } else if (boxes && in_boxes) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
             } else if (boxes) {
                 if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)

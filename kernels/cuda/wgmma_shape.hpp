@@ -47,14 +47,24 @@ struct WgmmaShape {
     static constexpr bool kRowsAlongK = kSwapped ? !Config::b_row : Config::a_row;
     static constexpr bool kColumnsAlongK = kSwapped ? Config::a_row : !Config::b_row;
 
-    static constexpr int kLineBytes = 128, kLine = kLineBytes / A::bytes;
+    static constexpr int kLineBytes = 128;  // of results, and of most operands
+    // What a stage holds along k for each tap: a line of operands along k. Those of convolutions with few channels may be
+    // half as long, as may be lines along n.
+    static constexpr int kDepthBytes = kTileK * A::bytes % kLineBytes == 0 ? kLineBytes : kLineBytes / 2;
+    static constexpr int kDepth = kDepthBytes / A::bytes;
+    static constexpr int kRowLineBytes = kRowsAlongK ? kDepthBytes : kLineBytes;
+    static constexpr int kColumnLineBytes = kColumnsAlongK                        ? kDepthBytes
+                                            : kTileN * B::bytes % kLineBytes == 0 ? kLineBytes
+                                                                                  : kLineBytes / 2;
+    static constexpr int kColumnLine = kColumnLineBytes / B::bytes;
     // A stage may hold several taps of a convolution (tensor_conv.hpp): one operand A with room for the taps to shift it by
     // lines, and a B for each.
-    static constexpr int kTaps = kTileK / kLine, kRoomLines = kTaps > 1 ? kTapRoomLines : 0;
-    static constexpr int kBytesA = (kTileM + kRoomLines) * kLineBytes, kTapBytes = kTileN * kLineBytes;
+    static constexpr int kTaps = kTileK / kDepth, kRoomLines = kTaps > 1 ? kTapRoomLines : 0;
+    static constexpr int kBytesA = kTileM * kDepthBytes + kRoomLines * kRowLineBytes, kTapBytes = kTileN * kDepthBytes;
     static constexpr int kBytesB = kTaps * kTapBytes;
-    static constexpr int kStageBytes = kBytesA + kBytesB;
-    static constexpr int kStagingBytes = 64 * kLineBytes;  // one buffer; each warpgroup has two
+    static constexpr int kCopiedBytes = kBytesA + kBytesB;
+    static constexpr int kStageBytes = (kCopiedBytes + 1023) / 1024 * 1024;  // stages begin blocks of the swizzle
+    static constexpr int kStagingBytes = 64 * kLineBytes;                    // one buffer; each warpgroup has two
     // Three products of fp32's tf32 halves: behind the stages, what the matrix unit leaves out of them (wgmma_halves.hpp).
     static constexpr bool kThree = Config::math == Math::tf32x3;
     static constexpr int kRests = kStages * kStageBytes;
@@ -81,9 +91,10 @@ struct WgmmaShape {
     static constexpr bool kStoresPairs = Out::bytes == 2 && Config::c_row && !kSwapped && !kStoresBoxes;
 
     static_assert(Config::wave_n == 1 && Config::wave_k == 1 && Config::warp_m == 64 && Config::warp_n == kTileN);
-    static_assert(kTileK == kTaps * kLine, "a stage is one line deep for each tap");
+    static_assert(kTileK == kTaps * kDepth, "a stage is one line deep for each tap");
     static_assert(kWaveRows % 64 == 0 && (kWaves == 1 || kWaves == 2));
-    static_assert(kColumnsAlongK || kTileN % kLine == 0, "lines along the columns are whole");
+    static_assert(kColumnsAlongK || kTileN % kColumnLine == 0, "lines along the columns are whole");
+    static_assert(!(kThree || kPackedB) || kStageBytes == kCopiedBytes);
     static_assert(!kSwapped || kCluster == 1);
     static_assert(!kSumsInCluster || (kCluster == 1 && !kTakesTurns));
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),

@@ -2,7 +2,7 @@
 // Where the copying warp of a warpgroup kernel (wgmma_gemm.hpp) finds the operands of a stage: plain matrices here, those of a
 // convolution in tensor_conv.hpp. A source says in which order tiles are taken and how many stages deep a tile is, is told
 // which tile begins and at which stage, and then copies one stage after the other: first the tile's rows, behind them its
-// columns, Shape::kStageBytes in all that count on the given barrier.
+// columns, Shape::kCopiedBytes in all that count on the given barrier.
 #pragma once
 #include "../common/packed_b.hpp"
 #include "wgmma_store.hpp"
@@ -29,16 +29,17 @@ struct ClusterPlace {
 
 // One operand of a stage from a map of matrices: `kExtent` rows (or columns) from `first`, and `k` along the reduction. Blocks
 // of the cluster that use the same tile each copy a share of its lines to all of them.
-template <class Shape, int kExtent, bool kAlongK, int kSharers>
+template <class Shape, int kExtent, bool kAlongK, int kSharers, int kLineBytes>
 TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
                                   int share, unsigned short blocks) {
-    constexpr int kBoxes = kAlongK ? 1 : kExtent / Shape::kLine;
-    constexpr int kLines = (kAlongK ? kExtent : Shape::kLine) / kSharers;
+    constexpr int kLine = kLineBytes / Shape::A::bytes;
+    constexpr int kBoxes = kAlongK ? 1 : kExtent / kLine;
+    constexpr int kLines = (kAlongK ? kExtent : Shape::kDepth) / kSharers;
     const int line = share * kLines;
     TILEWISE_UNROLL
     for (int box = 0; box < kBoxes; ++box) {
-        const unsigned at = to + static_cast<unsigned>((box * Shape::kLine + line) * Shape::kLineBytes);
-        const int x = kAlongK ? k : first + box * Shape::kLine;
+        const unsigned at = to + static_cast<unsigned>((box * Shape::kDepth + line) * kLineBytes);
+        const int x = kAlongK ? k : first + box * kLine;
         const int y = kAlongK ? first + line : k + line;
         if constexpr (kSharers == 1) {
             copy_box(at, map, barrier, x, y, batch, kKeepNormal);
@@ -46,6 +47,19 @@ TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned ba
             copy_box_multicast(at, map, barrier, x, y, batch, blocks, kKeepNormal);
         }
     }
+}
+// Those of the tile's rows and columns.
+template <class Shape>
+TILEWISE_DEVICE void copy_rows(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
+                               int share, unsigned short blocks) {
+    copy_operand<Shape, Shape::kTileM, Shape::kRowsAlongK, Shape::kClusterN, Shape::kRowLineBytes>(
+        map, to, barrier, first, k, batch, share, blocks);
+}
+template <class Shape>
+TILEWISE_DEVICE void copy_columns(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
+                                  int share, unsigned short blocks) {
+    copy_operand<Shape, Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM, Shape::kColumnLineBytes>(
+        map, to, barrier, first, k, batch, share, blocks);
 }
 
 template <class Config>
@@ -70,6 +84,13 @@ struct MatrixSource {
         return static_cast<int>((args.k + Shape::kTileK - 1) / Shape::kTileK);
     }
 
+    // The same, for one tile after the other.
+    struct Steps {
+        const KernelArgs& args;
+        explicit TILEWISE_DEVICE Steps(const KernelArgs& kernel_args) : args(kernel_args) {}
+        TILEWISE_DEVICE int operator()(const TilePlace& tile) const { return steps(args, tile); }
+    };
+
     TILEWISE_DEVICE void begin(const TilePlace& tile, int) {
         row = Shape::first_row(tile), column = Shape::first_column(tile);
         // One matrix may serve the whole batch.
@@ -79,14 +100,13 @@ struct MatrixSource {
     }
 
     TILEWISE_DEVICE void copy(unsigned to, unsigned barrier, int step) {
-        copy_operand<Shape, Shape::kTileM, Shape::kRowsAlongK, Shape::kClusterN>(
-            Shape::kSwapped ? map_b : map_a, to, barrier, row, step * Shape::kTileK, batch_rows, me.in_n, me.sharing_a);
+        copy_rows<Shape>(Shape::kSwapped ? map_b : map_a, to, barrier, row, step * Shape::kTileK, batch_rows, me.in_n,
+                         me.sharing_a);
         if constexpr (Shape::kPackedB) {
             copy_bytes(to + Shape::kBytesA, packed_tile(step), Shape::kBytesB, barrier, kKeepNormal);
         } else {
-            copy_operand<Shape, Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM>(
-                Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, barrier, column, step * Shape::kTileK,
-                batch_columns, me.in_m, me.sharing_b);
+            copy_columns<Shape>(Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, barrier, column,
+                                step * Shape::kTileK, batch_columns, me.in_m, me.sharing_b);
         }
     }
 

@@ -9,10 +9,22 @@
 
 namespace tilewise::cuda {
 
-// Where in C a tile's results belong: in a matrix, right there.
+// Where in C a tile's results belong: in a matrix, right there. Told of every tile before its results come.
 struct MatrixPlaces {
-    static constexpr bool kMoves = false;
-    static TILEWISE_DEVICE bool in_rows(const KernelArgs&) { return true; }
+    static constexpr bool kMoves = false;  // whether there are rows or columns that belong elsewhere
+
+    explicit TILEWISE_DEVICE MatrixPlaces(const KernelArgs&) {}
+    TILEWISE_DEVICE void begin(const TilePlace&) {}
+
+    // Whether boxes of 64 rows of a tile can be copied to where they belong; and where that is.
+    TILEWISE_DEVICE bool in_boxes() const { return true; }
+    struct Box {
+        int row, batch;
+    };
+    TILEWISE_DEVICE Box box(const TilePlace& tile, int row) const { return {row, static_cast<int>(tile.batch)}; }
+    TILEWISE_DEVICE void store(const TensorMap& map, unsigned from, int column, const Box& box) const {
+        store_box(map, from, column, box.row, box.batch);
+    }
 };
 
 template <class Config, class Places = MatrixPlaces>
@@ -26,6 +38,7 @@ struct WgmmaStore {
     const KernelArgs& args;
     const TensorMap& map_c;
     unsigned shared;  // its address
+    Places places;
 
     // Results that are nothing but alpha times the sums: through shared memory, by tensor copies.
     TILEWISE_DEVICE void store_boxes(const Sums& sums, const TilePlace& tile, int row_begin, const WgmmaPlace& me,
@@ -33,6 +46,7 @@ struct WgmmaStore {
         const unsigned staging = shared + Shape::kStaging + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
         TILEWISE_UNROLL
         for (int r = 0; r < Shape::kRepeats; ++r) {
+            const typename Places::Box box = places.box(tile, row_begin + r * 64);
             TILEWISE_UNROLL
             for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
                 // The buffers take turns across tiles too: the copy before the last may still be reading its own.
@@ -44,8 +58,7 @@ struct WgmmaStore {
                 async_proxy_fence();
                 me.sync();
                 if (me.thread == 0) {
-                    store_box(map_c, buffer, Shape::first_column(tile) + chunk * Shape::kStoreColumns,
-                              row_begin + r * 64, static_cast<int>(tile.batch));
+                    places.store(map_c, buffer, Shape::first_column(tile) + chunk * Shape::kStoreColumns, box);
                     store_commit();
                 }
             }
@@ -57,14 +70,13 @@ struct WgmmaStore {
                                      unsigned& turn) const {
         constexpr int kPacks = Shape::kStoreBytes / 16, kElements = 16 / Out::bytes, kRows = 128 / kPacks;
         const unsigned staging = shared + Shape::kStaging + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
-        auto* c = static_cast<typename Out::Storage*>(args.c.data) + Places::group(args, tile) * args.c.batch_stride;
+        auto* c = static_cast<typename Out::Storage*>(args.c.data) + places.group(tile) * args.c.batch_stride;
         const int first = me.thread / kPacks, pack = me.thread % kPacks;
         TILEWISE_UNROLL
         for (int r = 0; r < Shape::kRepeats; ++r) {
             Index rows[64 / kRows];
             TILEWISE_UNROLL
-            for (int i = 0; i < 64 / kRows; ++i)
-                rows[i] = Places::row(args, tile, row_begin + r * 64 + i * kRows + first);
+            for (int i = 0; i < 64 / kRows; ++i) rows[i] = places.row(row_begin + r * 64 + i * kRows + first);
             TILEWISE_UNROLL
             for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
                 // Everyone has left the buffer before the last one.
@@ -72,7 +84,7 @@ struct WgmmaStore {
                 turn ^= 1;
                 put_results(buffer, sums[r], chunk, me.thread);
                 me.sync();
-                const auto place = Places::columns(args, Shape::first_column(tile) + chunk * Shape::kStoreColumns);
+                const auto place = places.columns(Shape::first_column(tile) + chunk * Shape::kStoreColumns);
                 if (pack * kElements >= place.count) continue;
                 TILEWISE_UNROLL
                 for (int i = 0; i < 64 / kRows; ++i) {
@@ -235,13 +247,13 @@ struct WgmmaStore {
     // The same where rows or columns have other places in C.
     TILEWISE_DEVICE void finish_moved(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
                                       int thread) const {
-        const auto place = Places::columns(args, column_begin);
+        const auto place = places.columns(column_begin);
         TILEWISE_ROLLED
         for (int i = thread; i < 64 * Shape::kStagedColumns; i += 128) {
             const int row = i / Shape::kStagedColumns, column = i % Shape::kStagedColumns;
-            const Index at_row = Places::row(args, tile, row_begin + row);
+            const Index at_row = places.row(row_begin + row);
             if (at_row < 0 || column >= place.count) continue;
-            finish_element(load_sum(staging + staged_at(row, column)), tile, Places::group(args, tile), at_row,
+            finish_element(load_sum(staging + staged_at(row, column)), tile, places.group(tile), at_row,
                            place.first + column);
         }
     }

@@ -24,18 +24,25 @@ TILEWISE_DEVICE void take_registers() {}
 TILEWISE_DEVICE unsigned cluster_rank() { return tilewise_machine->me->cluster_rank; }
 TILEWISE_DEVICE void cluster_sync() { tilewise_machine->cluster_sync(); }
 // An address with its block's rank, which no address of a block has.
+namespace emulate {
+
 inline constexpr int kRankShift = 24;
-TILEWISE_DEVICE unsigned in_block(unsigned address, unsigned rank) { return address | (rank + 1) << kRankShift; }
+
 TILEWISE_DEVICE const u8* in_cluster(unsigned from, unsigned bytes) {
     return tilewise_machine->cluster_shared(from & ((1u << kRankShift) - 1), (from >> kRankShift) - 1, bytes);
 }
+
+}  // namespace emulate
+TILEWISE_DEVICE unsigned in_block(unsigned address, unsigned rank) {
+    return address | (rank + 1) << emulate::kRankShift;
+}
 TILEWISE_DEVICE float load_cluster_float(unsigned from) {
     float x;
-    __builtin_memcpy(&x, in_cluster(from, 4), 4);
+    __builtin_memcpy(&x, emulate::in_cluster(from, 4), 4);
     return x;
 }
 TILEWISE_DEVICE void load_cluster_float4(unsigned from, float (&x)[4]) {
-    __builtin_memcpy(x, in_cluster(from, 16), 16);
+    __builtin_memcpy(x, emulate::in_cluster(from, 16), 16);
 }
 TILEWISE_DEVICE void named_sync(int barrier, int threads) { tilewise_machine->block_sync(barrier, threads); }
 TILEWISE_DEVICE void named_arrive(int barrier, int threads) { tilewise_machine->block_arrive(barrier, threads); }
@@ -123,7 +130,8 @@ template <class A, class B, int kN, int kTransA, int kTransB>
 TILEWISE_DEVICE void wgmma(SumOf<A> (&d)[kN / 2], unsigned long long a, unsigned long long b, bool keep) {
     static_assert(kSame<A, B> || (kIs8BitFloat<A> && kIs8BitFloat<B>), "types that the matrix unit multiplies");
     static_assert(A::bytes == 2 || (kTransA == 0 && kTransB == 0), "both operands along k");
-    tilewise_machine->warpgroup_multiply(kElement<A>, kElement<B>, kN, kTransA != 0, kTransB != 0, d, a, b, keep);
+    tilewise_machine->warpgroup_multiply(emulate::kElement<A>, emulate::kElement<B>, kN, kTransA != 0, kTransB != 0, d,
+                                         a, b, keep);
 }
 
 }  // namespace tilewise::cuda

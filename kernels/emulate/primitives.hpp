@@ -41,6 +41,8 @@ TILEWISE_DEVICE void griddep_launch() {}
 
 // ---- Plain accesses ----
 
+namespace emulate {
+
 template <int bytes>
 TILEWISE_DEVICE u8* shared_at(SharedAddress at) {
     const EmulatedThread& me = *tilewise_machine->me;
@@ -51,6 +53,8 @@ TILEWISE_DEVICE u8* shared_at(SharedAddress at) {
     }
     return me.shared + offset;
 }
+
+}  // namespace emulate
 
 template <int bytes>
 TILEWISE_DEVICE Packet<bytes> load_global(const void* from) {
@@ -66,33 +70,35 @@ TILEWISE_DEVICE void store_global(void* to, const Packet<bytes>& p) {
 }
 template <int bytes>
 TILEWISE_DEVICE void store_shared(SharedAddress to, const Packet<bytes>& p) {
-    __builtin_memcpy(shared_at<bytes>(to), &p, bytes);
+    __builtin_memcpy(emulate::shared_at<bytes>(to), &p, bytes);
 }
 
 template <int bytes>
 TILEWISE_DEVICE Packet<bytes> load_shared(SharedAddress from) {
     Packet<bytes> p;
-    __builtin_memcpy(&p, shared_at<bytes>(from), bytes);
+    __builtin_memcpy(&p, emulate::shared_at<bytes>(from), bytes);
     return p;
 }
 
 TILEWISE_DEVICE float load_shared_float(SharedAddress from) {
     float x;
-    __builtin_memcpy(&x, shared_at<4>(from), 4);
+    __builtin_memcpy(&x, emulate::shared_at<4>(from), 4);
     return x;
 }
 TILEWISE_DEVICE void load_shared_float2(SharedAddress from, float& x, float& y) {
-    const u8* const at = shared_at<8>(from);
+    const u8* const at = emulate::shared_at<8>(from);
     __builtin_memcpy(&x, at, 4);
     __builtin_memcpy(&y, at + 4, 4);
 }
 TILEWISE_DEVICE void load_shared_float4(SharedAddress from, float (&x)[4]) {
-    __builtin_memcpy(x, shared_at<16>(from), 16);
+    __builtin_memcpy(x, emulate::shared_at<16>(from), 16);
 }
-TILEWISE_DEVICE void store_shared_float(SharedAddress to, float x) { __builtin_memcpy(shared_at<4>(to), &x, 4); }
+TILEWISE_DEVICE void store_shared_float(SharedAddress to, float x) {
+    __builtin_memcpy(emulate::shared_at<4>(to), &x, 4);
+}
 TILEWISE_DEVICE void store_shared_float2(SharedAddress to, float x, float y) {
     const float both[2] = {x, y};
-    __builtin_memcpy(shared_at<8>(to), both, 8);
+    __builtin_memcpy(emulate::shared_at<8>(to), both, 8);
 }
 
 // ---- Between blocks: one thread runs at a time, so all of this is indivisible and in order ----
@@ -121,7 +127,7 @@ TILEWISE_DEVICE void add_global(T* to, const T (&x)[4]) {
 template <int bytes>
 TILEWISE_DEVICE void copy_async(SharedAddress to, const void* from, int valid) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16);
-    shared_at<bytes>(to);
+    emulate::shared_at<bytes>(to);
     tilewise_machine->copy_async(to, from, bytes, valid);
 }
 TILEWISE_DEVICE void commit_copies() { tilewise_machine->commit_copies(); }
@@ -140,6 +146,8 @@ TILEWISE_DEVICE void store_matrices(SharedAddress row, const u32 (&from)[4]) {
     tilewise_machine->store_matrices(row, from, 4, false);
 }
 
+namespace emulate {
+
 template <class T>
 inline constexpr KernelDType kElement = kSame<T, Fp32>   ? KernelDType::fp32
                                         : kSame<T, Fp16> ? KernelDType::fp16
@@ -148,11 +156,13 @@ inline constexpr KernelDType kElement = kSame<T, Fp32>   ? KernelDType::fp32
                                         : kSame<T, Bf8>  ? KernelDType::bf8
                                                          : KernelDType::int8;
 
+}  // namespace emulate
+
 template <class A, class B>
 TILEWISE_DEVICE void multiply_add(SumOf<A> (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     static_assert(kSame<A, B> || (kIs8BitFloat<A> && kIs8BitFloat<B>), "types that the matrix unit multiplies");
     const u32 b[2] = {b0, b1};
-    tilewise_machine->multiply_add(kElement<A>, kElement<B>, sum, a, b);
+    tilewise_machine->multiply_add(emulate::kElement<A>, emulate::kElement<B>, sum, a, b);
 }
 // To nearest, ties away from zero; what is not finite stays.
 TILEWISE_DEVICE u32 round_tf32(u32 x) {

@@ -109,7 +109,7 @@ class GroupedConvKernelConfig(_original.NamedConfig):
         return {key: value for key, value in single.items() if value is not None}
 
     def _complete(self) -> None:
-        """Fills in what was left out, from the listed kernel that agrees most with what was given."""
+        """Fills in what was left out, from the listed kernel that agrees most with what was given: of several the plainest."""
         given = self._given()
         shapes = {name: [getattr(self, f"{name}_{letter}") for letter in "mnk"] for name in ("tile", "wave", "warp_tile")}
 
@@ -119,12 +119,12 @@ class GroupedConvKernelConfig(_original.NamedConfig):
             return same + [have == want for have, want in pairs].count(True)
 
         listed = kernels(op=VARIANTS[self.variant], arch=self.arch, dtype=self.dtype)
-        fitting = [kernel.config for kernel in listed if kernel.config["ndim"] == self.ndim_spatial
+        fitting = [kernel for kernel in listed if kernel.config["ndim"] == self.ndim_spatial
                    and kernel.config["layout"] in (self.layout, "any")]
         if not fitting:
             raise ValueError(f"the arch {self.arch} has no {self.variant} kernels of {self.ndim_spatial} dimensions for "
                              f"{self.dtype} in {self.layout}")
-        base = max(fitting, key=agreement)
+        base = max(fitting, key=lambda kernel: (agreement(kernel.config), kernel.available, -len(kernel.config))).config
         mine = LibraryConfig(base)
         for name in shapes:
             for letter, size in zip("mnk", numbers(base[name])):

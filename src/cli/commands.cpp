@@ -55,7 +55,7 @@ constexpr Option kDevice = {"device", "DEVICE", "cpu, or cuda:0 and so on"};
 constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};
 constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "this kernel and no other"};
 constexpr Option kProblems = {"problems", "FILE", "problems, one a line; # starts a comment"};
-constexpr Option kTop = {"top", "N", "kernels to measure for --strategy measure (8)"};
+constexpr Option kTop = {"top", "N", "kernels to measure for --strategy measure (8 on a CPU, 16 on a GPU)"};
 
 constexpr Option kRunOptions[] = {
     {"validate", "", "check the result against a reference"},

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/depthwise_spec.hpp"
+#include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
@@ -28,8 +29,8 @@ bool has_gather_template(const KernelConfig& c) {
     const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
     return has_loop && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
            c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 && c.producer_waves == 0 &&
-           c.num_groups_to_merge == 1 && c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide) &&
-           (c.specialization == Specialization::none || c.specialization == Specialization::filter_1x1_stride1);
+           (c.stream_k == StreamK::off || c.op != Op::conv_bwd_data) && c.num_groups_to_merge == 1 &&
+           c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide);
 }
 // Backward weight by patches: the transposed product of 16-bit elements, which ldmatrix can transpose.
 bool has_halo_weight_template(const KernelConfig& c) {
@@ -41,6 +42,16 @@ bool has_halo_weight_template(const KernelConfig& c) {
            c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 && c.ct_dilation.rank == 0 &&
            c.specialization == Specialization::none &&
            (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.n == 0);
+}
+// First layers: channels one by one, so that four make a step of the reduction together with their neighbours.
+bool has_halo_first_template(const KernelConfig& c) {
+    const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
+    return is_16_bit && is_channels_last(c.layout) && c.warp_tile == Shape3{16, 8, 16} && c.wave.n == 1 &&
+           c.wave.k == 1 && c.tile.n % 16 == 0 && c.vector_b == 1 && c.vector_c * bytes_of(c.dtype_out) >= 4 &&
+           c.epilogue == Epilogue::cshuffle && c.persistent && c.split_k == 1 && !c.split_image && !c.explicit_gemm &&
+           c.num_groups_to_merge == 1 && c.producer_waves == 0 && c.cluster == Shape2{} && !c.swap_ab &&
+           c.specialization == Specialization::none && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
+           c.ct_dilation.rank == 0;
 }
 // Patches of pixels in a ring of buffers, or in one; elements of 16 bits where ldmatrix has to turn the weights round.
 bool has_halo_template(const KernelConfig& c) {
@@ -55,6 +66,7 @@ bool has_halo_template(const KernelConfig& c) {
                       c.vector_a * bytes == kChunkBytes && c.vector_c * bytes_of(c.dtype_out) >= 4 &&
                       c.epilogue == Epilogue::cshuffle;
     if (is_halo_weight(c)) return has_halo_weight_template(c);
+    if (is_halo_first(c)) return has_halo_first_template(c);
     return copies_asynchronously(c.pipeline) && plain && fits && c.persistent && is_channels_last(c.layout);
 }
 
@@ -66,12 +78,15 @@ bool has_tensor_template(const KernelConfig& c) {
     const bool columns_along_k = c.op == Op::conv_fwd;
     // A stage of several taps along w.
     const bool joined = joined_taps(c) > 1;
-    const bool depth = c.tile.k * bytes % kLineBytes == 0 && (c.tile.k * bytes == kLineBytes || joined) &&
-                       (!joined || c.op != Op::conv_bwd_weight);
-    const bool lines = depth && (columns_along_k || c.tile.n * bytes % kLineBytes == 0) &&
+    // Lines may be half as long where operands are gathered along them.
+    const bool walks = c.specialization != Specialization::filter_1x1_stride1;
+    const bool depth = c.tile.k * bytes == joined_taps(c) * depth_bytes(c) &&
+                       (c.op != Op::conv_bwd_weight || (!joined && depth_bytes(c) == kLineBytes)) &&
+                       ((walks && bytes == 2) || c.tile.k * bytes == kLineBytes);
+    const std::int64_t column_line = walks ? column_line_bytes(c) : kLineBytes;
+    const bool lines = depth && (columns_along_k || c.tile.n * bytes % column_line == 0) &&
                        std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m) <= kMostBoxLines;
     // What is gathered by walks over taps is copied for one block alone.
-    const bool walks = c.specialization != Specialization::filter_1x1_stride1;
     const bool alone = !walks || (c.op == Op::conv_bwd_weight ? c.cluster.m : c.cluster.n) == 1;
     const bool specialised = c.specialization == Specialization::none || !walks;
     // Blocks that share tiles share out steps of which every tile has as many.
@@ -115,7 +130,7 @@ bool has_cuda_conv_template(const KernelConfig& c) {
 std::string cuda_conv_template(const KernelConfig& c) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return c.dtype == DType::fp32 && c.warp_tile.k == 1 ? "simt_conv" : "mma_conv";
-        case ConvFamily::halo: return c.op == Op::conv_bwd_weight ? "halo_weight" : "halo_conv";
+        case ConvFamily::halo: return is_halo_weight(c) ? "halo_weight" : is_halo_first(c) ? "halo_first" : "halo_conv";
         case ConvFamily::tensor: return "tensor_conv";
         case ConvFamily::depthwise: return "depthwise_conv";
     }

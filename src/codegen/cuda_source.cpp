@@ -25,7 +25,7 @@ bool is_warpgroup(const KernelConfig& c) { return c.warp_tile.m == kWarpgroupRow
 bool asks_too_much(const KernelConfig& c) {
     const bool varies = !c.deterministic && c.stream_k != StreamK::atomic;
     const bool gemm_only =
-        (c.stream_k != StreamK::off && c.gather != Gather::tensor) || c.pipeline == Pipeline::preshuffle;
+        (c.stream_k != StreamK::off && c.gather == Gather::halo) || c.pipeline == Pipeline::preshuffle;
     return c.layout == Layout::any || (c.blocks_per_unit != 1 && c.gather != Gather::halo) || varies ||
            (is_conv(c.op) && gemm_only);
 }

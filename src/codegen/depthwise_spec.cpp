@@ -21,7 +21,10 @@ std::int64_t extent(const Extents& extents, int from_last) {
     return from_last < extents.rank ? extents[extents.rank - 1 - from_last] : 1;
 }
 
-bool is_compiled(const KernelConfig& c) { return c.ct_filter.rank > 0; }
+DepthwiseKind kind_of(const KernelConfig& c) {
+    if (c.warp_tile.k > 1) return DepthwiseKind::band;
+    return c.ct_filter.rank > 0 ? DepthwiseKind::strips : DepthwiseKind::any;
+}
 
 // Inputs that a line of the patch meets; their places are bits of a word.
 std::int64_t line_inputs(const KernelConfig& c, int width) {
@@ -35,7 +38,7 @@ std::int64_t window_rows(const KernelConfig& c) {
     return c.op == Op::conv_bwd_data ? (reach + stride) / stride * stride : reach / stride + 1;
 }
 
-bool has_compiled_template(const KernelConfig& c) {
+bool has_strips_template(const KernelConfig& c) {
     if (c.ct_stride.rank == 0 || c.ct_dilation.rank == 0 || !is_channels_last(c.layout)) return false;
     const bool same_vectors = c.op != Op::conv_bwd_weight || c.vector_b == c.vector_a;
     const int along = lanes_along(c);
@@ -50,6 +53,24 @@ bool has_compiled_template(const KernelConfig& c) {
     return sums * c.vector_a <= kMostSums;
 }
 
+// The shape of kernels/cuda/band_shape.hpp.
+constexpr Shape3 kBandWave = {4, 2, 1}, kBandWarp = {16, 8, 16};
+constexpr int kBandChannels = 16, kBandInputs = 16, kBandVector = 8;
+constexpr std::int64_t kBandSharedBytes = 58368;
+
+bool has_band_template(const KernelConfig& c) {
+    if (c.ct_filter.rank != 2 || c.ct_stride.rank != 2 || c.ct_dilation.rank != 2 || !is_channels_last(c.layout))
+        return false;
+    const auto is_one = [](const Extents& e) { return e[0] == 1 && e[1] == 1; };
+    const bool types = bytes_of(c.dtype) == 2 && c.dtype_b == c.dtype && c.dtype_out == c.dtype;
+    const bool shape =
+        c.wave == kBandWave && c.warp_tile == kBandWarp && c.tile.n == kBandChannels && c.tile.k == kBandWarp.k;
+    constexpr std::int64_t kMostRows = 9;  // whose sums and band matrices registers hold
+    return types && shape && is_one(c.ct_stride) && is_one(c.ct_dilation) && c.op != Op::conv_bwd_weight &&
+           c.ct_filter[0] <= kMostRows && c.ct_filter[1] + kBandWarp.n - 1 <= kBandInputs &&
+           c.vector_a == kBandVector && c.vector_c == kBandVector;
+}
+
 bool has_any_template(const KernelConfig& c) {
     if (c.ct_stride.rank > 0 || c.ct_dilation.rank > 0) return false;
     return c.op == Op::conv_bwd_weight ? c.vector_a == 1 && c.vector_b == 1
@@ -59,8 +80,8 @@ bool has_any_template(const KernelConfig& c) {
 // Registers of a thread are what its sums, one line of inputs, the next line and the weights it holds need.
 int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
     constexpr int kRegisters = 65536, kMostHeld = 40, kMostFloats = 48, kOther = 28, kMost = 8;
-    const std::int64_t line = line_inputs(c, spec.patch_width) * c.vector_a, size = bytes_of(c.dtype);
-    const std::int64_t rows = window_rows(c) * spec.patch_width * c.vector_a, taps = product(c.ct_filter) * c.vector_a;
+    const std::int64_t line = line_inputs(c, spec.strip_width) * c.vector_a, size = bytes_of(c.dtype);
+    const std::int64_t rows = window_rows(c) * spec.strip_width * c.vector_a, taps = product(c.ct_filter) * c.vector_a;
     std::int64_t registers = kOther + line + line * size / kFloatBytes;
     if (c.op == Op::conv_bwd_weight) {
         registers += taps + (rows <= kMostFloats ? rows : rows * size / kFloatBytes);
@@ -75,30 +96,40 @@ int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
 bool has_depthwise_template(const KernelConfig& c) {
     const bool plain = c.pipeline == Pipeline::basic_v1 && c.scheduler == Scheduler::intrawave &&
                        c.epilogue == Epilogue::direct && c.gather == Gather::plain && c.math == Math::strict;
-    const bool asks_more = c.persistent || c.two_stage || c.split_image || c.cluster != Shape2{} || c.producer_waves > 0 ||
-                           c.stages > 1 || c.double_smem_buffer || c.swap_ab;
-    if (!plain || asks_more || c.wave.n != 1 || c.wave.k != 1) return false;
-    if (c.split_k > 1 && c.op != Op::conv_bwd_weight) return false;
-    return is_compiled(c) ? has_compiled_template(c) : has_any_template(c);
+    const bool asks_more = c.persistent || c.two_stage || c.split_image || c.cluster != Shape2{} ||
+                           c.producer_waves > 0 || c.stages > 1 || c.double_smem_buffer || c.swap_ab;
+    if (!plain || asks_more || (c.split_k > 1 && c.op != Op::conv_bwd_weight)) return false;
+    const DepthwiseKind kind = kind_of(c);
+    if (kind == DepthwiseKind::band) return has_band_template(c);
+    if (c.wave.n != 1 || c.wave.k != 1) return false;
+    return kind == DepthwiseKind::strips ? has_strips_template(c) : has_any_template(c);
 }
 
 DepthwiseSpec depthwise_spec(const KernelConfig& c) {
     DepthwiseSpec spec;
-    spec.compiled = is_compiled(c);
+    spec.kind = kind_of(c);
+    spec.strip_height = c.tile.m / std::max(1, c.wave.m * c.warp_tile.m);
     const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
-    if (!spec.compiled) {
+    if (spec.kind == DepthwiseKind::band) {
+        constexpr std::int64_t kFewRows = 5;  // leave registers for another block
+        spec.resident_blocks = extent(c.ct_filter, 1) <= kFewRows ? 3 : 2;
+        spec.strip_width = kBandWarp.n;
+        spec.strips = kBandWarp.m;
+        spec.shared_bytes = kBandSharedBytes;
+        return spec;
+    }
+    if (spec.kind == DepthwiseKind::any) {
         if (c.op == Op::conv_bwd_weight) spec.shared_bytes = threads * kAnyWeightTaps * kFloatBytes;
         return spec;
     }
     const int along = lanes_along(c);
-    spec.patch_width = c.warp_tile.m / along;
-    spec.patch_height = c.tile.m / (c.wave.m * c.warp_tile.m);
-    spec.patches = c.wave.m * along;
+    spec.strip_width = c.warp_tile.m / along;
+    spec.strips = c.wave.m * along;
     spec.resident_blocks = resident_blocks(c, spec);
     // Sums of a row of taps; or the weights, and a line of sums for every thread where there is an epilogue.
     spec.shared_bytes = c.op == Op::conv_bwd_weight
                             ? threads * c.vector_a * extent(c.ct_filter, 0) * kFloatBytes
-                            : (product(c.ct_filter) * c.tile.n + threads * spec.patch_width * c.vector_a) * kFloatBytes;
+                            : (product(c.ct_filter) * c.tile.n + threads * spec.strip_width * c.vector_a) * kFloatBytes;
     return spec;
 }
 

@@ -10,12 +10,16 @@
 
 namespace tilewise {
 
+// What is known when the kernel is compiled: nothing; the filter, which plain arithmetic walks over strip by strip; or that,
+// and that matrix units do it.
+enum class DepthwiseKind { any, strips, band };
+
 struct DepthwiseSpec {
-    bool compiled = false;        // filter, stride and dilation are known when the kernel is compiled
-    int patch_height = 0;         // outputs that a thread computes, of as many channels as one access has; 0 if not compiled
-    int patch_width = 0;
-    int patches = 0;              // of a block
-    int resident_blocks = 1;      // of a unit, which bounds a thread's registers
+    DepthwiseKind kind = DepthwiseKind::any;
+    int strip_height = 0;           // outputs that a thread (strips) or a block (band) walks down
+    int strip_width = 0;            // outputs of a line of it
+    int strips = 0;                 // of a block
+    int resident_blocks = 1;        // of a unit, which bounds a thread's registers
     std::int64_t shared_bytes = 0;  // of a block
 };
 

@@ -6,6 +6,7 @@
 #include "codegen/conv_family.hpp"
 #include "codegen/depthwise_spec.hpp"
 #include "config/geometry.hpp"
+#include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
@@ -17,15 +18,18 @@ constexpr int kSwizzleBytes = 128;  // a line of a box, and the depth of every t
 
 // A box is the whole extent along the lines, 128 bytes along a line; a longer extent takes several boxes.
 TensorBox operand_box(const KernelConfig& c, int operand) {
-    const int columns = static_cast<int>(kSwizzleBytes / bytes_of(operand_dtype(c, operand)));
+    const std::int64_t bytes = bytes_of(operand_dtype(c, operand));
+    const bool along_k = contiguous_axis(c, operand) == Axis::k;
+    const std::int64_t line = !is_conv(c.op) || (operand == 0 && !along_k) ? kSwizzleBytes
+                              : operand == 0                               ? depth_bytes(c)
+                                                                           : column_line_bytes(c);
+    const int columns = static_cast<int>(line / bytes);
     const bool rows = (operand == 0) != c.swap_ab;  // the operand of the tile's rows
     const int extent = rows ? c.tile.m : c.tile.n;
     // Blocks of a cluster that use the same tile each copy a share of its lines.
     const int sharers = rows ? c.cluster.n : c.cluster.m;
-    const bool along_k = contiguous_axis(c, operand) == Axis::k;
     const int room = operand == 0 ? room_lines(c) : 0;
-    // Lines along the rows or columns: as many as a line is long, since k is one line deep (for each tap).
-    return {(along_k ? extent + room : columns) / sharers, columns};
+    return {(along_k ? extent + room : c.tile.k / joined_taps(c)) / sharers, columns};
 }
 
 // Warps that only copy need few registers; the others share the rest of the unit's, in the steps that the chip hands out.
@@ -47,7 +51,8 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     LaunchSpec spec;
     spec.threads = static_cast<int>(threads_per_block(c, arch));
     // What a patch takes depends on the problem: the grid says.
-    spec.shared_bytes = is_halo_conv(c) ? halo_shared_bytes(c, arch) : shared_bytes(c, arch) / c.blocks_per_unit;
+    spec.shared_bytes =
+        is_halo_conv(c) || is_halo_first(c) ? halo_shared_bytes(c, arch) : shared_bytes(c, arch) / c.blocks_per_unit;
     spec.cluster = c.cluster_k ? Shape2{c.split_k, 1} : c.cluster;
     spec.persistent = c.persistent;
     if (is_conv(c.op) && conv_family(c) == ConvFamily::depthwise) {

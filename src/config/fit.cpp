@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "config/geometry.hpp"
+#include "config/halo_first_plan.hpp"
 #include "config/halo_fit.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
@@ -110,6 +111,12 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
     const std::int64_t taps = product(s.filter);
     if (c.dtype == DType::int8 && taps > kMostTaps) {
         return refuse(out, TILEWISE_TEXT("{} taps of int8", taps), TILEWISE_TEXT("at most {}", kMostTaps));
+    }
+    const Problem& p = v.problem;
+    const bool plain = p.epilogue.empty() && p.d_ops.empty() && p.scale == Scale::none && !p.beta;
+    if (c.warp_tile.k > 1 && !plain) {
+        return refuse(out, TILEWISE_TEXT("a depthwise kernel on matrix units with an epilogue, scales or beta"),
+                      TILEWISE_TEXT("none of these, or a warp tile of depth 1"));
     }
     const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
     return takes_one && s.k != s.g &&
@@ -278,6 +285,7 @@ bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
 }
 
 bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (is_halo_first(c)) return !halo_first_plan(v.problem, c, arch, out);
     return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
 }
 
@@ -373,7 +381,7 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     if (c.explicit_gemm) {
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
-        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
                 bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
     }
     for (int i = 0; i < 2; ++i) {

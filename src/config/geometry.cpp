@@ -64,7 +64,10 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     const std::int64_t a = (std::int64_t{c.tile.m} + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);
     const std::int64_t b = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
     std::int64_t block = 0, bytes = 0;
-    bool overflow = __builtin_mul_overflow(a + b, std::int64_t{buffer_count(c)}, &block);
+    // Stages that tensor copies fill begin blocks of their swizzle.
+    constexpr std::int64_t kStageUnit = 1024;
+    const std::int64_t stage = has_wide_waves(c, arch) ? (a + b + kStageUnit - 1) / kStageUnit * kStageUnit : a + b;
+    bool overflow = __builtin_mul_overflow(stage, std::int64_t{buffer_count(c)}, &block);
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
     // twice, for each; and the barriers of the ring. Blocks that add up in a cluster have one tile, and the ring is free then.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;

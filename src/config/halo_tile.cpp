@@ -47,7 +47,9 @@ bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_by
 }  // namespace
 
 bool is_halo_conv(const KernelConfig& c) {
-    return c.gather == Gather::halo && (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data);
+    // One element of x at a time: halo_first_plan.hpp.
+    const bool is_first = c.op == Op::conv_fwd && c.vector_a == 1;
+    return c.gather == Gather::halo && (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data) && !is_first;
 }
 
 HaloKernel halo_kernel(const KernelConfig& c) {

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include "config/geometry.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
+
+constexpr std::int64_t kLineBytes = 128;
 
 std::int64_t ceil_divided(std::int64_t x, std::int64_t by) { return x >= 0 ? (x + by - 1) / by : -(-x / by); }
 
@@ -36,8 +39,18 @@ Im2colLine im2col_line(const Problem& p, const KernelConfig& c, int d) {
     return line;
 }
 
+std::int64_t depth_bytes(const KernelConfig& c) {
+    return c.tile.k * bytes_of(c.dtype) % kLineBytes == 0 ? kLineBytes : kLineBytes / 2;
+}
+
+std::int64_t column_line_bytes(const KernelConfig& c) {
+    if (contiguous_axis(c, 1) == Axis::k) return depth_bytes(c);
+    return c.tile.n * bytes_of(c.dtype_b) % kLineBytes == 0 ? kLineBytes : kLineBytes / 2;
+}
+
 int joined_taps(const KernelConfig& c) {
-    return walks_taps(c) ? static_cast<int>(std::max<std::int64_t>(1, c.tile.k / channel_line(c))) : 1;
+    const std::int64_t depth = c.tile.k * bytes_of(c.dtype);
+    return walks_taps(c) ? static_cast<int>(std::max<std::int64_t>(1, depth / depth_bytes(c))) : 1;
 }
 
 int room_lines(const KernelConfig& c) { return joined_taps(c) > 1 ? kTapRoomLines : 0; }
@@ -47,8 +60,7 @@ bool walks_taps(const KernelConfig& c) {
 }
 
 std::int64_t channel_line(const KernelConfig& c) {
-    constexpr std::int64_t kLineBytes = 128;
-    return kLineBytes / bytes_of(c.dtype);
+    return (c.op == Op::conv_bwd_weight ? column_line_bytes(c) : depth_bytes(c)) / bytes_of(c.dtype);
 }
 
 std::int64_t channel_lines(const KernelConfig& c, std::int64_t channels) {

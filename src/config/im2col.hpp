@@ -34,6 +34,11 @@ int joined_taps(const KernelConfig& config);
 inline constexpr int kTapRoomLines = 8;
 int room_lines(const KernelConfig& config);
 
+// Bytes of a line of operands along k, for each tap, and of lines of the columns' operand: 128, or 64 where the tile is no
+// whole number of these (kDepthBytes and kColumnLineBytes in kernels/cuda/wgmma_shape.hpp).
+std::int64_t depth_bytes(const KernelConfig& config);
+std::int64_t column_line_bytes(const KernelConfig& config);
+
 // Elements of a line of channels, and the lines that hold some channels.
 std::int64_t channel_line(const KernelConfig& config);
 std::int64_t channel_lines(const KernelConfig& config, std::int64_t channels);

@@ -185,6 +185,12 @@ const std::vector<Block>& blocks_of(const Recipes& recipes, RuleSet set) {
     return set == RuleSet::builtin ? recipes.builtin : recipes.blocks[static_cast<std::size_t>(set)];
 }
 
+// Those whose blocks a set expands: full has all that the others have, and more.
+std::vector<RuleSet> sets_in(RuleSet set) {
+    if (set != RuleSet::full) return {set};
+    return {RuleSet::full, RuleSet::standard, RuleSet::profiler, RuleSet::tests};
+}
+
 Result<std::vector<KernelConfig>> expand_blocks(const ArchSpec& arch, Op op, const DTypePair& dtypes, RuleSet set,
                                                 DType out) {
     Collector collector(arch);
@@ -192,7 +198,9 @@ Result<std::vector<KernelConfig>> expand_blocks(const ArchSpec& arch, Op op, con
         auto book = find_rule_book(name);
         if (!book) return book.error();
         Expansion expansion(arch, **book, op, dtypes, out, collector);
-        for (const Block& block : blocks_of((*book)->recipes(op), set)) expansion.run(block);
+        for (const RuleSet part : sets_in(set)) {
+            for (const Block& block : blocks_of((*book)->recipes(op), part)) expansion.run(block);
+        }
         // One level is enough, and cannot go in circles.
         name = name == arch.rules ? (*book)->also : std::string();
     }
@@ -257,6 +265,8 @@ std::string_view category(const KernelConfig& c) {
     if (c.explicit_gemm) return "explicit_gemm";
     if (c.pipeline == Pipeline::preshuffle) return "preshuffle";
     if (c.split_k > 1) return "split_k";
+    if (c.gather == Gather::halo) return "halo";
+    if (c.gather == Gather::tensor) return "tensor";
     return "regular";
 }
 

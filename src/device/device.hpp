@@ -73,10 +73,11 @@ struct LaunchGeometry {
     int pack_b_threads = 0;
     std::int64_t pack_b_shared_bytes = 0;
     std::int64_t packed_b_bytes = 0;
-    int raster_group = 1;                    // GPU: tiles side by side in the order they are taken
-    int split_k = 0;                         // GPU: parts of the reduction, where the launch chose them
-    std::array<int, 4> patch = {};           // GPU: output pixels of a block of a convolution that stages patches
-    std::vector<TensorMapSpec> tensor_maps;  // GPU: of A, B and C, where the kernel uses them
+    int raster_group = 1;           // GPU: tiles side by side in the order they are taken
+    int split_k = 0;                // GPU: parts of the reduction, where the launch chose them
+    std::array<int, 4> patch = {};  // GPU: output pixels of a block of a convolution that stages patches
+    std::array<int, kMaxKernelGeometry> geometry = {};  // GPU: for the kernel, in its family's words
+    std::vector<TensorMapSpec> tensor_maps;             // GPU: of A, B and C, where the kernel uses them
 };
 
 // A built kernel, loaded. Belongs to the device that loaded it.

@@ -6,12 +6,14 @@
 #include "base/rounding.hpp"
 #include "codegen/conv_family.hpp"
 #include "config/fit.hpp"
+#include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "kernels/common/conv_walk.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
 #include "run/depthwise_grid.hpp"
 #include "run/executable.hpp"
+#include "run/halo_first_grid.hpp"
 #include "run/halo_grid.hpp"
 #include "run/halo_weight_grid.hpp"
 #include "run/tensor_grid.hpp"
@@ -44,19 +46,24 @@ std::int64_t tiles_of(const Problem& p, const KernelConfig& c, const ArchSpec& a
     return 0;
 }
 
+// Of a tile, along k.
+std::int64_t steps_of(const Problem& p, const KernelConfig& c) {
+    return conv_family(c) == ConvFamily::tensor ? tensor_conv_steps(p, c) : blocks(gemm_view(p).k, c.tile.k);
+}
+
 }  // namespace
 
 LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     if (is_halo_weight(c)) return halo_weight_grid(p, c, arch);
+    if (is_halo_first(c)) return halo_first_grid(p, c, arch);
     LaunchGeometry geometry;
     geometry.block = launch_spec(c, arch);
     const ConvFamily family = conv_family(c);
     const std::int64_t tiles = tiles_of(p, c, arch), cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
-    geometry.blocks =
-        static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, tensor_conv_steps(p, c), resident)
-                         : c.persistent             ? std::min(tiles, resident)
-                                                    : tiles);
+    geometry.blocks = static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, steps_of(p, c), resident)
+                                       : c.persistent             ? std::min(tiles, resident)
+                                                                  : tiles);
     geometry.raster_group =
         family == ConvFamily::tensor ? raster_group_of(c, resident / cluster) : std::max(1, c.raster_group);
     if (family == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);

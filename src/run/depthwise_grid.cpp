@@ -10,15 +10,15 @@
 namespace tilewise {
 namespace {
 
-// Patches of one plane of the output. Those of backward data begin where the stride's phase does, so maybe before the plane.
-std::int64_t patches_of(const Problem& p, const DepthwiseSpec& spec) {
+// Strips of all images of the output. Those of backward data begin where the stride's phase does, so maybe before the plane.
+std::int64_t strips_of(const Problem& p, const DepthwiseSpec& spec) {
     const ConvShape& s = p.conv;
     const bool backward = p.op == Op::conv_bwd_data;
     const Extents size = backward ? s.in : output_size(s);
     std::int64_t count = s.n;
     for (int d = 0; d < size.rank; ++d) {
         const int from_last = size.rank - 1 - d;
-        const std::int64_t unit = from_last == 0 ? spec.patch_width : from_last == 1 ? spec.patch_height : 1;
+        const std::int64_t unit = from_last == 0 ? spec.strip_width : from_last == 1 ? spec.strip_height : 1;
         const std::int64_t before = backward && from_last < 2 ? s.pad_before[d] % s.stride[d] : 0;
         count *= divide_up(size[d] + before, unit);
     }
@@ -35,13 +35,23 @@ std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec&
     return std::min(divide_up(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
 }
 
+// Blocks have strips of several images where a line has few of them (kernels/cuda/band_shape.hpp).
+std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
+    const Extents size = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
+    const std::int64_t strips = divide_up(size[1], spec.strip_width), column_tiles = divide_up(strips, spec.strips);
+    const std::int64_t images = spec.strips / divide_up(strips, column_tiles);
+    return divide_up(p.conv.g, c.tile.n) * divide_up(size[0], spec.strip_height) * column_tiles *
+           divide_up(p.conv.n, images);
+}
+
 }  // namespace
 
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
-    if (!spec.compiled) return any_blocks(p, c, arch);
+    if (spec.kind == DepthwiseKind::any) return any_blocks(p, c, arch);
+    if (spec.kind == DepthwiseKind::band) return band_blocks(p, c, spec);
     const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
-    return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(patches_of(p, spec), spec.patches));
+    return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
 }
 
 void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p) {

@@ -143,6 +143,7 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.args_.raster_group = geometry.raster_group;
     if (geometry.split_k > 0) ready.args_.split_k = geometry.split_k;
     std::copy(geometry.patch.begin(), geometry.patch.end(), ready.args_.patch);
+    std::copy(geometry.geometry.begin(), geometry.geometry.end(), ready.args_.geometry);
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
     ready.packed_b_bytes_ = std::max(code->packed_b_bytes(ready.args_), geometry.packed_b_bytes);
     for (int i = 0; i < 3 && device.arch().backend != "cpu"; ++i) {

@@ -2,6 +2,7 @@
 #include "run/halo_weight_grid.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "config/halo_weight_plan.hpp"
 #include "problem/facts.hpp"
@@ -17,6 +18,8 @@ LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const A
     geometry.split_k = plan->parts;
     const HaloTile& tile = plan->tile;
     geometry.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
+    static_assert(sizeof plan->shape <= sizeof geometry.geometry);
+    std::memcpy(geometry.geometry.data(), &plan->shape, sizeof plan->shape);
     // A thread for every sum: each waits for as many reads as there are parts.
     constexpr int kReduceThreads = 256;
     constexpr std::int64_t kMostBlocks = 65536;

@@ -28,6 +28,12 @@ std::vector<Candidate>::iterator find_candidate(std::vector<Candidate>& candidat
                         [&](const Candidate& candidate) { return candidate.kernel->name == name; });
 }
 
+// A GPU has more kinds of kernels, and times one in a few hundredths of a second.
+std::size_t measured_count(const SelectOptions& options, const ArchSpec& arch) {
+    constexpr std::size_t kOnCpu = 8, kOnGpu = 16;
+    return options.measure_top > 0 ? options.measure_top : arch.backend == "cpu" ? kOnCpu : kOnGpu;
+}
+
 Note capture_note() {
     return {"capture", ErrorCode::check_failed,
             "nothing was measured, since the stream is being captured; measure before the capture, or with tilewise "
@@ -110,8 +116,10 @@ void Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
 }
 
 Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& options, Selection& selection) {
-    const KernelList best = shortlist(selection.candidates, options.measure_top);
+    const KernelList best = shortlist(selection.candidates, measured_count(options, device_.arch()));
     MeasureOptions measuring;
+    constexpr double kSecondsEachOnGpu = 0.025;
+    if (device_.arch().backend != "cpu") measuring.seconds_each = kSecondsEachOnGpu;
     measuring.progress = options.progress;
     auto outcome = measure_candidates(problem, best, device_, builder_, measuring);
     if (!outcome) return outcome.error();
@@ -171,7 +179,7 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
     bool dropped = false;
     if (options.strategy == Strategy::measure && !options.rank) {
         // Several are built, so that one of them can be had is not enough.
-        const KernelList tried = shortlist(selection.candidates, options.measure_top);
+        const KernelList tried = shortlist(selection.candidates, measured_count(options, device_.arch()));
         const auto lacking = [&](const KernelPtr& kernel) { return lacks_compiler(*kernel); };
         dropped = std::any_of(tried.begin(), tried.end(), lacking) && drop_unobtainable(selection);
     }

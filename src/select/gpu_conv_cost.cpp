@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "codegen/conv_family.hpp"
+#include "config/halo_first_plan.hpp"
+#include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
@@ -65,6 +67,22 @@ double halo_weight_us(const ProblemView& view, const KernelConfig& c, const Arch
     return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSecondKernelUs;
 }
 
+double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kCyclesPerUs = 1700, kNever = 1e9;
+    const auto plan = halo_first_plan(view.problem, c, arch);
+    if (!plan) return kNever;
+    return std::max(plan->cycles / kCyclesPerUs, bytes_moved(view.problem) / (arch.memory_gbps * 1e3)) + arch.launch_us;
+}
+
+// The same of patches whose products leave at once.
+double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kCyclesPerUs = 1700, kSetUpUs = 3, kNever = 1e9;
+    const auto choice = choose_halo_tile(view.problem, c, arch);
+    if (!choice) return kNever;
+    const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
+    return std::max(choice->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSetUpUs;
+}
+
 }  // namespace
 
 double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
@@ -72,8 +90,8 @@ double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, con
         case ConvFamily::gather: return gather_us(view, c, arch);
         case ConvFamily::tensor: return tensor_us(view, c, arch);
         case ConvFamily::halo:
-            if (is_halo_weight(c)) return halo_weight_us(view, c, arch);
-            break;
+            if (is_halo_first(c)) return halo_first_us(view, c, arch);
+            return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
         case ConvFamily::depthwise: break;
     }
     return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
@@ -12,19 +13,20 @@
 namespace tilewise {
 namespace {
 
-// What overlaps takes about as long as the longer of the two, and a little more the closer they are.
-double overlapped(double a, double b, double sharpness) {
-    const double longer = std::max(a, b);
-    return longer <= 0
-               ? 0
-               : longer * std::pow(std::pow(a / longer, sharpness) + std::pow(b / longer, sharpness), 1 / sharpness);
-}
-constexpr double kWithinBlock = 9, kWithMemory = 3.4;
+// All constants were fitted to times of kernels of the default set on an H200 (docs/performance/cuda-gemm.md says how well).
+constexpr double kSharpness = 4.3;     // how much the longest time counts
+constexpr double kPeakReached = 1.07;  // of the arch file's peak, by the best inner loop at its best
+constexpr double kMemoryReached = 0.935;
+constexpr double kFillUs = 0.4;  // filling the ring before the first product, and the last results after it
 
-// All constants were fitted to the times of the default set's kernels (109 on each of 16 problems) on an H200.
-constexpr double kPeakReached = 1.07;   // of the arch file's peak, by the best inner loop at its best
-constexpr double kMemoryReached = 0.8;  // of the memory's bandwidth, by kernels that only read
-constexpr double kFillUs = 1.4;         // filling the ring before the first product, and the last results after it
+// What overlaps takes about as long as the longest of all, and a little more the closer they are.
+double overlapped(std::initializer_list<double> times) {
+    const double longest = std::max(times);
+    if (longest <= 0) return 0;
+    double sum = 0;
+    for (const double time : times) sum += std::pow(time / longest, kSharpness);
+    return longest * std::pow(sum, 1 / kSharpness);
+}
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
@@ -32,48 +34,105 @@ bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 
 // mma.sync reaches a third of that on chips that have warpgroups; loads through registers halve it.
 double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
     if (has_wide_waves(c, arch)) {
-        constexpr double kWhole = 0.96, kNarrow = 0.72, kAlone = 1.25;  // a warpgroup that has the unit for itself
-        const double columns = kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0);
-        return kWhole * columns * (wave_count(c) == 1 ? kAlone : 1.0);
+        constexpr double kWhole = 0.9, kNarrow = 0.7;
+        return kWhole * (kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0));
     }
     if (is_plain_arithmetic(c)) {
         // Sums of a thread: the more, the fewer reads of shared memory for each product.
-        constexpr double kMostSums = 128, kReached = 0.69;
-        return kReached * std::min(1.0, std::sqrt(static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums));
+        constexpr double kMostSums = 128, kReached = 0.694;
+        return kReached *
+               std::min(1.0, std::pow(static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums, 0.25));
     }
+    constexpr double kBeside = 0.355, kAlone = 0.85, kSmall = 0.72, kThroughRegisters = 0.5;
     const double shape = std::min(1.0, std::sqrt(static_cast<double>(c.tile.m) * c.tile.n) / 128.0);
     const bool has_warpgroups = arch.wide_wave_rows > 0 && bytes_of(c.dtype) < 4;
     const bool async = c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem;
-    return (has_warpgroups ? 0.355 : 0.85) * (0.72 + 0.28 * shape) * (async ? 1.0 : 0.5);
+    return (has_warpgroups ? kBeside : kAlone) * (kSmall + (1 - kSmall) * shape) * (async ? 1.0 : kThroughRegisters);
 }
 
-// What a block can have on its way from memory: bytes in flight over the time a load takes, up to its share of the width of
-// the unit's port. Blocks of warpgroups fill the shared memory of a unit between them.
-double block_gbps(const KernelConfig& c, const ArchSpec& arch, double sharing) {
-    constexpr double kLatencyUs = 1.03, kPortGbps = 208;
-    const double alone = static_cast<double>(shared_bytes(c, arch)) / kLatencyUs * 1e-3;
-    return has_wide_waves(c, arch) ? std::min(kPortGbps, alone) / sharing : std::min(kPortGbps / sharing, alone);
-}
-
-// Blocks that share a unit: a persistent kernel has one, others as many as its shared memory and registers hold, of which a
-// few count.
+// Blocks that share a unit: a persistent kernel has one, others as many as shared memory, registers and threads allow.
 double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
     if (c.persistent) return 1;
-    const auto by_memory = static_cast<double>(arch.shared_bytes / shared_bytes(c, arch));
-    if (has_wide_waves(c, arch)) return std::clamp<double>(by_memory, 1, 2);
-    constexpr double kOtherRegisters = 88, kMostRegisters = 255, kMost = 4;
-    const double each =
-        std::min(kMostRegisters, static_cast<double>(accumulators_per_thread(c, arch)) + kOtherRegisters);
-    const double by_registers = std::floor(arch.registers / (each * static_cast<double>(threads_per_block(c, arch))));
-    return std::clamp<double>(std::min(by_memory, by_registers), 1, kMost);
+    constexpr double kOwnBytes = 1024, kRegisterStep = 8, kMostRegisters = 255, kMostThreads = 2048, kMost = 32;
+    constexpr double kOtherRegistersWide = 44, kOtherRegisters = 70;
+    const auto threads = static_cast<double>(threads_per_block(c, arch));
+    const bool wide = has_wide_waves(c, arch);
+    // Warpgroups that hand registers over take all there are.
+    const bool whole = wide && wave_count(c) > 1 && !c.cluster_k;
+    const double own =
+        static_cast<double>(accumulators_per_thread(c, arch)) + (wide ? kOtherRegistersWide : kOtherRegisters);
+    const double each = std::ceil(std::min(kMostRegisters, own) / kRegisterStep) * kRegisterStep;
+    const double by_registers = whole ? 1 : std::floor(static_cast<double>(arch.registers) / (each * threads));
+    const double by_memory =
+        std::floor(static_cast<double>(arch.shared_bytes) / (static_cast<double>(shared_bytes(c, arch)) + kOwnBytes));
+    return std::clamp(std::min({by_memory, by_registers, std::floor(kMostThreads / threads)}), 1.0, kMost);
 }
 
-// Plain arithmetic leaves gaps where a unit has few warps to fill them.
-double filled(const KernelConfig& c, double sharing) {
-    constexpr double kEnoughWarps = 8;
-    return is_plain_arithmetic(c)
-               ? std::min(1.0, std::sqrt(sharing * static_cast<double>(wave_count(c)) / kEnoughWarps))
-               : 1.0;
+// Units come in groups, and the blocks of a cluster in one of them, so that some units stay empty.
+double usable_units(const KernelConfig& c, const ArchSpec& arch, double neighbours) {
+    constexpr int kGroup = 16, kPair = 2;
+    const int together = c.cluster_k && neighbours == 1 ? c.split_k : c.cluster.m * c.cluster.n;
+    if (together <= kPair || together > kGroup) return std::max(1, arch.units / together * together);
+    return std::max(together, arch.units / kGroup * (kGroup / together) * together);
+}
+
+// What the tiles of a kernel cost, the same for each.
+struct TileCost {
+    double flops, bytes, memory_bytes;  // through the cache; of memory, as its share of all
+    double store_us;
+};
+
+TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes) {
+    // Blocks of a cluster read the operand they share once.
+    const double lines = static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m;
+    // Warpgroups write element by element where tensor copies cannot.
+    constexpr double kElementsPerUs = 7.9e3;
+    const bool by_copies = !c.swap_ab && c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
+    const bool by_elements = has_wide_waves(c, arch) && !by_copies && !c.cluster_k;
+    return {2.0 * c.tile.m * c.tile.n * depth, lines * depth * static_cast<double>(bytes_of(c.dtype)), memory_bytes,
+            by_elements ? c.tile.m * c.tile.n / kElementsPerUs : 0};
+}
+
+// The part of its speed that the arithmetic of a unit with so many blocks reaches.
+double filled(const KernelConfig& c, const ArchSpec& arch, double sharing) {
+    // A warpgroup that has the unit to itself has more of the clock; plain arithmetic leaves gaps where there are few warps.
+    constexpr double kAlone = 1.6, kEnoughWarps = 8;
+    if (has_wide_waves(c, arch)) return wave_count(c) == 1 && sharing == 1 ? kAlone : 1;
+    const double warps = sharing * static_cast<double>(wave_count(c));
+    return is_plain_arithmetic(c) ? std::min(1.0, std::sqrt(warps / kEnoughWarps)) : 1;
+}
+
+// What a unit reads at a time: a load takes its latency, however much is on its way, and then its turn at the port.
+double unit_gbps(double port_gbps, double bytes_on_the_way) {
+    constexpr double kLatencyUs = 0.6;
+    return 1 / (1 / port_gbps + kLatencyUs * 1e3 / bytes_on_the_way);
+}
+
+// A round of blocks that run at the same time.
+double round_us(double blocks, const TileCost& tile, const KernelConfig& c, const ArchSpec& arch, double units) {
+    if (blocks <= 0) return 0;
+    const double sharing = std::ceil(blocks / units);  // blocks of a unit
+    const double unit_tflops = peak_tflops(arch, c.dtype) * kPeakReached / arch.units;
+    const double compute_us =
+        sharing * tile.flops / (unit_tflops * inner_efficiency(c, arch) * filled(c, arch, sharing) * 1e6);
+    constexpr double kCachePortGbps = 245, kMemoryPortGbps = 64;
+    const double on_the_way = sharing * static_cast<double>(buffer_count(c)) * (c.tile.m + c.tile.n) * c.tile.k *
+                              static_cast<double>(bytes_of(c.dtype));
+    const double cache_load_us = sharing * tile.bytes / (unit_gbps(kCachePortGbps, on_the_way) * 1e3);
+    const double memory_load_us = sharing * tile.memory_bytes / (unit_gbps(kMemoryPortGbps, on_the_way) * 1e3);
+    const double cache_us = blocks * tile.bytes / (arch.cache_gbps * 1e3);
+    const double memory_us = blocks * tile.memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3);
+    const double unit_us = std::max({compute_us, cache_load_us, memory_load_us});
+    return overlapped({unit_us, cache_us, memory_us}) + sharing * tile.store_us;
+}
+
+// What adding up the parts of a split reduction takes.
+double sums_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    if (c.split_k <= 1) return 0;
+    constexpr double kClusterUs = 0.8, kFromBlocksGbps = 60, kSecondLaunchUs = 4.5;
+    if (c.cluster_k) return kClusterUs + 4.0 * c.tile.m * c.tile.n / (kFromBlocksGbps * 1e3);
+    const double bytes = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * static_cast<double>(v.batch);
+    return bytes * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;
 }
 
 }  // namespace
@@ -83,43 +142,22 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
     const double tiles_m = blocks_of(rows, c.tile.m), tiles_n = blocks_of(columns, c.tile.n);
     const double whole =
         std::ceil(tiles_m / c.cluster.m) * c.cluster.m * std::ceil(tiles_n / c.cluster.n) * c.cluster.n;
-    const double batch = static_cast<double>(v.batch);
-    const double tiles = whole * batch * c.split_k;
-    const double units = arch.units, neighbours = blocks_per_unit(c, arch), places = units * neighbours;
-    const double rounds = std::ceil(tiles / places), busy = std::min(places, tiles);
-    const double sharing = std::min(neighbours, std::max(1.0, tiles / units));  // blocks that a unit really has
+    const double tiles = whole * static_cast<double>(v.batch) * c.split_k;
+    const double neighbours = blocks_per_unit(c, arch);
+    const double units = usable_units(c, arch, neighbours), places = units * neighbours;
 
-    const double depth = blocks_of(blocks_of(v.k, c.tile.k), c.split_k) * c.tile.k;
-    const double tile_flops = 2.0 * c.tile.m * c.tile.n * depth;
-    const double unit_tflops = peak_tflops(arch, c.dtype) * kPeakReached / units;
-    const double compute_us =
-        sharing * tile_flops / (unit_tflops * inner_efficiency(c, arch) * filled(c, sharing) * 1e6);
-
-    // Blocks of a cluster read the operand they share once.
-    const double tile_lines = static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m;
-    const double tile_bytes = tile_lines * depth * static_cast<double>(bytes_of(c.dtype));
-    const double load_us = tile_bytes / (std::min(block_gbps(c, arch, sharing), arch.cache_gbps / busy) * 1e3);
-
-    // Warpgroups write element by element where tensor copies cannot.
-    constexpr double kElementsPerUs = 8e3;
-    const bool by_copies = !c.swap_ab && c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
-    const double store_us = has_wide_waves(c, arch) && !by_copies ? c.tile.m * c.tile.n / kElementsPerUs : 0;
-
+    const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
+    const TileCost tile = tile_cost(c, arch, depth, memory_bytes / tiles);
+    const double full = std::floor(tiles / places), rest = tiles - full * places;
+    // Shares of stream-K are even.
+    const double rounds = c.stream_k != StreamK::off ? tiles / places : full + (rest > 0 ? 1 : 0);
+    const double tiles_us = c.stream_k != StreamK::off
+                                ? rounds * round_us(places, tile, c, arch, units)
+                                : full * round_us(places, tile, c, arch, units) + round_us(rest, tile, c, arch, units);
     // A persistent block overlaps the ends of its tiles with the next ones.
-    const double between_us = (c.persistent ? 0.3 : 3.8) * (rounds - 1);
-    const double tiles_us = rounds * (overlapped(compute_us, load_us, kWithinBlock) + store_us) + between_us;
-    // Where the last round is not full, the units that have it read alone for a while.
-    constexpr double kUnevenShare = 0.4;
-    const double turns = tiles / units, uneven = turns > 1 ? kUnevenShare * (std::ceil(turns) / turns - 1) : 0;
-    const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3) * (1 + uneven);
-    double total = overlapped(tiles_us, memory_us, kWithMemory) + kFillUs + arch.launch_us;
-    if (c.split_k > 1) {
-        // Sums to the cache and back, and the launch that adds them up.
-        constexpr double kSecondLaunchUs = 6.3;
-        const double sums = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * batch;
-        total += sums * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;
-    }
-    return total;
+    constexpr double kBetweenUs = 0.5, kBetweenBlocksUs = 2.0;
+    const double between_us = (c.persistent ? kBetweenUs : kBetweenBlocksUs) * std::max(0.0, rounds - 1);
+    return tiles_us + between_us + kFillUs + arch.launch_us + sums_us(v, c, arch);
 }
 
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {

@@ -36,6 +36,10 @@ struct Pair {
 Pair gemm_pair() { return {*parse_problem(kGemmProblem), *parse_kernel_name(kGemmKernel)}; }
 Pair conv_pair() { return {*parse_problem(kConvProblem), *parse_kernel_name(kConvKernel)}; }
 
+Pair cuda_pair(std::string_view problem, std::string_view kernel) {
+    return {*parse_problem(problem), *parse_kernel_name(kernel), arch_named("sm_90a")};
+}
+
 struct BrokenPair {
     std::string_view rule;
     bool conv;
@@ -85,6 +89,32 @@ const std::vector<BrokenPair>& broken_pairs() {
          [](Pair& p) {
              p.problem.d_ops = {DOp::add};
              p.arch.limits[static_cast<std::size_t>(Operator::multi_d)].min = {256, 16, 8};
+         }},
+        {"fit_depthwise", kIsConv,
+         [](Pair& p) {
+             p = cuda_pair("conv_fwd:n=1,g=8,c=8,k=16,in=9x9,filter=3x3,dtype=bf16,layout=nhwgc",
+                           "grouped_conv_fwd_bf16_nhwgc_2d_basic_v1_default_intrawave_4x32x1_4x1x1_1x32x1_va4_vc4_spec-"
+                           "depthwise@sm_90a");
+         }},
+        {"fit_im2col", kIsConv,
+         [](Pair& p) {
+             p = cuda_pair(
+                 "conv_fwd:n=1,g=2,c=64,k=64,in=9x9,filter=3x3,dtype=bf16,layout=nhwgc",
+                 "grouped_conv_fwd_bf16_nhwgc_2d_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_"
+                 "vc8_stages4_pers_gather-tensor_pw1@sm_90a");
+         }},
+        {"fit_halo", kIsConv,
+         [](Pair& p) {
+             p = cuda_pair("conv_fwd:n=1,g=8,c=64,k=64,in=64x64,filter=61x61,dtype=bf16,layout=nhwgc",
+                           "grouped_conv_fwd_bf16_nhwgc_2d_comp_async_cshuffle_intrawave_256x16x16_4x2x1_16x8x16_va8_"
+                           "vc8_dsb_stages2_pers_gather-halo_merge8_bpu2@sm_90a");
+         }},
+        {"fit_halo_weight", kIsConv,
+         [](Pair& p) {
+             p = cuda_pair(
+                 "conv_bwd_weight:n=1,g=4,c=64,k=64,in=64x64,filter=61x61,dtype=bf16,layout=nhwgc",
+                 "grouped_conv_bwd_weight_bf16_nhwgc_2d_comp_async_cshuffle_intrawave_144x64x256_1x4x1_16x8x16_"
+                 "va8_vb8_dsb_stages2_swap_gather-halo_merge4_twostage_bpu2@sm_90a");
          }},
         {"fit_workspace", kIsGemm,
          [](Pair& p) {

@@ -199,10 +199,10 @@ protected:
         const auto gemm = this->gemm<Config>();
         for (const int first : {0, 64}) {
             recorded = {};
-            kernel::copy_operand<typename Gemm::Shape, 128, a_row, 1>(map_, 0, 0, 0, 0, 0, 0, 0);
+            kernel::copy_rows<typename Gemm::Shape>(map_, 0, 0, 0, 0, 0, 0, 0);
             const auto a = copied(a_row ? 128 : 64);
             recorded.copied_in.clear();
-            kernel::copy_operand<typename Gemm::Shape, 128, !b_row, 1>(map_, Gemm::Shape::kBytesA, 0, 0, 0, 0, 0, 0);
+            kernel::copy_columns<typename Gemm::Shape>(map_, Gemm::Shape::kBytesA, 0, 0, 0, 0, 0, 0);
             const auto b = copied(b_row ? 64 : 128);
             float sums[Gemm::Shape::kRepeats][64] = {};
             gemm.multiply_stage(sums, 0, first, false);

@@ -27,7 +27,7 @@ LIMIT_S = 120
 
 def problem_for(direction, ndim):
     deep = {"Di": 8, "Z": 3, "pad_d": 1} if ndim == 3 else {}
-    return GroupedConvProblem(N=1, G=2, C=64, K=64, Hi=8, Wi=8, Y=3, X=3, pad_h=1, pad_w=1, direction=direction, **deep)
+    return GroupedConvProblem(N=1, G=2, C=128, K=128, Hi=8, Wi=8, Y=3, X=3, pad_h=1, pad_w=1, direction=direction, **deep)
 
 
 def fields_of(case):

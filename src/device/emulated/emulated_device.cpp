@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/text.hpp"
+#include "device/device_error.hpp"
 #include "device/emulated/emulated_launch.hpp"
 #include "device/emulated/fiber_stack.hpp"
 #include "device/host_rows.hpp"
@@ -18,8 +19,6 @@ namespace tilewise {
 namespace {
 
 constexpr std::size_t kAllocationAlignment = 256;  // as CUDA's
-
-Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
 
 class EmulatedRecording final : public Recording {
 public:
@@ -100,7 +99,7 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<Device>> make_emulated_device(const ArchSpec& arch, std::uint64_t seed) {
-    if (!kHasFibers) return device_error("GPUs are emulated on x86-64 only");
+    if (!kHasFibers) return device_error("GPUs are emulated on x86-64 only, and not under sanitizers");
     if (arch.backend != "cuda") {
         return device_error(fmt::format("arch {} is of {}; only CUDA's are emulated", arch.name, arch.backend));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stacks for fibers, and the switch between two of them: the one piece of assembly of the emulation. Only on x86-64; on
-// other machines there is no emulated device.
+// Stacks for fibers, and the switch between two of them: the one piece of assembly of the emulation. Only on x86-64, and
+// not under sanitizers, which keep accounts of stacks; elsewhere there is no emulated device.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tilewise {
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 inline constexpr bool kHasFibers = true;
 #else
 inline constexpr bool kHasFibers = false;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "config/halo_first_plan.hpp"
+
+#include <algorithm>
+
+#include "config/geometry.hpp"
+#include "config/halo_tile.hpp"
+#include "config/rule_groups.hpp"
+#include "problem/kernel_conv.hpp"
+
+namespace tilewise {
+namespace {
+
+std::int64_t divide_up(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
+
+bool refuses(const KernelConv& conv, Rejected* out) {
+    constexpr std::int64_t kMost = std::int64_t{1} << kHaloColumnBits;  // of a patch
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        if (conv.filter[d] < kMost && conv.stride[d] < kMost && (conv.filter[d] - 1) * conv.dilation[d] < kMost)
+            continue;
+        return refuse(out, TILEWISE_TEXT("a filter of {}, stride {}", conv.filter[d], conv.stride[d]),
+                      TILEWISE_TEXT("a reach and a stride below {}", kMost));
+    }
+    return (conv.c > kHaloFewChannels || conv.dilation[2] != 1 ||
+            conv.stride[2] * kHaloFewBytes % kHaloChunkBytes != 0) &&
+           refuse(out, TILEWISE_TEXT("c={}, stride {}, dilation {}", conv.c, conv.stride[2], conv.dilation[2]),
+                  TILEWISE_TEXT("at most {} channels, an even stride and no dilation along the columns",
+                                kHaloFewChannels));
+}
+
+// A block's work on one tile: products, or reading pixels one element at a time and writing results; both through shared memory.
+double tile_cycles(const HaloFirstLaunch& launch, const KernelConfig& c) {
+    constexpr double kCyclesPerStep = 1.8, kCyclesPerPixel = 1.2, kBytesPerCycle = 20, kTileCycles = 1500;
+    const double steps = double(launch.lines) * launch.line_steps * (c.tile.m / 16) * (c.tile.n / 8);
+    const double bytes = double(launch.tile.rows()) * c.tile.n * static_cast<double>(bytes_of(c.dtype_out));
+    return std::max(steps * kCyclesPerStep, bytes / kBytesPerCycle) + launch.patch.pixels() * kCyclesPerPixel +
+           kTileCycles / c.blocks_per_unit;
+}
+
+}  // namespace
+
+bool is_halo_first(const KernelConfig& c) {
+    return c.gather == Gather::halo && c.op == Op::conv_fwd && c.vector_a == 1;
+}
+
+std::optional<HaloFirstPlan> halo_first_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+                                             Rejected* why) {
+    if (p.op != c.op || std::min({c.tile.m, c.tile.n, c.wave.m, c.blocks_per_unit}) < 1) return std::nullopt;
+    const KernelConv conv = kernel_conv(p);
+    if (refuses(conv, why)) return std::nullopt;
+    const HaloFirstKernel kernel{c.tile.m,
+                                 c.tile.n,
+                                 static_cast<int>(wave_count(c)),
+                                 c.tile.m / c.wave.m,
+                                 2,
+                                 static_cast<int>(bytes_of(c.dtype_out))};
+    const std::int64_t shared = halo_shared_bytes(c, arch), places = std::int64_t{arch.units} * c.blocks_per_unit;
+    std::optional<HaloFirstPlan> best;
+    each_halo_tile(halo_axes(conv, false), conv.images, c.tile.m, [&](const HaloTile& tile) {
+        HaloFirstPlan next{halo_first_launch(conv, tile, kernel), 0, 0};
+        HaloFirstLaunch& launch = next.launch;
+        if (launch.total_bytes > shared ||
+            !fits_halo_fields(tile.images, launch.patch.depth, launch.patch.height, launch.patch.columns)) {
+            return;
+        }
+        const std::int64_t slabs = conv.groups * launch.column_tiles, tiles = launch.tile_count();
+        launch.blocks_per_slab = static_cast<int>(std::min(tiles, std::max<std::int64_t>(1, places / slabs)));
+        next.blocks = static_cast<int>(slabs * launch.blocks_per_slab);
+        const double turns = double(divide_up(next.blocks, places)) * double(divide_up(tiles, launch.blocks_per_slab));
+        next.cycles = turns * c.blocks_per_unit * tile_cycles(launch, c);
+        if (!best || next.cycles < best->cycles) best = next;
+    });
+    if (!best) {
+        refuse(why, TILEWISE_TEXT("weights and the smallest patch of pixels"),
+               TILEWISE_TEXT("at most {} bytes of shared memory", shared));
+    }
+    return best;
+}
+
+}  // namespace tilewise

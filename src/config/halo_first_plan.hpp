@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// How forward of first layers (gather=halo and one element of x at a time; kernels/cuda/halo_first.hpp) is cut for a problem: the
+// tile of output pixels, and the blocks that share the tiles. Fit, launch and cost follow from one plan.
+#pragma once
+
+#include <optional>
+
+#include "base/rejected.hpp"
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+#include "kernels/common/halo_first_launch.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+struct HaloFirstPlan {
+    HaloFirstLaunch launch;
+    int blocks;
+    double cycles;  // of a unit, for everything
+};
+
+bool is_halo_first(const KernelConfig& config);
+
+// Of a config that is_halo_first. Nothing where it does not fit the problem, and `why` then says so.
+std::optional<HaloFirstPlan> halo_first_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
+                                             Rejected* why = nullptr);
+
+}  // namespace tilewise

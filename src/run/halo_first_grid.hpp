@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// How forward of first layers is launched: as many blocks as the device holds share the tiles of pixels.
+#pragma once
+
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+#include "device/device.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+// Of a config that is_halo_first and fits the problem.
+LaunchGeometry halo_first_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// The emulated GPU checked: real CUDA kernels with one small fault each must not pass on it, in any order of threads that a
+// few seeds give. Many of these faults go unseen on a GPU most of the time.
+#include "run/broken_kernel.hpp"
+
+#include <fmt/core.h>
+
+#include <span>
+
+#include "build/build_settings.hpp"
+#include "config/archs.hpp"
+#include "config/config_name.hpp"
+#include "device/emulated/emulated_device.hpp"
+#include "measure/bound_run.hpp"
+#include "measure/device_tensors.hpp"
+#include "measure/verify.hpp"
+#include "problem/problem_text.hpp"
+#include "registry/registry.hpp"
+#include "run/executable.hpp"
+
+namespace tilewise {
+namespace {
+
+struct Family {
+    const char* kernel;
+    std::vector<Fault> faults;
+};
+
+// Several steps of k, and tiles that are not full.
+const std::string kProduct = "gemm:m=72,n=40,k=136,dtype=bf16,layout=rcr";
+const std::string kWide = "gemm:m=200,n=136,k=456,dtype=bf16,layout=rcr";
+
+const Family kFamilies[] = {
+    {"gemm_bf16_rcr_mem_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8_stages4@sm_80",
+     {{"tiles are read before all threads have brought their parts",
+       "wait_copies<kBuffers - 2>();\n            sync_block();", "wait_copies<kBuffers - 2>();", kProduct},
+      {"tiles are read before they are there", "wait_copies<kBuffers - 2>();", "wait_copies<kBuffers - 1>();",
+       kProduct},
+      {"chunks are not where they are looked for",
+       "static TILEWISE_DEVICE u32 target(int i) { return Layout::byte_offset(line_of(i),",
+       "static TILEWISE_DEVICE u32 target(int i) { return Layout::byte_offset(line_of(i) ^ 2,", kProduct},
+      {"one vector too many of k is read",
+       "line < left && element < k_left :", "line < left && element <= k_left :", kProduct},
+      {"one column too many is written", "return row < rows_left && col < cols_left;",
+       "return row < rows_left && col <= cols_left;", kProduct},
+      {"sums are read while others write them", "core.put(pass, region);\n            sync_warp();",
+       "core.put(pass, region);", kProduct}}},
+    {"gemm_bf16_rcr_compv6_cshuffle_intrawave_128x64x64_2x1x1_64x64x16_va8_vb8_vc8_stages4_pw1@sm_90a",
+     {{"stages are read before they are there", "barrier_wait(full(at.stage), at.parity);\n            pin_all(sums);",
+       "pin_all(sums);", kWide},
+      {"stages are filled while they are read", "wgmma_wait<kOverlaps ? 1 : 0>();", "", kWide},
+      {"stages are filled before they are free",
+       "barrier_wait(ring.empty(at.stage), at.parity ^ 1);\n        barrier_e", "barrier_e", kWide},
+      {"sums are read before they are there", "wgmma_wait<0>();\n        pin_all(sums);", "pin_all(sums);", kWide},
+      {"operands are read in another swizzle", "kSwizzle128 = 1ull << 62", "kSwizzle128 = 2ull << 62", kWide},
+      {"results leave in another swizzle", "offset ^ ((offset >> 7 & kXorMask) << 4)",
+       "offset ^ ((offset >> 8 & kXorMask) << 4)", kWide},
+      {"results are put where others are still read", "if (me.thread == 0) store_wait_read<1>();", "", kWide},
+      {"results leave before all are put", "async_proxy_fence();\n                me.sync();", "async_proxy_fence();",
+       kWide},
+      {"nobody waits for so many arrivals", "kReleases = 4 *", "kReleases = 5 *", kWide},
+      {"more bytes are waited for than come", "barrier_expect(ring.full(at.stage), Shape::kStageBytes);",
+       "barrier_expect(ring.full(at.stage), Shape::kStageBytes + 16);", kWide}}},
+};
+
+class BrokenCudaKernel : public testing::TestWithParam<Family> {
+protected:
+    // What a run of the kernel, broken or not, comes to: empty, the error or the checker's words.
+    static std::string run(const Kernel& kernel, const std::string& problem_text, const BuiltKernel& built,
+                           Builder& builder, std::uint64_t seed) {
+        const Problem problem = *parse_problem(problem_text);
+        auto emulated = make_emulated_device(arch_named(kernel.config.arch), seed);
+        if (!emulated) return emulated.error().message;
+        OtherCode device(**emulated, built);
+        auto ready = Executable::prepare(problem, kernel, device, builder);
+        if (!ready) return ready.error().message;
+        auto tensors = Tensors::make(problem, 1);
+        if (!tensors) return tensors.error().message;
+        auto on_device = DeviceTensors::make(device, *tensors);
+        if (!on_device) return on_device.error().message;
+        auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), device,
+                                    {&on_device->operands(), 1}, 1.0f, 0.0f);
+        if (!bound) return bound.error().message;
+        if (auto status = bound->run(); !status) return status.error().message;
+        if (auto status = on_device->fetch(); !status) return status.error().message;
+        const VerifyReport report = verify_result(*tensors, 1.0f, 0.0f, {});
+        return report.ok ? std::string() : describe(report);
+    }
+};
+
+TEST_P(BrokenCudaKernel, EveryFaultIsCaught) {
+    const auto& [name, faults] = GetParam();
+    const Kernel kernel = make_kernel(*parse_kernel_name(name));
+    const ArchSpec& arch = arch_named(kernel.config.arch);
+    BuildSettings settings = build_settings().value();
+    Builder builder(settings);
+    auto request = build_request(kernel.config, arch, kEmulatedCode);
+    ASSERT_TRUE(request.ok()) << request.error().message;
+    request->source = flat_source(request->source);
+    std::vector<BuildRequest> requests = {*request};
+    for (const Fault& fault : faults) requests.push_back(changed(*request, fault));
+    const auto built = builder.build_all(requests, 2);
+    for (const auto& one : built) ASSERT_TRUE(one.ok()) << one.error().message;
+    constexpr std::uint64_t kSeeds = 3;
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+        for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+            EXPECT_EQ(run(kernel, faults[i].problem, *built[0], builder, seed), "") << "seed " << seed;
+            const std::string found = run(kernel, faults[i].problem, *built[i + 1], builder, seed);
+            EXPECT_NE(found, "") << faults[i].what << ", seed " << seed;
+            if (seed == 1) std::printf("%s: %s\n", faults[i].what.c_str(), found.substr(0, found.find('\n')).c_str());
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, BrokenCudaKernel, testing::ValuesIn(kFamilies), [](const auto& info) {
+    return std::string(info.param.faults.size() > 6 ? "Warpgroups" : "Warps");
+});
+
+}  // namespace
+}  // namespace tilewise
