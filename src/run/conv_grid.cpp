@@ -48,7 +48,7 @@ std::int64_t tiles_of(const Problem& p, const KernelConfig& c, const ArchSpec& a
 
 // Of a tile, along k.
 std::int64_t steps_of(const Problem& p, const KernelConfig& c) {
-    return conv_family(c) == ConvFamily::tensor ? tensor_conv_steps(p, c) : blocks(gemm_view(p).k, c.tile.k);
+    return conv_family(c) == ConvFamily::tensor ? tensor_conv_steps(p, c) : divide_up(gemm_view(p).k, c.tile.k);
 }
 
 }  // namespace
