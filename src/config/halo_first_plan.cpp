@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_tile.hpp"
 #include "config/rule_groups.hpp"
@@ -11,8 +12,6 @@
 
 namespace tilewise {
 namespace {
-
-std::int64_t divide_up(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
 bool refuses(const KernelConv& conv, Rejected* out) {
     constexpr std::int64_t kMost = std::int64_t{1} << kHaloColumnBits;  // of a patch
