@@ -51,7 +51,7 @@ test-release:
 lint: ## quick checks of the sources: include order, layout, shell scripts
 	$(PHASE) 'lint'
 	@tools/check_includes
-	@$(VENV)/clang-format --dry-run -Werror $(CXX_FILES)
+	@printf '%s\n' $(CXX_FILES) | xargs -P$(JOBS) -n20 $(VENV)/clang-format --dry-run -Werror
 	@if command -v shellcheck >/dev/null; then shellcheck $(SHELL_FILES); else echo 'shellcheck: not here, skipped'; fi
 
 test-asan:
@@ -94,7 +94,7 @@ test-kernels:
 
 tidy:
 	$(PHASE) 'clang-tidy'
-	@$(CONFIGURE) release
+	@$(CONFIGURE) release -DTILEWISE_UNITE=OFF
 	@$(BUILD) release
 	@run-clang-tidy -quiet -j $(JOBS) -p build "$(CURDIR)/src/" > build/tidy.log 2>&1 || { cat build/tidy.log; exit 1; }
 

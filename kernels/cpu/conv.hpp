@@ -16,54 +16,21 @@
 // gathered, taps * (input bytes) for every tile_n columns.
 #pragma once
 #pragma GCC visibility push(hidden)  // kernels for other machines have functions of the same names
+#include "conv_chunks.hpp"
+#include "conv_operands.hpp"
 #include "pointed_weight.hpp"
 
 namespace tilewise::cpu {
 
-inline constexpr Index kSplitImageElements = Index(1) << 31;  // what every tensor of a chunk stays below
-
 template <class Config>
-struct Conv {
+struct Conv : ConvOperands<Config> {
+    using Operands = ConvOperands<Config>;
     using P = Product<Config>;
-    using A = typename Config::A;
-    using B = typename Config::B;
-    using Nest = typename P::Nest;
-    using Acc = typename P::Acc;
-    static constexpr Direction kDirection = Config::direction;
-    static constexpr bool kForward = kDirection == Direction::forward,
-                          kWeight = kDirection == Direction::backward_weight;
-    static constexpr bool kPackedAhead = P::kPackedAhead;
-    static constexpr bool kExplicit = Config::explicit_gemm;
-    // Sums of several chunks of images meet in the workspace, like those of two stages.
-    static constexpr bool kTwoStages = Config::two_stage || (kWeight && Config::split_image);
-    static_assert(!(kPackedAhead && kWeight), "backward weight reads no weights that could be packed ahead");
-
-    // Both activations of backward weight are gathered by position: k.
-    using Gathered = Patches<typename ConditionalType<kWeight, B, A>::type, !kWeight, Config::inner_taps>;
-    using Written = Operand<typename Gathered::Element>;  // explicit_gemm: the same, from the workspace
-    using Activation = typename ConditionalType<kExplicit, Written, Gathered>::type;
-    using Weights = typename ConditionalType<kForward, Operand<B>, TurnedWeights<B>>::type;
-
-    // A residue class of backward data; everything, in the other directions.
-    struct Class {
-        Walk walk;
-        Index rows;          // of the product, of one group
-        Index k;             // its reduction
-        Index packed_words;  // of its weights packed ahead, of one group
-    };
-    static TILEWISE_INLINE Index classes(const KernelArgs& args) {
-        return kDirection == Direction::backward_data ? class_count(args.conv) : 1;
-    }
-    TILEWISE_OUTER static Class class_of(const KernelArgs& args, Index index) {
-        const KernelConv& conv = args.conv;
-        Class c = {};
-        c.walk = kDirection == Direction::backward_data ? backward_walk(conv, index) : forward_walk(conv);
-        const Index positions = conv.images * c.walk.positions();
-        c.rows = kWeight ? conv.k : positions;
-        c.k = kWeight ? positions : c.walk.taps() * (kForward ? conv.c : conv.k);
-        c.packed_words = ceil_div(args.n, Nest::kCols) * Nest::panel_words(c.k);
-        return c;
-    }
+    using Operands::activation, Operands::class_of, Operands::classes, Operands::gathered, Operands::gathered_channels,
+        Operands::gathered_shape, Operands::kExplicit, Operands::kForward, Operands::kPackedAhead, Operands::kWeight,
+        Operands::packed_ahead_words, Operands::uses_partials, Operands::weights, Operands::written;
+    using typename Operands::A, typename Operands::Acc, typename Operands::Activation, typename Operands::Class,
+        typename Operands::Nest, typename Operands::Weights;
 
     // Reading in place replaces gathering for these; with many columns a gathered block is used often enough.
     using InPlace = Indirect<Config>;
@@ -84,60 +51,6 @@ struct Conv {
     static TILEWISE_INLINE Index all_taps(const KernelConv& conv) {
         return conv.filter[0] * conv.filter[1] * conv.filter[2];
     }
-    // Of one group; the words of weights in panels.
-    static TILEWISE_INLINE Index packed_ahead_words(const KernelArgs& args) {
-        Index words = 0;
-        for (Index i = 0; i < classes(args); ++i) words += class_of(args, i).packed_words;
-        return words;
-    }
-
-    // The tensors that are gathered from: x, except in backward data.
-    static TILEWISE_INLINE const KernelActivation& gathered_shape(const KernelConv& conv) {
-        return kDirection == Direction::backward_data ? conv.y : conv.x;
-    }
-    static TILEWISE_INLINE Index gathered_channels(const KernelConv& conv) {
-        return kDirection == Direction::backward_data ? conv.k : conv.c;
-    }
-    static TILEWISE_INLINE Gathered gathered(const KernelArgs& args, const Walk& walk, Index group) {
-        const KernelConv& conv = args.conv;
-        return Gathered::make(kWeight ? args.b.data : args.a.data, group, gathered_shape(conv), gathered_channels(conv),
-                              walk, conv.images);
-    }
-
-    // explicit_gemm: [group][row, classes one after the other][k], or [group][k][n] for backward weight; after any partial
-    // sums.
-    static TILEWISE_INLINE typename Gathered::Storage* written(const KernelArgs& args, Index group, Index first_row) {
-        const Index sums = uses_partials(args) ? args.split_k * args.batch * args.m * args.n : 0;
-        auto* matrix = reinterpret_cast<typename Gathered::Storage*>(static_cast<Acc*>(args.workspace) + sums);
-        return matrix + (kWeight ? group * args.k * args.n : (group * args.m + first_row) * args.k);
-    }
-    static TILEWISE_INLINE Written written_operand(const KernelArgs& args, Index group, Index first_row) {
-        const auto* p = written(args, group, first_row);
-        const auto* end = written(args, args.batch, 0);
-        return kWeight ? Written{p, 1, args.n, end} : Written{p, args.k, 1, end};
-    }
-    // The operand from a row (position) or column on.
-    static TILEWISE_INLINE Activation activation(const KernelArgs& args, const Class& c, Index group, Index first_row,
-                                                 Index position, Index column) {
-        if constexpr (kExplicit) {
-            return written_operand(args, group, first_row).at(kWeight ? column : position, 0);
-        } else {
-            return gathered(args, c.walk, group).from(position, column);
-        }
-    }
-    static TILEWISE_INLINE Weights weights(const KernelArgs& args, const Class& c, Index group, Index column) {
-        const Index filter = weights_per_filter(args.conv);
-        const auto* all = static_cast<const typename B::Storage*>(args.b.data);
-        const auto* p = all + group * args.conv.k * filter;
-        const auto* limit = all + args.conv.groups * args.conv.k * filter;
-        if constexpr (kForward) {
-            return Operand<B>{p, filter, 1, limit}.at(column, 0);
-        } else {
-            return {p, limit, &args.conv, &c.walk, column};
-        }
-    }
-
-    static TILEWISE_INLINE bool uses_partials(const KernelArgs& args) { return kTwoStages || args.split_k > 1; }
 
     static TILEWISE_INLINE OutView group_view(const KernelArgs& args, Index group, bool partial) {
         OutView v = out_view<typename Config::Out, Acc>(args, group, partial);
@@ -285,43 +198,11 @@ struct Conv {
         }
     }
 
-    static TILEWISE_INLINE Index chunk_images(const KernelConv& conv) {
-        const Index largest = conv.x.image_stride > conv.y.image_stride ? conv.x.image_stride : conv.y.image_stride;
-        const Index images = (kSplitImageElements - 1) / largest;
-        return images < 1 ? 1 : least(images, conv.images);
-    }
-    // The problem with only some of its images.
-    static TILEWISE_INLINE KernelArgs chunk_args(const KernelArgs& args, Index first, Index images) {
-        KernelArgs chunk = args;
-        const KernelActivation& x = args.conv.x;
-        const KernelActivation& y = args.conv.y;
-        chunk.conv.images = images;
-        const auto move = [&](void* data, Index elements) { return static_cast<char*>(data) + elements * first; };
-        const bool data = kDirection == Direction::backward_data;
-        chunk.a.data = move(args.a.data, (kForward ? x : y).image_stride * kBytes<A>);
-        if (kWeight) chunk.b.data = move(args.b.data, x.image_stride * kBytes<B>);
-        const Index out = (data ? x : y).image_stride * kBytes<typename Config::Out>;
-        if (!kWeight) chunk.c.data = move(args.c.data, out);
-        for (auto& d : chunk.d) d = d && !kWeight ? move(const_cast<void*>(d), out) : d;
-        if (kWeight && first > 0) chunk.beta = 1.0f;  // on top of what the earlier chunks left in the workspace
-        return chunk;
-    }
-
-    // Calls visit(the problem with some of its images, the number of its first row) for each chunk.
-    template <class Visit>
-    static TILEWISE_INLINE void each_chunk(const KernelArgs& args, Visit visit) {
-        if constexpr (!Config::split_image || kExplicit) return visit(args, Index(0));
-        const Index step = chunk_images(args.conv), rows = args.m / args.conv.images;
-        for (Index first = 0; first < args.conv.images; first += step) {
-            visit(chunk_args(args, first, least(step, args.conv.images - first)), kWeight ? 0 : first * rows);
-        }
-    }
-
     TILEWISE_OUTER static void run(const KernelArgs* given, const KernelPart* part, void* scratch) {
         P::Tiles::begin();
         const bool partial = uses_partials(*given);
         const KernelArgs args = partial ? P::partial_args(*given, part->k_part) : *given;
-        each_chunk(args, [&](KernelArgs chunk, Index row_base) {
+        ConvChunks<Config>::each_chunk(args, [&](KernelArgs chunk, Index row_base) {
             if (partial) chunk.c.data = args.c.data;  // rows of the workspace count through all chunks
             run_chunk(chunk, *part, row_base, partial, scratch);
         });
@@ -342,7 +223,8 @@ struct Conv {
 
     TILEWISE_OUTER static void reduce(const KernelArgs* args, const KernelPart* part) {
         if constexpr (kWeight) return reduce_chunk(*args, *part, 0);
-        each_chunk(*args, [&](const KernelArgs& chunk, Index row_base) { reduce_chunk(chunk, *part, row_base); });
+        ConvChunks<Config>::each_chunk(
+            *args, [&](const KernelArgs& chunk, Index row_base) { reduce_chunk(chunk, *part, row_base); });
     }
     TILEWISE_OUTER static void reduce_chunk(const KernelArgs& args, const KernelPart& part, Index row_base) {
         for (Index group = part.batch_begin; group < part.batch_end; ++group) {

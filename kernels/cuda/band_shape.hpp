@@ -26,7 +26,6 @@ struct BandStrips {
     int pitch;                      // pixels of a line from image to image
     int first_image, first_column;  // of the outputs
 
-    TILEWISE_DEVICE int pixels() const { return images * pitch; }
     // The pixel of a line where a strip begins; strips past the last are the first.
     TILEWISE_DEVICE int pixel(int strip) const {
         const int image = strip / across;
@@ -41,57 +40,68 @@ TILEWISE_DEVICE constexpr int band_strips_across(int width) {
     return (strips + blocks - 1) / blocks;
 }
 
-// Lines of pixels on their way from memory to [channel][pixel].
+// Lines of pixels on their way from memory to [channel][pixel], one after the other.
 struct BandLines {
     static constexpr int kCopies = BandShape::kMostPixels * 2 / BandShape::kThreads;  // of a thread, 16 bytes each
-    const char* from[kCopies];                                                        // of line 0
-    int valid[kCopies];                                                               // bytes to read: 16 or none
-    Index line_step;                                                                  // bytes
-    SharedAddress raw;                                                                // kStages buffers
+    const char* from[kCopies];                                                        // of the next line
+    Index step[kCopies];               // bytes to the one after it; 0 where there is nothing to read
+    SharedAddress to[kCopies];         // in a buffer
+    SharedAddress lane_from, lane_to;  // of this lane in 16 pixels, before and after they are turned around
+    int pixels;
 
-    // `shift`: pixels ahead of the first output's that the line begins. Lines have `width` pixels.
-    TILEWISE_DEVICE BandLines(const void* data, const KernelActivation& t, int width, int images, int channels,
-                              int shift, const BandStrips& strips, int first_channel, SharedAddress buffers)
-        : line_step(width * t.pixel_stride * BandShape::kBytes), raw(buffers) {
-        TILEWISE_UNROLL
-        for (int i = 0; i < kCopies; ++i) {
-            const int chunk = thread_index() + i * BandShape::kThreads, pixel = chunk / 2, half = chunk % 2;
-            const int image = pixel / strips.pitch, column = strips.first_column - shift + pixel - image * strips.pitch;
-            const bool inside = image < strips.images && strips.first_image + image < images &&
-                                u32(column) < u32(width) && first_channel + half * 8 < channels;
-            valid[i] = inside ? 16 : 0;
-            const Index at =
-                (strips.first_image + image) * t.image_stride + column * t.pixel_stride + first_channel + half * 8;
-            from[i] = static_cast<const char*>(data) + (inside ? at * BandShape::kBytes : 0);
-        }
-    }
     // Two halves of 8 pixels share their banks unless those of every other 4 pixels change places.
     static TILEWISE_DEVICE int raw_offset(int pixel, int half) {
         return pixel * BandShape::kPixelBytes + ((half ^ (pixel >> 2)) & 1) * 16;
     }
-    TILEWISE_DEVICE void copy(int line, int stage) const {
+
+    // From `first_line` on; lines have `width` pixels and begin `shift` ahead of the strips.
+    TILEWISE_DEVICE BandLines(const void* data, const KernelActivation& t, int width, int first_line, int shift,
+                              const KernelConv& conv, const BandStrips& strips, int first_channel)
+        : pixels(strips.images * strips.pitch) {
+        const Index line_step = width * t.pixel_stride * BandShape::kBytes;
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
-            const int chunk = thread_index() + i * BandShape::kThreads;
-            const SharedAddress to = raw + stage * BandShape::kRawBytes + raw_offset(chunk / 2, chunk % 2);
-            copy_async<16>(to, from[i] + (valid[i] ? line * line_step : 0), valid[i]);
+            const int chunk = thread_index() + i * BandShape::kThreads, pixel = chunk / 2, half = chunk % 2;
+            const int image = pixel / strips.pitch, column = strips.first_column - shift + pixel - image * strips.pitch;
+            const bool inside = image < strips.images && strips.first_image + image < conv.images &&
+                                u32(column) < u32(width) && first_channel + half * 8 < conv.groups;
+            const Index at =
+                (strips.first_image + image) * t.image_stride + column * t.pixel_stride + first_channel + half * 8;
+            step[i] = inside ? line_step : 0;
+            from[i] = static_cast<const char*>(data) + (inside ? at * BandShape::kBytes + first_line * line_step : 0);
+            to[i] = raw_offset(pixel, half);
+        }
+        const int lane = lane_index(), quarter = lane / 8, first = thread_index() / 32 * 16;
+        lane_from = raw_offset(first + (quarter & 1) * 8 + lane % 8, quarter >> 1);
+        lane_to = lane / 4 * BandShape::kPlanePitch + (first + lane % 4 * 2) * BandShape::kBytes;
+    }
+    TILEWISE_DEVICE void copy(SharedAddress raw) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kCopies; ++i) {
+            copy_async<16>(raw + to[i], from[i], step[i] != 0 ? 16 : 0);
+            from[i] += step[i];
         }
     }
     // Warps take turns at 16 pixels.
-    static TILEWISE_DEVICE void turn(SharedAddress from_raw, SharedAddress to_plane, int pixels) {
-        const int lane = lane_index(), quarter = lane / 8;
+    TILEWISE_DEVICE void turn(SharedAddress raw, SharedAddress plane) const {
+        constexpr int round = BandShape::kWarps * 16;
+        SharedAddress from_raw = raw + lane_from, to_plane = plane + lane_to;
         TILEWISE_ROLLED
-        for (int first = thread_index() / 32 * 16; first < pixels; first += BandShape::kWarps * 16) {
+        for (int first = thread_index() / 32 * 16; first < pixels; first += round) {
             u32 words[4];
-            load_matrices<true>(from_raw + raw_offset(first + (quarter & 1) * 8 + lane % 8, quarter >> 1), words);
+            load_matrices<true>(from_raw, words);
             TILEWISE_UNROLL
-            for (int j = 0; j < 4; ++j) {
-                const int channel = (j >> 1) * 8 + lane / 4, pixel = first + (j & 1) * 8 + lane % 4 * 2;
-                store_shared<4>(to_plane + channel * BandShape::kPlanePitch + pixel * BandShape::kBytes,
-                                Packet<4>{{words[j]}});
-            }
+            for (int j = 0; j < 4; ++j)
+                store_shared<4>(to_plane + (j >> 1) * 8 * BandShape::kPlanePitch + (j & 1) * 16, Packet<4>{{words[j]}});
+            from_raw += round * BandShape::kPixelBytes, to_plane += round * BandShape::kBytes;
         }
     }
 };
+
+// The buffer after this one in a ring.
+TILEWISE_DEVICE SharedAddress next_raw(SharedAddress offset) {
+    static_assert((BandShape::kStages & (BandShape::kStages - 1)) == 0);
+    return (offset + BandShape::kRawBytes) & (BandShape::kStages * BandShape::kRawBytes - 1);
+}
 
 }  // namespace tilewise::cuda

@@ -90,9 +90,9 @@ struct BlockGemm {
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_KERNELS(Config, Kernel)                                \
-    extern "C" __global__ void __launch_bounds__(Config::threads, 1)         \
-        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) { \
-        Kernel::run(args);                                                   \
-    }                                                                        \
+#define TILEWISE_CUDA_KERNELS(Config, Kernel)                                                             \
+    extern "C" __global__ void __launch_bounds__(Config::threads, tilewise::cuda::kBlocksPerUnit<Config>) \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                              \
+        Kernel::run(args);                                                                                \
+    }                                                                                                     \
     TILEWISE_CUDA_REDUCE(Config)

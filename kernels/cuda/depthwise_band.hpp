@@ -59,7 +59,15 @@ struct DepthwiseBand {
     using Sums = float[Shape::kOwn][kRows][4];
     using Bands = u32[Shape::kOwn][kRows][2];
 
-    // Line j of a turn against every row of outputs that it meets.
+    // The row of outputs whose first line is line j of a turn.
+    static TILEWISE_DEVICE void open(int j, Sums& sums) {
+        TILEWISE_UNROLL
+        for (int c = 0; c < Shape::kOwn; ++c) {
+            TILEWISE_UNROLL
+            for (int e = 0; e < 4; ++e) sums[c][j][e] = 0.0f;
+        }
+    }
+    // Line j against every row of outputs that it meets.
     static TILEWISE_DEVICE void multiply(SharedAddress line, int j, const Bands& bands, Sums& sums) {
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) {
@@ -70,73 +78,66 @@ struct DepthwiseBand {
                 multiply_add<T, T>(sums[c][(j - r + kRows) % kRows], a, bands[c][r][0], bands[c][r][1]);
         }
     }
-    // The row of outputs whose last line was line j of a turn, as [channel][strip][8 outputs].
+    // The row of outputs whose last line was line j of a turn, as [channel][strip][8 outputs]; `to` is the lane's place.
     TILEWISE_DEVICE void close(SharedAddress to, int j, const Sums& sums) const {
-        const int lane = lane_index();
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) {
             const float(&sum)[4] = sums[c][(j + 1) % kRows];
             TILEWISE_UNROLL
             for (int half = 0; half < 2; ++half) {
                 const u32 pair = pack_pair<T>(sum[half * 2] * args.alpha, sum[half * 2 + 1] * args.alpha);
-                store_shared<4>(to + c * Shape::kRowPitch + (lane / 4 + half * 8) * 16 + lane % 4 * 4,
-                                Packet<4>{{pair}});
+                store_shared<4>(to + c * Shape::kRowPitch + half * 8 * 16, Packet<4>{{pair}});
             }
         }
     }
-    static TILEWISE_DEVICE void clear(int j, Sums& sums) {
-        TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn; ++c) {
-            TILEWISE_UNROLL
-            for (int e = 0; e < 4; ++e) sums[c][(j + 1) % kRows][e] = 0.0f;
-        }
-    }
 
-    // Where two strips of results go: a lane has 4 channels of one output of each.
+    // Two strips of results: turned around so that a lane has 4 neighbouring channels of one output of each, and written.
     struct Target {
-        char* to[2];  // in row 0 of the block
+        char* to[2];  // in the next row
         bool inside[2];
+        SharedAddress lane_from;
+        Index row_step;
+
+        TILEWISE_DEVICE void write(SharedAddress results) {
+            u32 words[4];
+            load_matrices<true>(results + lane_from, words);
+            TILEWISE_UNROLL
+            for (int s = 0; s < 2; ++s) {
+                if (inside[s]) store_global<8>(to[s], Packet<8>{{words[s * 2], words[s * 2 + 1]}});
+                to[s] += row_step;
+            }
+        }
     };
     TILEWISE_DEVICE Target target() const {
         Target t;
+        const int lane = lane_index(), warp = thread_index() / 32, i = lane % 8, quarter = lane / 8;
         TILEWISE_UNROLL
-        for (int i = 0; i < 2; ++i) {
-            const int strip = thread_index() / 32 * 2 + i, image = strip / strips.across,
-                      channel = lane_index() % 4 * 4;
-            const int column =
-                strips.first_column + (strip - image * strips.across) * Shape::kOutputs + lane_index() / 4;
-            t.inside[i] = image < strips.images && strips.first_image + image < args.conv.images &&
+        for (int s = 0; s < 2; ++s) {
+            const int strip = warp * 2 + s, image = strip / strips.across, channel = lane % 4 * 4;
+            const int column = strips.first_column + (strip - image * strips.across) * Shape::kOutputs + lane / 4;
+            t.inside[s] = image < strips.images && strips.first_image + image < args.conv.images &&
                           column < out.size[2] && first_channel + channel < args.conv.groups;
             const Index at = (strips.first_image + image) * out.image_stride +
                              (Index(top) * out.size[2] + column) * out.pixel_stride + first_channel + channel;
-            t.to[i] = static_cast<char*>(args.c.data) + at * Shape::kBytes;
+            t.to[s] = static_cast<char*>(args.c.data) + at * Shape::kBytes;
         }
+        const int channel = i / 2 * 4 + i % 2 + (quarter & 1) * 2;
+        t.lane_from = channel * Shape::kRowPitch + (warp * 2 + (quarter >> 1)) * 16;
+        t.row_step = out.size[2] * out.pixel_stride * Shape::kBytes;
         return t;
-    }
-    // Turns a row of results around, so that 4 channels of an output are neighbours, and writes it.
-    TILEWISE_DEVICE void write(SharedAddress from, const Target& t, int row) const {
-        const int lane = lane_index(), i = lane % 8, quarter = lane / 8;
-        const int channel = i / 2 * 4 + i % 2 + (quarter & 1) * 2, strip = thread_index() / 32 * 2 + (quarter >> 1);
-        u32 words[4];
-        load_matrices<true>(from + channel * Shape::kRowPitch + strip * 16, words);
-        const Index offset = Index(row) * out.size[2] * out.pixel_stride * Shape::kBytes;
-        TILEWISE_UNROLL
-        for (int s = 0; s < 2; ++s) {
-            if (t.inside[s]) store_global<8>(t.to[s] + offset, Packet<8>{{words[s * 2], words[s * 2 + 1]}});
-        }
     }
 
     TILEWISE_DEVICE void walk() const {
         const int shift = before(args.conv, 2, kColumns), first_line = top - before(args.conv, 1, kRows);
-        const BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], int(args.conv.images),
-                              int(args.conv.groups), shift, strips, first_channel, shared);
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
         // Lines that there are, of those that the rows need.
         const int begin = first_line < 0 ? 0 : first_line, last = first_line + rows + kRows - 1;
         const int end = last < in.size[1] ? last : in.size[1];
+        BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], begin, shift, args.conv, strips,
+                        first_channel);
         TILEWISE_UNROLL
         for (int stage = 0; stage < Shape::kStages; ++stage) {
-            if (begin + stage < end) lines.copy(begin + stage, stage);
+            if (begin + stage < end) lines.copy(shared + stage * Shape::kRawBytes);
             commit_copies();
         }
         Bands bands;
@@ -145,15 +146,15 @@ struct DepthwiseBand {
             TILEWISE_UNROLL
             for (int r = 0; r < kRows; ++r) load_band(first_channel + own + c, r, bands[c][r]);
         }
-        const Target to = target();
-        const SharedAddress planes = shared + kPlanes, results = shared + kResults + own * Shape::kRowPitch;
+        Target to = target();
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
-        const SharedAddress own_plane = planes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
+        const SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
+        const SharedAddress own_results = shared + kResults + own * Shape::kRowPitch + lane / 4 * 16 + lane % 4 * 4;
         Sums sums = {};
         wait_copies<Shape::kStages - 1>();
         sync_block();
-        lines.turn(shared, planes, strips.pixels());
-        int done = 0;  // lines that were multiplied
+        lines.turn(shared, shared + kPlanes);
+        SharedAddress stage = 0, plane = 0, results = 0;  // of the line, and of the row before
         TILEWISE_ROLLED
         for (int first = 0; first < rows + kRows - 1; first += kRows) {
             TILEWISE_UNROLL
@@ -163,23 +164,25 @@ struct DepthwiseBand {
                 if (row < rows && (multiplies || row >= 0)) {
                     if (multiplies) wait_copies<Shape::kStages - 2>();
                     sync_block();
+                    open(j, sums);
                     if (multiplies) {
-                        if (line + 1 < end)
-                            lines.turn(shared + (done + 1) % Shape::kStages * Shape::kRawBytes,
-                                       planes + (done + 1) % 2 * Shape::kPlaneBytes, strips.pixels());
-                        if (line + Shape::kStages < end) lines.copy(line + Shape::kStages, done % Shape::kStages);
+                        const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                        if (line + 1 < end) lines.turn(shared + next_raw(stage), shared + kPlanes + next_plane);
+                        if (line + Shape::kStages < end) lines.copy(shared + stage);
                         commit_copies();
-                        multiply(own_plane + done % 2 * Shape::kPlaneBytes, j, bands, sums);
-                        ++done;
+                        multiply(own_plane + plane, j, bands, sums);
+                        stage = next_raw(stage), plane = next_plane;
                     }
-                    if (row > 0) write(shared + kResults + (row - 1) % 2 * Shape::kRowBytes, to, row - 1);
-                    if (row >= 0) close(results + row % 2 * Shape::kRowBytes, j, sums);
-                    clear(j, sums);
+                    if (row > 0) to.write(shared + kResults + results);
+                    if (row >= 0) {
+                        results = Shape::kRowBytes - results;
+                        close(own_results + results, j, sums);
+                    }
                 }
             }
         }
         sync_block();
-        write(shared + kResults + (rows - 1) % 2 * Shape::kRowBytes, to, rows - 1);
+        to.write(shared + kResults + results);
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {

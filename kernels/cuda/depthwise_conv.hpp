@@ -10,6 +10,7 @@
 // Floors on an H200, for each output element: taps fp32 multiply-adds at 29.7e12 /s (3x3: 0.3 ps, 7x7: 1.65 ps) and the
 // bytes of one input and one output at 4.27e12 /s (bf16: 0.94 ps): 3x3 is bound by memory, 7x7 by arithmetic.
 #pragma once
+#include "band_weight.hpp"
 #include "depthwise_any.hpp"
 #include "depthwise_band.hpp"
 #include "depthwise_shape.hpp"
@@ -214,6 +215,10 @@ struct DepthwiseChoice<Config, DepthwiseKind::strips, true> {
 template <class Config>
 struct DepthwiseChoice<Config, DepthwiseKind::band, false> {
     using Type = DepthwiseBand<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, DepthwiseKind::band, true> {
+    using Type = BandWeight<Config>;
 };
 template <class Config>
 using DepthwiseKernel =

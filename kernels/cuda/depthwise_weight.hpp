@@ -144,7 +144,7 @@ struct DepthwiseWeight {
     }
 
     // A tap's sum over the block, of one channel.
-    TILEWISE_DEVICE void write_sum(int part, Index channel, int tap, float sum) const {
+    TILEWISE_CALLED void write_sum(int part, Index channel, int tap, float sum) const {
         if (args.split_k > 1) {
             const Index total = args.conv.groups * Shape::kTaps;
             static_cast<float*>(args.workspace)[part * total + channel * Shape::kTaps + tap] = sum;

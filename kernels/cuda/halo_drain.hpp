@@ -37,6 +37,7 @@ struct HaloDrain {
     // Where the sums of a tile and class go.
     struct Target {
         Index first_row;                       // of C: that of the tile's first pixel
+        char* first;                           // its element of group 0, column 0
         HaloBounds inside;                     // of the tile's rows
         u32 rows[kKeepsRows ? kAllTurns : 1];  // of this lane's accesses, from the first on; or none
     };
@@ -46,6 +47,7 @@ struct HaloDrain {
     };
 
     TILEWISE_DEVICE void find_rows(Target& to) const {
+        to.first = static_cast<char*>(args.c.data) + c_offset(args, 0, to.first_row, 0) * Out::bytes;
         if constexpr (kKeepsRows) {
             TILEWISE_UNROLL
             for (int turn = 0; turn < kAllTurns; ++turn) to.rows[turn] = row_of(turn, to.inside);
@@ -115,8 +117,8 @@ private:
     }
 
     TILEWISE_DEVICE void write(const Sums& sums, const Target& to, const Columns& columns) const {
-        char* const base = static_cast<char*>(args.c.data) +
-                           (c_offset(args, columns.group, to.first_row, 0) + columns.first) * Out::bytes;
+        const u32 column = u32(columns.group) * u32(args.c.batch_stride) + u32(columns.first);  // of all groups
+        char* const base = to.first + u64(column) * Out::bytes;
         const u32 row_bytes = u32(args.c.row_stride) * Out::bytes;
         TILEWISE_UNROLL
         for (int first = 0; first < kStepsM; first += kSteps) {

@@ -117,29 +117,33 @@ private:
     }
 
     TILEWISE_DEVICE void run_ring(Core& core) const {
+        // Where a core fetches from the next tile while it multiplies the last of this one, all are known to be done with the
+        // tile before this one only: copies are one step less ahead.
+        constexpr bool fetches_ahead = Core::kFetchesFirst && kBuffers > 2;
+        constexpr int ahead = fetches_ahead ? kBuffers - 2 : kBuffers - 1;
         // Rolled, since it runs once: fetching its code would take longer than looping.
         TILEWISE_ROLLED
-        for (int s = 0; s < kBuffers - 1; ++s) {
+        for (int s = 0; s < ahead; ++s) {
             if (s < steps) copy(s, s);
             commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
         }
-        int reading = 0, filling = kBuffers - 1;
-        // This step's tile is there for all, and all are done with the buffer filled next.
+        int reading = 0, filling = ahead;
+        // The tile that is read next is there for all, and all are done with the buffer filled next.
         const auto arrive = [] {
-            wait_copies<kBuffers - 2>();
+            wait_copies<ahead - 1>();
             sync_block();
         };
-        if constexpr (Core::kFetchesFirst) {
+        if constexpr (fetches_ahead) {
             arrive();
             core.fetch_first(a_buffer(0), b_buffer(0));
         }
         TILEWISE_ROLLED
         for (int step = 0; step < steps; ++step) {
             const int next = reading + 1 == kBuffers ? 0 : reading + 1;
-            if constexpr (!Core::kFetchesFirst) arrive();
-            if (step + kBuffers - 1 < steps) copy(step + kBuffers - 1, filling);
+            if constexpr (!fetches_ahead) arrive();
+            if (step + ahead < steps) copy(step + ahead, filling);
             commit_copies();
-            if constexpr (Core::kFetchesFirst) {
+            if constexpr (fetches_ahead) {
                 multiply_ahead(core, reading, next, arrive);
             } else {
                 multiply(core, reading);
@@ -165,29 +169,13 @@ private:
     TILEWISE_DEVICE void run_double(Core& core) const {
         Registers registers;
         if (steps > 0) load(registers, 0), put(registers, 0, 0);
-        if constexpr (Core::kFetchesFirst) {
-            sync_block();
-            core.fetch_first(a_buffer(0), b_buffer(0));
-        }
         TILEWISE_ROLLED
         for (int step = 0; step < steps; ++step) {
-            const int other = (step + 1) & 1;
             const bool more = step + 1 < steps;
-            const auto put_next = [&] {
-                if (more) put(registers, step + 1, other);
-            };
-            if constexpr (Core::kFetchesFirst) {
-                if (more) load(registers, step + 1);
-                multiply_ahead(core, step & 1, other, [&] {
-                    put_next();
-                    sync_block();  // the next tile is there for all, and all are done with this one
-                });
-            } else {
-                sync_block();  // this step's tile is there for all, and all are done with the other buffer
-                if (more) load(registers, step + 1);
-                multiply(core, step & 1);
-                put_next();
-            }
+            sync_block();  // this step's tile is there for all, and all are done with the other buffer
+            if (more) load(registers, step + 1);
+            multiply(core, step & 1);
+            if (more) put(registers, step + 1, (step + 1) & 1);
         }
     }
 

@@ -130,7 +130,8 @@ struct SimtCore {
         fetch_first(tile_a, tile_b);
         multiply_fetched(tile_a, tile_b, tile_a, tile_b, [] {});
     }
-    // A tile whose first operands have been fetched; fetches those of the next tile, once `ready` has waited for it.
+    // A tile whose first operands have been fetched; fetches those of the next tile, once `ready` has waited for it. Then the
+    // last four steps of this one are still being fetched.
     static constexpr bool kFetchesFirst = true;
     template <class Ready>
     TILEWISE_DEVICE void multiply_fetched(SharedAddress tile_a, SharedAddress tile_b, SharedAddress next_a,
@@ -139,14 +140,18 @@ struct SimtCore {
         const Places first = start(tile_a, tile_b);
         Places here = first;
         TILEWISE_ROLLED
-        for (int i = 1; i < eights; ++i) {
-            const Places next = eights_on(first, i);
+        for (int i = 0; i < eights; ++i) {
             multiply_four<0>(here, here);
+            Places next;
+            if (i + 1 < eights) {
+                next = eights_on(first, i + 1);
+            } else {
+                ready();
+                next = start(next_a, next_b);
+            }
             multiply_four<1>(here, next);
             here = next;
         }
-        multiply_four<0>(here, here);
-        multiply_last(here, start(next_a, next_b), ready);
     }
     // The first or second four of eight steps of k; `next` is where the four after it are.
     template <int half>
@@ -164,26 +169,6 @@ struct SimtCore {
                 Cols::fetch(next.cols, 1 - half, c, cols[1 - half][c]);
             }
             multiply_add(rows[u % kHeld], u, cols[half]);
-        }
-    }
-    // The last four steps of a tile. After `ready` others may fill its buffer anew, so all of it has been fetched by then.
-    template <class Ready>
-    TILEWISE_DEVICE void multiply_last(const Places& here, const Places& next, Ready&& ready) {
-        constexpr int kFetched = kRows - kAhead;
-        TILEWISE_UNROLL
-        for (int u = 0; u < kFetched; ++u) {
-            Rows::fetch(here.rows, 1, u + kAhead, rows[(u + kAhead) % kHeld]);
-            multiply_add(rows[u % kHeld], u, cols[1]);
-        }
-        ready();
-        TILEWISE_UNROLL
-        for (int u = kFetched; u < kRows; ++u) {
-            Rows::fetch(next.rows, 0, u - kFetched, rows[(u + kAhead) % kHeld]);
-            TILEWISE_UNROLL
-            for (int c = (u - kFetched) * kCols / kAhead; c < (u - kFetched + 1) * kCols / kAhead; ++c) {
-                Cols::fetch(next.cols, 0, c, cols[0][c]);
-            }
-            multiply_add(rows[u % kHeld], u, cols[1]);
         }
     }
     TILEWISE_DEVICE void multiply_add(const Four& row, int u, const Four (&columns)[kCols]) {

@@ -41,6 +41,13 @@ TILEWISE_DEVICE Index quotient(Index x, Index divisor) {
     return (x | divisor) >> 32 == 0 ? Index(u32(x) / u32(divisor)) : x / divisor;
 }
 
+// Blocks that a unit has place for, which bounds the registers of a thread; a config says so where it is not one.
+template <class Config>
+inline constexpr int kBlocksPerUnit = 1;
+template <class Config>
+requires requires { Config::blocks_per_unit; }
+inline constexpr int kBlocksPerUnit<Config> = Config::blocks_per_unit;
+
 template <class T, class U>
 inline constexpr bool kSame = false;
 template <class T>

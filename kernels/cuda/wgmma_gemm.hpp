@@ -356,11 +356,13 @@ struct WgmmaGemm {
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_WGMMA_GEMM(Config)                                                                            \
-    extern "C" __global__ void __launch_bounds__(Config::threads, 1) TILEWISE_KERNEL_SYMBOL(                        \
-        const __grid_constant__ tilewise::KernelArgs args, const __grid_constant__ tilewise::cuda::TensorMap a,     \
-        const __grid_constant__ tilewise::cuda::TensorMap b, const __grid_constant__ tilewise::cuda::TensorMap c) { \
-        const tilewise::cuda::WgmmaGemm<Config> gemm{args, a, b, c, tilewise::cuda::shared_start()};                \
-        gemm.run();                                                                                                 \
-    }                                                                                                               \
+#define TILEWISE_CUDA_WGMMA_GEMM(Config)                                                                  \
+    extern "C" __global__ void __launch_bounds__(Config::threads, tilewise::cuda::kBlocksPerUnit<Config>) \
+        TILEWISE_KERNEL_SYMBOL(const __grid_constant__ tilewise::KernelArgs args,                         \
+                               const __grid_constant__ tilewise::cuda::TensorMap a,                       \
+                               const __grid_constant__ tilewise::cuda::TensorMap b,                       \
+                               const __grid_constant__ tilewise::cuda::TensorMap c) {                     \
+        const tilewise::cuda::WgmmaGemm<Config> gemm{args, a, b, c, tilewise::cuda::shared_start()};      \
+        gemm.run();                                                                                       \
+    }                                                                                                     \
     TILEWISE_CUDA_REDUCE(Config)

@@ -35,6 +35,23 @@ class BuildOutcome:
     error: str = ""
 
 
+class NamedConfig:
+    """What the original's configs share: the names of the kernel that they describe."""
+
+    def to_library(self) -> dict[str, Any]:
+        """The library's config, in JSON form."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The kernel's name; a config that breaks rules has one as well."""
+        return KernelConfig(self.to_library()).name
+
+    @property
+    def library_name(self) -> str:
+        return library_name(KernelConfig(self.to_library()))
+
+
 def library_name(config: KernelConfig) -> str:
     """libdispatcher_gemm_<dtype>_<layout>_<tile>_<wave>_<warp>_<pipeline>_<epilogue>_<scheduler><other fields>_<arch>.so,
     and libdispatcher_conv_<direction>_<n>d_<dtype>_<tile>_... Everything of the config is in it, so no two share one."""

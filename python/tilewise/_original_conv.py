@@ -55,7 +55,7 @@ _FLAGS = ("double_smem_buffer", "split_image", "explicit_gemm", "two_stage")
 
 
 @dataclasses.dataclass
-class GroupedConvKernelConfig:
+class GroupedConvKernelConfig(_original.NamedConfig):
     """How to compute, in the original's fields: `wave_*` says how many waves share a tile, `warp_tile_*` is the warp tile.
     What is left out is taken from the first kernel of the arch's rule set that has what is given, so that the config is
     valid where there is one."""
@@ -141,7 +141,6 @@ class GroupedConvKernelConfig:
         self.options = {**{key: value for key, value in base.items() if key not in known}, **self.options}
 
     def to_library(self) -> dict[str, Any]:
-        """The library's config, in JSON form."""
         shape = {name: "x".join(str(getattr(self, f"{name}_{letter}")) for letter in "mnk")
                  for name in ("tile", "wave", "warp_tile")}
         pads = "".join(letter for letter in "mnk" if getattr(self, f"pad_{letter}"))
@@ -161,14 +160,6 @@ class GroupedConvKernelConfig:
         return cls(variant=_OPS[v["op"]], ndim_spatial=ndim, dtype=v["dtype"], arch=v["arch"],
                    layout=None if v["layout"] == "any" else v["layout"],
                    options={key: value for key, value in v.items() if key not in known}, **fields)
-
-    @property
-    def name(self) -> str:
-        return LibraryConfig(self.to_library()).name
-
-    @property
-    def library_name(self) -> str:
-        return _original.library_name(LibraryConfig(self.to_library()))
 
     def to_dict(self) -> dict[str, Any]:
         """The original's nested form: tile_config, trait_config and what stands beside them."""

@@ -18,7 +18,7 @@ _WORDS = {"r": "row", "c": "col"}
 
 
 @dataclasses.dataclass
-class KernelConfig:
+class KernelConfig(_original.NamedConfig):
     """How to compute, in the original's fields: `wave_*` says how many waves share a tile, `warp_*` is the warp tile."""
 
     dtype_a: str = "fp16"
@@ -69,7 +69,6 @@ class KernelConfig:
         return f"{self.warp_m}x{self.warp_n}x{self.warp_k}"
 
     def to_library(self) -> dict[str, Any]:
-        """The library's config, in JSON form."""
         pads = "".join(letter for letter in "mnk" if getattr(self, f"pad_{letter}"))
         config = {"op": "gemm", "dtype": self.dtype_a, "layout": self.layout, "pipeline": self.pipeline,
                   "epilogue": self.epilogue, "scheduler": self.scheduler, "tile": self.tile_str, "wave": self.wave_str,
@@ -96,15 +95,6 @@ class KernelConfig:
                    dtype_acc=values.get("dtype_acc"), pipeline=values["pipeline"], scheduler=values["scheduler"],
                    epilogue=values["epilogue"], gfx_arch=values["arch"],
                    options={key: value for key, value in values.items() if key not in lead}, **fields)
-
-    @property
-    def name(self) -> str:
-        """The kernel's name; a config that breaks rules has one as well."""
-        return LibraryConfig(self.to_library()).name
-
-    @property
-    def library_name(self) -> str:
-        return _original.library_name(LibraryConfig(self.to_library()))
 
     def problem(self, m: int, n: int, k: int) -> Problem:
         fields: dict[str, Any] = {"m": m, "n": n, "k": k, "dtype": self.dtype_a, "layout": self.layout}

@@ -208,25 +208,11 @@ class Colors:
     def paint(cls, text: str, color: str) -> str:
         return f"{color}{text}{cls.RESET}" if cls.enabled() else text
 
-    @classmethod
-    def red(cls, text: str) -> str:
-        return cls.paint(text, cls.RED)
-
-    @classmethod
-    def green(cls, text: str) -> str:
-        return cls.paint(text, cls.GREEN)
-
-    @classmethod
-    def yellow(cls, text: str) -> str:
-        return cls.paint(text, cls.YELLOW)
-
-    @classmethod
-    def cyan(cls, text: str) -> str:
-        return cls.paint(text, cls.CYAN)
-
-    @classmethod
-    def bold(cls, text: str) -> str:
-        return cls.paint(text, cls.BOLD)
+    red = functools.partialmethod(paint, color=RED)
+    green = functools.partialmethod(paint, color=GREEN)
+    yellow = functools.partialmethod(paint, color=YELLOW)
+    cyan = functools.partialmethod(paint, color=CYAN)
+    bold = functools.partialmethod(paint, color=BOLD)
 
 
 def print_phase(number: int | str, description: str) -> None:

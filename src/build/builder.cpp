@@ -19,13 +19,12 @@
 #include "build/compile.hpp"
 #include "build/memory_file.hpp"
 #include "build/nvrtc.hpp"
+#include "build/toolchain_error.hpp"
 
 namespace tilewise {
 namespace {
 
 constexpr std::chrono::seconds kLockGrace{2};  // what the holder of a lock needs beside the compiler
-
-Error toolchain_error(std::string message) { return {ErrorCode::toolchain, std::move(message)}; }
 
 BuiltKernel built_from(CacheEntry entry, KernelOrigin origin, std::string note = {}) {
     std::string digest = entry.manifest.digest;

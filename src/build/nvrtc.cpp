@@ -8,6 +8,8 @@
 #include <mutex>
 #include <tuple>
 
+#include "build/toolchain_error.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -15,8 +17,6 @@ constexpr int kOldestMajor = 12;          // knows C++20 and sm_90a
 constexpr int kDriverVersionUnit = 1000;  // 13000 is CUDA 13.0
 
 int minor_of(int driver_version) { return driver_version % kDriverVersionUnit / 10; }
-
-Error toolchain_error(std::string message) { return {ErrorCode::toolchain, std::move(message)}; }
 
 template <class Function>
 bool get(void* library, const char* name, Function*& function) {

@@ -15,6 +15,7 @@
 
 #include "base/process.hpp"
 #include "base/text.hpp"
+#include "build/toolchain_error.hpp"
 
 namespace tilewise {
 namespace {
@@ -27,8 +28,6 @@ constexpr int kOldestClang = 13;
 constexpr std::array<std::string_view, 13> kNames = {
     "c++",        "g++",        "clang++",    "g++-14",     "g++-13",     "g++-12",    "clang++-19",
     "clang++-18", "clang++-17", "clang++-16", "clang++-15", "clang++-14", "clang++-13"};
-
-Error toolchain_error(std::string message) { return {ErrorCode::toolchain, std::move(message)}; }
 
 std::optional<std::string> on_path(std::string_view name) {
     const auto runs = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };

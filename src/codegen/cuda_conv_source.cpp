@@ -92,13 +92,20 @@ bool has_tensor_template(const KernelConfig& c) {
     // Blocks that share tiles share out steps of which every tile has as many.
     const bool streams = c.stream_k == StreamK::off ||
                          (c.op != Op::conv_bwd_data && c.cluster == Shape2{} && c.pipeline == Pipeline::compv6);
+    // Blocks that add up in a cluster put their sums in the place of the stages; rows of these are a little longer.
+    constexpr std::int64_t kLongerRows = 8, kSumBytes = 4;
+    const bool fits =
+        (c.tile.n + kLongerRows) * c.tile.m * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
+    const bool adds_up = !c.cluster_k || (fits && !joined && depth_bytes(c) == kLineBytes &&
+                                          c.op != Op::conv_bwd_data && c.pipeline == Pipeline::compv6);
     const bool compiled_in = c.ct_filter.rank != 0 || c.ct_stride.rank != 0 || c.ct_dilation.rank != 0;
     return (c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6) && c.warp_tile.m == kWarpgroupRows &&
            is_channels_last(c.layout) && c.epilogue == Epilogue::cshuffle && is_whole(c.vector_a) &&
-           is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && streams && c.producer_waves == 1 &&
-           c.wave.m <= 2 && c.wave.n == 1 && c.wave.k == 1 && (c.pipeline == Pipeline::compv6 || c.wave.m == 2) &&
-           c.warp_tile.n == c.tile.n && (bytes == 2 || (bytes == 1 && columns_along_k)) && !c.swap_ab &&
-           !c.explicit_gemm && !c.split_image && !c.two_stage && c.num_groups_to_merge == 1;
+           is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && streams && adds_up &&
+           c.producer_waves == 1 && c.wave.m <= 2 && c.wave.n == 1 && c.wave.k == 1 &&
+           (c.pipeline == Pipeline::compv6 || c.wave.m == 2) && c.warp_tile.n == c.tile.n &&
+           (bytes == 2 || (bytes == 1 && columns_along_k)) && !c.swap_ab && !c.explicit_gemm && !c.split_image &&
+           !c.two_stage && c.num_groups_to_merge == 1;
 }
 
 std::string_view direction_of(Op op) {

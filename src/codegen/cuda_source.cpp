@@ -26,8 +26,8 @@ bool asks_too_much(const KernelConfig& c) {
     const bool varies = !c.deterministic && c.stream_k != StreamK::atomic;
     const bool gemm_only =
         (c.stream_k != StreamK::off && c.gather == Gather::halo) || c.pipeline == Pipeline::preshuffle;
-    return c.layout == Layout::any || (c.blocks_per_unit != 1 && c.gather != Gather::halo) || varies ||
-           (is_conv(c.op) && gemm_only);
+    const bool shares_unit = c.blocks_per_unit != 1 && is_conv(c.op) && c.gather != Gather::halo;
+    return c.layout == Layout::any || shares_unit || varies || (is_conv(c.op) && gemm_only);
 }
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
@@ -65,11 +65,13 @@ bool has_warpgroup_template(const KernelConfig& c) {
     const bool whole = c.vector_a > 1 && c.vector_b > 1 && c.cluster == Shape2{} && c.pipeline != Pipeline::compv5;
     // Blocks that add up in a cluster have no workspace, so neither have they packed operands.
     const bool unpacked = c.vector_a * bytes == kPackedBytes && c.vector_b * bytes == kPackedBytes;
+    // Waves that hand over registers have the unit to themselves.
+    const bool alone_there = c.blocks_per_unit == 1 || c.wave.m == 1 || !producers;
     const bool adds_up = !c.cluster_k || (unpacked && !alone && c.pipeline != Pipeline::compv5 && sums_fit_stages(c));
     // Three products of halves need halves, which waves that only load put into shared memory.
     return (c.math != Math::tf32x3 || producers) && pipelined && copies && c.wave.m <= 2 &&
            c.producer_waves == (producers ? 1 : 0) && c.scheduler == Scheduler::intrawave && c.wave.n == 1 &&
-           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up &&
+           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up && alone_there &&
            (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
            (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
 }
@@ -100,6 +102,9 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
     }
     text +=
         fmt::format("    static constexpr int threads = {}, shared_bytes = {};\n", launch.threads, launch.shared_bytes);
+    if (!is_conv(c.op) && c.blocks_per_unit != 1) {
+        text += fmt::format("    static constexpr int blocks_per_unit = {};\n", c.blocks_per_unit);
+    }
     return text;
 }
 

@@ -56,19 +56,20 @@ bool has_strips_template(const KernelConfig& c) {
 // The shape of kernels/cuda/band_shape.hpp.
 constexpr Shape3 kBandWave = {4, 2, 1}, kBandWarp = {16, 8, 16};
 constexpr int kBandChannels = 16, kBandInputs = 16, kBandVector = 8;
-constexpr std::int64_t kBandSharedBytes = 58368;
+constexpr std::int64_t kBandSharedBytes = 58368, kBandWeightSharedBytes = 99328;
 
 bool has_band_template(const KernelConfig& c) {
     if (c.ct_filter.rank != 2 || c.ct_stride.rank != 2 || c.ct_dilation.rank != 2 || !is_channels_last(c.layout))
         return false;
     const auto is_one = [](const Extents& e) { return e[0] == 1 && e[1] == 1; };
-    const bool types = bytes_of(c.dtype) == 2 && c.dtype_b == c.dtype && c.dtype_out == c.dtype;
+    const bool weight = c.op == Op::conv_bwd_weight;
+    const bool types = bytes_of(c.dtype) == 2 && c.dtype_b == c.dtype && (weight || c.dtype_out == c.dtype);
     const bool shape =
         c.wave == kBandWave && c.warp_tile == kBandWarp && c.tile.n == kBandChannels && c.tile.k == kBandWarp.k;
     constexpr std::int64_t kMostRows = 9;  // whose sums and band matrices registers hold
-    return types && shape && is_one(c.ct_stride) && is_one(c.ct_dilation) && c.op != Op::conv_bwd_weight &&
-           c.ct_filter[0] <= kMostRows && c.ct_filter[1] + kBandWarp.n - 1 <= kBandInputs &&
-           c.vector_a == kBandVector && c.vector_c == kBandVector;
+    return types && shape && is_one(c.ct_stride) && is_one(c.ct_dilation) && c.ct_filter[0] <= kMostRows &&
+           c.ct_filter[1] + kBandWarp.n - 1 <= kBandInputs && c.vector_a == kBandVector &&
+           (weight ? c.vector_b : c.vector_c) == kBandVector;
 }
 
 bool has_any_template(const KernelConfig& c) {
@@ -112,10 +113,11 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
     const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
     if (spec.kind == DepthwiseKind::band) {
         constexpr std::int64_t kFewRows = 5;  // leave registers for another block
-        spec.resident_blocks = extent(c.ct_filter, 1) <= kFewRows ? 3 : 2;
+        const bool weight = c.op == Op::conv_bwd_weight;
+        spec.resident_blocks = !weight && extent(c.ct_filter, 1) <= kFewRows ? 3 : 2;
         spec.strip_width = kBandWarp.n;
         spec.strips = kBandWarp.m;
-        spec.shared_bytes = kBandSharedBytes;
+        spec.shared_bytes = weight ? kBandWeightSharedBytes : kBandSharedBytes;
         return spec;
     }
     if (spec.kind == DepthwiseKind::any) {

@@ -26,8 +26,6 @@ bool starts_aligned(const Problem& p, const KernelConfig& c, int operand) {
 
 namespace {
 
-constexpr char kOperandName[] = {'a', 'b', 'c'};
-
 bool other_op(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return c.op != v.problem.op &&
            refuse(out, TILEWISE_TEXT("a kernel for {}", name_of(c.op)), TILEWISE_TEXT("{}", name_of(v.problem.op)));
@@ -116,7 +114,7 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
     }
     const Problem& p = v.problem;
     const bool plain = p.epilogue.empty() && p.d_ops.empty() && p.scale == Scale::none && !p.beta;
-    if (c.warp_tile.k > 1 && !plain) {
+    if (c.warp_tile.k > 1 && c.op != Op::conv_bwd_weight && !plain) {
         return refuse(out, TILEWISE_TEXT("a depthwise kernel on matrix units with an epilogue, scales or beta"),
                       TILEWISE_TEXT("none of these, or a warp tile of depth 1"));
     }
@@ -270,6 +268,11 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
         }
     }
     if (cannot_join(p, c, out)) return true;
+    // Blocks that add up in a cluster write rows of weights as they are.
+    if (c.op == Op::conv_bwd_weight && c.cluster_k && p.conv.c / p.conv.g % channel_line(c) != 0) {
+        return refuse(out, TILEWISE_TEXT("groups of {} channels with cluster_k", p.conv.c / p.conv.g),
+                      TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
+    }
     // Beyond the channels of a group come those of the next one, not zeros.
     const std::int64_t summed = (c.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
     return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % channel_line(c) != 0 &&
@@ -308,7 +311,7 @@ bool too_little_workspace(const ProblemView& v, const KernelConfig& c, const Arc
                   TILEWISE_TEXT("at most {}", limit));
 }
 
-constexpr FitRule kRules[] = {
+constexpr FitRule kFitRules[] = {
     {"fit_op", "the kernel computes this operation", other_op},
     {"fit_dtype", "the kernel has these element types", other_dtype},
     {"fit_dimensions", "the kernel has as many spatial dimensions", other_dimensions},
@@ -334,10 +337,10 @@ constexpr FitRule kRules[] = {
 
 }  // namespace
 
-std::span<const FitRule> fit_rules() { return kRules; }
+std::span<const FitRule> fit_rules() { return kFitRules; }
 
 const FitRule* first_misfit(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    for (const FitRule& rule : kRules) {
+    for (const FitRule& rule : kFitRules) {
         if (!rule.broken(v, c, arch, out)) continue;
         if (out) out->rule = rule.name;
         return &rule;
@@ -348,12 +351,13 @@ const FitRule* first_misfit(const ProblemView& v, const KernelConfig& c, const A
 namespace {
 
 // More than any memory; sums of a few of these do not overflow.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 60;
 
 std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
     std::int64_t product = 1;
     for (const std::int64_t factor : factors) {
-        if (__builtin_mul_overflow(product, factor, &product) || product > kMostBytes) return kMostBytes;
+        if (__builtin_mul_overflow(product, factor, &product) || product > kMostWorkspaceBytes)
+            return kMostWorkspaceBytes;
     }
     return product;
 }
@@ -382,16 +386,16 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     if (c.explicit_gemm) {
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
-        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
                 bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
     }
     for (int i = 0; i < 2; ++i) {
         if (!packs_operand(c, arch, i)) continue;
         const PackedMatrices packed = packed_matrices(v.problem, i);
-        bytes = whole_packs(std::min(bytes, kMostBytes)) +
+        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
                 bounded_product({packed.line_bytes(), packed.lines, packed.matrices});
     }
-    return std::min(bytes, kMostBytes);
+    return std::min(bytes, kMostWorkspaceBytes);
 }
 
 }  // namespace tilewise

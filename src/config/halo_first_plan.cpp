@@ -2,7 +2,9 @@
 #include "config/halo_first_plan.hpp"
 
 #include <algorithm>
+#include <functional>
 
+#include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_tile.hpp"
 #include "config/rule_groups.hpp"
@@ -10,8 +12,6 @@
 
 namespace tilewise {
 namespace {
-
-std::int64_t divide_up(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
 bool refuses(const KernelConv& conv, Rejected* out) {
     constexpr std::int64_t kMost = std::int64_t{1} << kHaloColumnBits;  // of a patch
@@ -56,7 +56,7 @@ std::optional<HaloFirstPlan> halo_first_plan(const Problem& p, const KernelConfi
                                  static_cast<int>(bytes_of(c.dtype_out))};
     const std::int64_t shared = halo_shared_bytes(c, arch), places = std::int64_t{arch.units} * c.blocks_per_unit;
     std::optional<HaloFirstPlan> best;
-    each_halo_tile(halo_axes(conv, false), conv.images, c.tile.m, [&](const HaloTile& tile) {
+    const auto look_at = [&](const HaloTile& tile) {
         HaloFirstPlan next{halo_first_launch(conv, tile, kernel), 0, 0};
         HaloFirstLaunch& launch = next.launch;
         if (launch.total_bytes > shared ||
@@ -69,7 +69,8 @@ std::optional<HaloFirstPlan> halo_first_plan(const Problem& p, const KernelConfi
         const double turns = double(divide_up(next.blocks, places)) * double(divide_up(tiles, launch.blocks_per_slab));
         next.cycles = turns * c.blocks_per_unit * tile_cycles(launch, c);
         if (!best || next.cycles < best->cycles) best = next;
-    });
+    };
+    each_halo_tile(halo_axes(conv, false), conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
     if (!best) {
         refuse(why, TILEWISE_TEXT("weights and the smallest patch of pixels"),
                TILEWISE_TEXT("at most {} bytes of shared memory", shared));

@@ -2,7 +2,9 @@
 #include "config/halo_tile.hpp"
 
 #include <algorithm>
+#include <functional>
 
+#include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
@@ -10,15 +12,13 @@
 namespace tilewise {
 namespace {
 
-std::int64_t parts(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
-
 // Extents that cut `size` into 1, 2, 3, ... about even parts, from the longest that fits on; the last halve each other.
 template <class Visit>
 void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
     constexpr int kEvenParts = 6;
-    std::int64_t cuts = parts(size, std::max<std::int64_t>(1, most)), last = 0;
+    std::int64_t cuts = divide_up(size, std::max<std::int64_t>(1, most)), last = 0;
     for (int i = 0; cuts <= size; ++i) {
-        const std::int64_t extent = parts(size, cuts);
+        const std::int64_t extent = divide_up(size, cuts);
         if (extent != last) visit(static_cast<int>(extent));
         last = extent;
         cuts = i < kEvenParts ? cuts + 1 : cuts * 2;
@@ -106,21 +106,22 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
     const int warp_rows = c.tile.m / c.wave.m;
     const std::int64_t shared = halo_shared_bytes(c, arch);
     std::optional<HaloChoice> best;
-    each_halo_tile(axes, conv.images, c.tile.m, [&](const HaloTile& tile) {
+    const auto look_at = [&](const HaloTile& tile) {
         HaloChoice next;
         next.tile = tile;
         next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
         if (!has_room(tile, next.plan, shared)) return;
-        next.tiles = parts(conv.images, tile.images);
-        for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= parts(axes.axis[d].class_outputs(), tile.extent[d]);
+        next.tiles = divide_up(conv.images, tile.images);
+        for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
         next.slabs = conv.groups / kernel.merge * next.plan.column_tiles;
         const std::int64_t units = next.tiles * next.slabs, places = std::int64_t{arch.units} * c.blocks_per_unit;
         next.blocks = static_cast<int>(std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
         // Blocks that share a unit share what it can do in a cycle.
-        next.cycles = static_cast<double>(parts(units, places)) * c.blocks_per_unit * next.tile_cycles;
+        next.cycles = static_cast<double>(divide_up(units, places)) * c.blocks_per_unit * next.tile_cycles;
         if (!best || next.cycles < best->cycles) best = next;
-    });
+    };
+    each_halo_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
     return best;
 }
 

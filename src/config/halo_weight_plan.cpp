@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 #include "problem/facts.hpp"
@@ -11,8 +12,6 @@
 
 namespace tilewise {
 namespace {
-
-std::int64_t divide_up(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
 // The product is computed transposed: the tile's rows are (tap, channel), its columns output channels.
 // Groups whose columns one wave computes, where groups are merged.

@@ -18,6 +18,8 @@ std::span<const ConfigRule> memory_rules();     // shared memory, vectors
 std::span<const ConfigRule> option_rules();     // options and their conflicts
 std::span<const ConfigRule> known_bad_rules();  // combinations that an arch file names as wrong
 
+inline constexpr char kOperandName[] = {'a', 'b', 'c'};
+
 // Fills in the numbers of a refusal when they were asked for; always true, so that a test can return it.
 template <class Have, class Need>
 bool refuse(Rejected* out, Have&& have, Need&& need) {

@@ -87,7 +87,7 @@ bool wrong_math(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 void correct_math(KernelConfig& c, const ArchSpec&) { c.math = Math::strict; }
 
-constexpr ConfigRule kRules[] = {
+constexpr ConfigRule kIdentityRules[] = {
     {"arch", "a kernel is checked against the arch it is for", wrong_arch},
     {"dimensions", "a convolution has one to three spatial dimensions, a GEMM none", wrong_dimensions},
     {"layout", "the layout is one of the operation's, of the same dimensions", wrong_layout},
@@ -102,6 +102,6 @@ constexpr ConfigRule kRules[] = {
 
 }  // namespace
 
-std::span<const ConfigRule> identity_rules() { return kRules; }
+std::span<const ConfigRule> identity_rules() { return kIdentityRules; }
 
 }  // namespace tilewise

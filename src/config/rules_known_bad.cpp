@@ -102,7 +102,7 @@ bool no_turns(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
 
 constexpr bool kKnownBad = true;
 
-constexpr ConfigRule kRules[] = {
+constexpr ConfigRule kKnownBadRules[] = {
     {"cshuffle_odd_repeat", "an odd number of 32-wide repeats goes through the shuffle in the wrong order", odd_repeat,
      correct_odd_repeat, kKnownBad},
     {"bwd_weight_interwave", "half of the weight gradient stays zero with several waves in 16-bit types",
@@ -124,6 +124,6 @@ constexpr ConfigRule kRules[] = {
 
 }  // namespace
 
-std::span<const ConfigRule> known_bad_rules() { return kRules; }
+std::span<const ConfigRule> known_bad_rules() { return kKnownBadRules; }
 
 }  // namespace tilewise

@@ -9,8 +9,6 @@
 namespace tilewise {
 namespace {
 
-constexpr char kOperandName[] = {'a', 'b', 'c'};
-
 bool over_budget(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     return shared_bytes(c, arch) > arch.shared_bytes &&
            refuse(out,
@@ -101,7 +99,7 @@ bool any_layout_vector(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 void correct_any_layout(KernelConfig& c, const ArchSpec&) { c.vector_a = c.vector_b = c.vector_c = 1; }
 
-constexpr ConfigRule kRules[] = {
+constexpr ConfigRule kMemoryRules[] = {
     {"shared_memory", "all resident operand tiles of all blocks on a unit fit its shared memory (on a CPU, its cache)",
      over_budget, correct_budget},
     {"vector_width", "one access moves a power of two of elements, at most the arch's widest load", wrong_width,
@@ -113,6 +111,6 @@ constexpr ConfigRule kRules[] = {
 
 }  // namespace
 
-std::span<const ConfigRule> memory_rules() { return kRules; }
+std::span<const ConfigRule> memory_rules() { return kMemoryRules; }
 
 }  // namespace tilewise

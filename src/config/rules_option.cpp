@@ -167,7 +167,7 @@ void correct_conflict(KernelConfig& c, const ArchSpec& arch) {
     if (c.pipeline == Pipeline::preshuffle) c.swap_ab = false;
 }
 
-constexpr ConfigRule kRules[] = {
+constexpr ConfigRule kOptionRules[] = {
     {"option", "the arch file lists the options it has for each operation", no_option, correct_option},
     {"stream_or_split", "stream-K already divides the reduction", stream_and_split, correct_split},
     {"deterministic", "atomic sums vary from run to run, all others do not", wrong_determinism, correct_determinism},
@@ -183,6 +183,6 @@ constexpr ConfigRule kRules[] = {
 
 }  // namespace
 
-std::span<const ConfigRule> option_rules() { return kRules; }
+std::span<const ConfigRule> option_rules() { return kOptionRules; }
 
 }  // namespace tilewise

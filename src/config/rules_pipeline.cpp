@@ -134,7 +134,7 @@ bool wrong_gather(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
 
 void correct_gather(KernelConfig& c, const ArchSpec&) { c.gather = gather_of(c); }
 
-constexpr ConfigRule kRules[] = {
+constexpr ConfigRule kPipelineRules[] = {
     {"pipeline", "the arch file lists the pipelines it has for each operation", no_pipeline, correct_pipeline},
     {"scheduler", "a pipeline works with the schedulers the arch file gives it", no_scheduler, correct_scheduler},
     {"double_buffer", "some pipelines fill one buffer while they read the other, some have only one", wrong_buffers,
@@ -150,6 +150,6 @@ constexpr ConfigRule kRules[] = {
 
 }  // namespace
 
-std::span<const ConfigRule> pipeline_rules() { return kRules; }
+std::span<const ConfigRule> pipeline_rules() { return kPipelineRules; }
 
 }  // namespace tilewise

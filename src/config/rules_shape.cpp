@@ -147,7 +147,7 @@ bool misaligned(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
                          TILEWISE_TEXT("multiples of {} for {}", print_shape(align), name_of(operator_of(c))));
 }
 
-constexpr ConfigRule kRules[] = {
+constexpr ConfigRule kShapeRules[] = {
     {"positive", "extents and counts are at least 1", not_positive, correct_positive},
     {"wave_listed", "the arch file lists the wave arrangements that kernels exist for", wave_unlisted,
      correct_wave_and_warp_tile},
@@ -163,6 +163,6 @@ constexpr ConfigRule kRules[] = {
 
 }  // namespace
 
-std::span<const ConfigRule> shape_rules() { return kRules; }
+std::span<const ConfigRule> shape_rules() { return kShapeRules; }
 
 }  // namespace tilewise

@@ -14,9 +14,9 @@ namespace {
 
 // More rows to a block than in the full reference: projecting a column of B costs `width` decodings, done once per
 // block.
-constexpr std::int64_t kRowBlock = 1024;
+constexpr std::int64_t kProjectedRows = 1024;
 constexpr std::int64_t kGroupBlock = 128;
-constexpr std::int64_t kDepthBlock = 256;
+constexpr std::int64_t kProjectedDepth = 256;
 constexpr std::int64_t kLeastWidth = 4;
 
 constexpr double kUnit = 0x1p-24;
@@ -29,11 +29,11 @@ bool is_shared(const Problem& p, int operand) { return p.op == Op::gemm && batch
 
 std::vector<double> norms(const Factors& factors, std::int64_t batch, std::int64_t count, std::int64_t length,
                           bool of_rows) {
-    std::vector<double> result(static_cast<std::size_t>(count)), values(kDepthBlock);
+    std::vector<double> result(static_cast<std::size_t>(count)), values(kProjectedDepth);
     for (std::int64_t i = 0; i < count; ++i) {
         double squares = 0;
-        for (std::int64_t first = 0; first < length; first += kDepthBlock) {
-            const std::int64_t part = std::min(kDepthBlock, length - first);
+        for (std::int64_t first = 0; first < length; first += kProjectedDepth) {
+            const std::int64_t part = std::min(kProjectedDepth, length - first);
             if (of_rows) {
                 factors.read_row(batch, i, first, part, values.data());
             } else {
@@ -58,9 +58,9 @@ public:
           width_(width),
           groups_((view_.n + width - 1) / width),
           signs_(static_cast<std::size_t>(view_.n)),
-          a_(kRowBlock * kDepthBlock),
-          b_(kGroupBlock * kDepthBlock),
-          sums_(kRowBlock * kGroupBlock) {
+          a_(kProjectedRows * kProjectedDepth),
+          b_(kGroupBlock * kProjectedDepth),
+          sums_(kProjectedRows * kGroupBlock) {
         for (std::size_t j = 0; j < signs_.size(); ++j) signs_[j] = (random_bits(seed, j) & 1) != 0 ? 1 : -1;
         const ErrorModel model = error_model(p_, options.summation);
         // The bounds of tolerance.hpp with |a||b| for S and, as for even data, |a||b|*1.5/sqrt(k) for sqrt(Q).
@@ -78,8 +78,8 @@ public:
             std::vector<char> accused(static_cast<std::size_t>(view_.m));
             for (std::int64_t group = 0; group < groups_; group += kGroupBlock) {
                 const std::int64_t count = std::min(kGroupBlock, groups_ - group);
-                for (std::int64_t row = 0; row < view_.m; row += kRowBlock) {
-                    look_at(batch, row, std::min(kRowBlock, view_.m - row), group, count, accused);
+                for (std::int64_t row = 0; row < view_.m; row += kProjectedRows) {
+                    look_at(batch, row, std::min(kProjectedRows, view_.m - row), group, count, accused);
                 }
             }
             for (std::int64_t row = 0; row < view_.m; ++row) {
@@ -105,8 +105,8 @@ private:
         std::vector<std::int64_t> list(static_cast<std::size_t>(rows));
         std::iota(list.begin(), list.end(), first_row);
         std::fill(sums_.begin(), sums_.end(), 0.0);
-        for (std::int64_t first = 0; first < view_.k; first += kDepthBlock) {
-            const std::int64_t depth = std::min(kDepthBlock, view_.k - first);
+        for (std::int64_t first = 0; first < view_.k; first += kProjectedDepth) {
+            const std::int64_t depth = std::min(kProjectedDepth, view_.k - first);
             load_rows(*factors_, batch, list, first, depth, a_.data());
             project_columns(batch, group, groups, first, depth);
             add_product(a_.data(), in_strips(rows), b_.data(), in_strips(groups), depth, sums_.data());
@@ -116,7 +116,7 @@ private:
     // Groups of columns of B, each added up with its signs and scales, as strips.
     void project_columns(std::int64_t batch, std::int64_t group, std::int64_t groups, std::int64_t first,
                          std::int64_t depth) {
-        double column[kDepthBlock];
+        double column[kProjectedDepth];
         std::fill_n(b_.begin(), in_strips(groups) * depth, 0.0);
         for (std::int64_t g = 0; g < groups; ++g) {
             double* strip = b_.data() + g / kStrip * kStrip * depth + g % kStrip;

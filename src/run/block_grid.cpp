@@ -3,15 +3,13 @@
 
 #include <algorithm>
 
+#include "base/rounding.hpp"
 #include "config/fit.hpp"
 #include "config/packing.hpp"
 #include "run/conv_grid.hpp"
 
 namespace tilewise {
 namespace {
-
-std::int64_t blocks(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
-std::int64_t rounded_up(std::int64_t size, std::int64_t unit) { return blocks(size, unit) * unit; }
 
 TensorMapSpec tensor_map(const Problem& p, int operand, const TensorBox& box) {
     const DType dtype = operand == 0 ? p.dtype_a : operand == 1 ? p.dtype_b : p.dtype_out;
@@ -49,7 +47,7 @@ int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch
         if (packs_operand(c, arch, i))
             packs = std::max<std::int64_t>(packs, packed_matrices(p, i).bytes() / kPackedBytes);
     }
-    return static_cast<int>(std::min(blocks(packs, threads), kBlocksPerUnit * arch.units));
+    return static_cast<int>(std::min(divide_up(packs, threads), kBlocksPerUnit * arch.units));
 }
 
 }  // namespace
@@ -62,7 +60,7 @@ int raster_group_of(const KernelConfig& c, std::int64_t resident) {
     const std::int64_t m = std::int64_t{c.tile.m} * c.cluster.m, n = std::int64_t{c.tile.n} * c.cluster.n;
     const std::int64_t side = along_n ? m : n, along = along_n ? n : m;
     int best = 1;
-    const auto span = [&](std::int64_t group) { return group * side + blocks(resident, group) * along; };
+    const auto span = [&](std::int64_t group) { return group * side + divide_up(resident, group) * along; };
     constexpr int kWidest = 64;
     for (int group = 2; group <= kWidest; ++group) {
         if (span(group) < span(best)) best = group;
@@ -95,7 +93,7 @@ void add_reduction(LaunchGeometry& geometry, const GemmView& gemm) {
     constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over
     geometry.reduce_threads = kReduceThreads;
     geometry.reduce_blocks = static_cast<int>(
-        std::min(blocks(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
+        std::min(divide_up(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
 }
 
 LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
@@ -105,12 +103,12 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
     // A cluster is a rectangle of tiles; where the last one is not whole, its blocks without a tile have nothing to do.
     const GemmView gemm = gemm_view(p);
     const std::int64_t rows = c.swap_ab ? gemm.n : gemm.m, columns = c.swap_ab ? gemm.m : gemm.n;
-    const std::int64_t tiles = rounded_up(blocks(rows, c.tile.m), c.cluster.m) *
-                               rounded_up(blocks(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
+    const std::int64_t tiles = round_up(divide_up(rows, c.tile.m), c.cluster.m) *
+                               round_up(divide_up(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
     geometry.blocks =
-        static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, blocks(gemm.k, c.tile.k), resident)
+        static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, divide_up(gemm.k, c.tile.k), resident)
                          : c.persistent             ? std::min(tiles, resident)
                                                     : tiles);
     if (c.pipeline == Pipeline::preshuffle) add_pack_b(geometry, p, c, arch);

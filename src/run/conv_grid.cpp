@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.hpp"
 #include "codegen/conv_family.hpp"
 #include "config/fit.hpp"
 #include "config/halo_first_plan.hpp"
@@ -20,8 +21,6 @@
 namespace tilewise {
 namespace {
 
-std::int64_t blocks(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
-
 // Blocks walk over tiles of the GEMM view; those of backward data belong to one residue class each.
 std::int64_t gather_tiles(const Problem& p, const KernelConfig& c) {
     const GemmView gemm = gemm_view(p);
@@ -29,12 +28,12 @@ std::int64_t gather_tiles(const Problem& p, const KernelConfig& c) {
     if (c.op == Op::conv_bwd_data) {
         const KernelConv conv = problem_args(p).conv;
         for (Index i = 0; i < class_count(conv); ++i) {
-            rows += blocks(conv.images * backward_walk(conv, i).positions(), c.tile.m);
+            rows += divide_up(conv.images * backward_walk(conv, i).positions(), c.tile.m);
         }
     } else {
-        rows = blocks(gemm.m, c.tile.m);
+        rows = divide_up(gemm.m, c.tile.m);
     }
-    return rows * blocks(gemm.n, c.tile.n) * gemm.batch * c.split_k;
+    return rows * divide_up(gemm.n, c.tile.n) * gemm.batch * c.split_k;
 }
 
 std::int64_t tiles_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
@@ -49,7 +48,7 @@ std::int64_t tiles_of(const Problem& p, const KernelConfig& c, const ArchSpec& a
 
 // Of a tile, along k.
 std::int64_t steps_of(const Problem& p, const KernelConfig& c) {
-    return conv_family(c) == ConvFamily::tensor ? tensor_conv_steps(p, c) : blocks(gemm_view(p).k, c.tile.k);
+    return conv_family(c) == ConvFamily::tensor ? tensor_conv_steps(p, c) : divide_up(gemm_view(p).k, c.tile.k);
 }
 
 }  // namespace

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
+#include "base/rounding.hpp"
 #include "codegen/depthwise_spec.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
-
-std::int64_t blocks(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
 
 // Strips of all images of the output. Those of backward data begin where the stride's phase does, so maybe before the plane.
 std::int64_t strips_of(const Problem& p, const DepthwiseSpec& spec) {
@@ -21,7 +20,7 @@ std::int64_t strips_of(const Problem& p, const DepthwiseSpec& spec) {
         const int from_last = size.rank - 1 - d;
         const std::int64_t unit = from_last == 0 ? spec.strip_width : from_last == 1 ? spec.strip_height : 1;
         const std::int64_t before = backward && from_last < 2 ? s.pad_before[d] % s.stride[d] : 0;
-        count *= blocks(size[d] + before, unit);
+        count *= divide_up(size[d] + before, unit);
     }
     return count;
 }
@@ -29,19 +28,20 @@ std::int64_t strips_of(const Problem& p, const DepthwiseSpec& spec) {
 std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const GemmView gemm = gemm_view(p);
     if (c.op == Op::conv_bwd_weight) {
-        return blocks(p.conv.k, kAnyWeightChannels) * blocks(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
+        return divide_up(p.conv.k, kAnyWeightChannels) * divide_up(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
     }
     constexpr std::int64_t kLanes = 32, kBlocksPerUnit = 64;  // further outputs are walked over
     const std::int64_t vectors = gemm.m * gemm.n * gemm.batch / c.vector_a;
-    return std::min(blocks(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
+    return std::min(divide_up(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
 }
 
 // Blocks have strips of several images where a line has few of them (kernels/cuda/band_shape.hpp).
 std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
     const Extents size = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
-    const std::int64_t strips = blocks(size[1], spec.strip_width), column_tiles = blocks(strips, spec.strips);
-    const std::int64_t images = spec.strips / blocks(strips, column_tiles);
-    return blocks(p.conv.g, c.tile.n) * blocks(size[0], spec.strip_height) * column_tiles * blocks(p.conv.n, images);
+    const std::int64_t strips = divide_up(size[1], spec.strip_width), column_tiles = divide_up(strips, spec.strips);
+    const std::int64_t images = spec.strips / divide_up(strips, column_tiles);
+    return divide_up(p.conv.g, c.tile.n) * divide_up(size[0], spec.strip_height) * column_tiles *
+           divide_up(p.conv.n, images);
 }
 
 }  // namespace
@@ -49,15 +49,15 @@ std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const Depthwis
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     if (spec.kind == DepthwiseKind::any) return any_blocks(p, c, arch);
-    if (spec.kind == DepthwiseKind::band) return band_blocks(p, c, spec);
-    const std::int64_t channel_tiles = blocks(p.conv.g, c.tile.n);
-    return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : blocks(strips_of(p, spec), spec.strips));
+    if (spec.kind == DepthwiseKind::band && c.op != Op::conv_bwd_weight) return band_blocks(p, c, spec);
+    const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
+    return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
 }
 
 void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p) {
     constexpr int kThreads = 128, kSums = kThreads / 4;  // four lanes take turns at the parts of each sum
     geometry.reduce_threads = kThreads;
-    geometry.reduce_blocks = static_cast<int>(blocks(product(p.conv.filter) * p.conv.k, kSums));
+    geometry.reduce_blocks = static_cast<int>(divide_up(product(p.conv.filter) * p.conv.k, kSums));
 }
 
 }  // namespace tilewise

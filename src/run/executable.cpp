@@ -30,7 +30,7 @@ KernelMatrix gemm_matrix(const Problem& p, int operand) {
 }
 
 // The strides of A, B and C, where a convolution's operand is a matrix; an activation that is gathered has none.
-void set_conv_matrices(KernelArgs& args, Op op) {
+void set_conv_matrices(KernelArgs& args, Op op, bool channels_last) {
     const KernelConv& conv = args.conv;
     const Index row = conv.filter[0] * conv.filter[1] * conv.filter[2] * conv.c;  // the weights of one output channel
     const auto output = [](const KernelActivation& t) {
@@ -42,7 +42,7 @@ void set_conv_matrices(KernelArgs& args, Op op) {
     if (op == Op::conv_bwd_weight) return;
     args.bias_batch_stride = args.n;
     const KernelActivation& out = op == Op::conv_fwd ? conv.y : conv.x;
-    if (out.channel_stride != 1) args.c_image_rows = args.m / conv.images, args.c_image_stride = out.image_stride;
+    if (!channels_last) args.c_image_rows = args.m / conv.images, args.c_image_stride = out.image_stride;
 }
 
 KernelArgs make_args(const Problem& p, const KernelConfig& c) {
@@ -97,7 +97,7 @@ KernelArgs problem_args(const Problem& p) {
         args.a = gemm_matrix(p, 0), args.b = gemm_matrix(p, 1), args.c = gemm_matrix(p, 2);
     } else {
         args.conv = kernel_conv(p);
-        set_conv_matrices(args, p.op);
+        set_conv_matrices(args, p.op, is_channels_last(p.layout));
     }
     args.scale = kernel_scale(p.scale);
     for (std::size_t i = 0; i < p.epilogue.size(); ++i) args.epilogue[i] = kernel_op(p.epilogue[i]);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "run/tensor_grid.hpp"
 
+#include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
-
-std::int64_t rounded_up(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit * unit; }
 
 struct Activation {
     std::int64_t channels = 1, pixels = 1;  // of all groups; of an image
@@ -108,7 +107,7 @@ std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
         columns = product(p.conv.filter) * channel_lines(c, p.conv.c / p.conv.g) * channel_line(c);
     }
     const auto tiles = [](std::int64_t size, std::int64_t tile, std::int64_t cluster) {
-        return rounded_up(size, tile * cluster) / tile;
+        return round_up(size, tile * cluster) / tile;
     };
     return tiles(rows, c.tile.m, c.cluster.m) * tiles(columns, c.tile.n, c.cluster.n) * batch * c.split_k;
 }

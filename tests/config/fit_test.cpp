@@ -15,10 +15,11 @@
 namespace tilewise {
 namespace {
 
-constexpr std::string_view kGemm = "gemm:m=256,n=256,k=256,dtype=bf16,layout=rcr";
+constexpr std::string_view kGemmProblem = "gemm:m=256,n=256,k=256,dtype=bf16,layout=rcr";
 constexpr std::string_view kGemmKernel =
     "gemm_bf16_rcr_compv3_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942";
-constexpr std::string_view kConv = "conv_fwd:n=4,g=4,c=64,k=64,in=14x14,filter=3x3,pad=1,dtype=bf16,layout=nhwgc";
+constexpr std::string_view kConvProblem =
+    "conv_fwd:n=4,g=4,c=64,k=64,in=14x14,filter=3x3,pad=1,dtype=bf16,layout=nhwgc";
 constexpr std::string_view kConvKernel =
     "grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_2x2x1_32x32x16_va8_vb8_vc8@gfx942";
 
@@ -32,22 +33,22 @@ struct Pair {
     }
 };
 
-Pair gemm_pair() { return {*parse_problem(kGemm), *parse_kernel_name(kGemmKernel)}; }
-Pair conv_pair() { return {*parse_problem(kConv), *parse_kernel_name(kConvKernel)}; }
+Pair gemm_pair() { return {*parse_problem(kGemmProblem), *parse_kernel_name(kGemmKernel)}; }
+Pair conv_pair() { return {*parse_problem(kConvProblem), *parse_kernel_name(kConvKernel)}; }
 
 Pair cuda_pair(std::string_view problem, std::string_view kernel) {
     return {*parse_problem(problem), *parse_kernel_name(kernel), arch_named("sm_90a")};
 }
 
-struct Broken {
+struct BrokenPair {
     std::string_view rule;
     bool conv;
     std::function<void(Pair&)> change;
 };
 constexpr bool kIsGemm = false, kIsConv = true;
 
-const std::vector<Broken>& broken_pairs() {
-    static const std::vector<Broken> cases = {
+const std::vector<BrokenPair>& broken_pairs() {
+    static const std::vector<BrokenPair> cases = {
         {"fit_op", kIsConv, [](Pair& p) { p.config.op = Op::conv_bwd_data; }},
         {"fit_dtype", kIsGemm, [](Pair& p) { p.problem.dtype_out = DType::fp32; }},
         {"fit_dtype", kIsGemm, [](Pair& p) { p.config.dtype_b = DType::fp16; }},
@@ -132,7 +133,7 @@ TEST(Fit, TheExamplesFit) {
 }
 
 TEST(Fit, EachRuleIsBrokenByItsExample) {
-    for (const Broken& broken : broken_pairs()) {
+    for (const BrokenPair& broken : broken_pairs()) {
         Pair pair = broken.conv ? conv_pair() : gemm_pair();
         broken.change(pair);
         Rejected why;
@@ -148,7 +149,7 @@ TEST(Fit, EachRuleIsBrokenByItsExample) {
 
 TEST(Fit, EachRuleHasAnExample) {
     std::set<std::string_view> covered, names;
-    for (const Broken& broken : broken_pairs()) covered.insert(broken.rule);
+    for (const BrokenPair& broken : broken_pairs()) covered.insert(broken.rule);
     for (const FitRule& rule : fit_rules()) {
         EXPECT_TRUE(covered.contains(rule.name)) << "add a broken pair for rule " << rule.name;
         EXPECT_TRUE(names.insert(rule.name).second) << rule.name << " twice";

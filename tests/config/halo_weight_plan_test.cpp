@@ -17,7 +17,7 @@ KernelConfig weight_config(Shape3 tile, Shape3 wave, int merge) {
     KernelConfig c;
     c.op = Op::conv_bwd_weight, c.dtype = c.dtype_b = c.dtype_out = DType::bf16, c.gather = Gather::halo;
     c.tile = tile, c.wave = wave, c.warp_tile = {16, 8, 16}, c.stages = 2, c.two_stage = c.swap_ab = true;
-    c.num_groups_to_merge = merge, c.blocks_per_unit = 2;
+    c.num_groups_to_merge = merge, c.blocks_per_unit = 2, c.vector_a = c.vector_b = 8;
     return c;
 }
 

@@ -159,11 +159,11 @@ TEST(PaddedProblem, IsTheSmallestThatFitsTheKernel) {
     EXPECT_GT(refused, 100);
 }
 
-constexpr std::string_view kGemmKernel =
+constexpr std::string_view kPaddedGemm =
     "gemm_bf16_rcr_compv3_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942";
 constexpr std::string_view kWholeTiles =
     "gemm_bf16_rcr_compv3_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_va8_vb8_vc8_pad-none@gfx942";
-constexpr std::string_view kConvKernel =
+constexpr std::string_view kPaddedConv =
     "grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_2x2x1_32x32x16_va8_vb8_vc8@gfx942";
 
 std::optional<PaddedProblem> padded(std::string_view problem, std::string_view kernel, Rejected* why = nullptr) {
@@ -182,38 +182,38 @@ TEST(PaddedProblem, SaysWhatItPadsAndWhy) {
 }
 
 TEST(PaddedProblem, OperandsThatFitStayWhereTheyAre) {
-    const auto rows = padded("gemm:m=100,n=128,k=64,dtype=bf16,layout=rcr,lda=66", kGemmKernel);
+    const auto rows = padded("gemm:m=100,n=128,k=64,dtype=bf16,layout=rcr,lda=66", kPaddedGemm);
     ASSERT_TRUE(rows) << "the rows of A begin off 16 bytes";
     EXPECT_EQ(rows->copied, (std::array{true, false, false}));
     EXPECT_NE(rows->note.message.find("no size"), std::string::npos) << rows->note.message;
     EXPECT_EQ(rows->problem.gemm.leading[0], kPacked);
 
-    const auto depth = padded("gemm:m=100,n=128,k=60,dtype=bf16,layout=rcr,ldc=160", kGemmKernel);
+    const auto depth = padded("gemm:m=100,n=128,k=60,dtype=bf16,layout=rcr,ldc=160", kPaddedGemm);
     ASSERT_TRUE(depth);
     EXPECT_EQ(depth->copied, (std::array{true, true, false}));
     EXPECT_EQ(depth->problem.gemm.leading[2], 160);
 
-    const auto pointers = padded("gemm:m=100,n=128,k=64,dtype=bf16,layout=rcr,align=4", kGemmKernel);
+    const auto pointers = padded("gemm:m=100,n=128,k=64,dtype=bf16,layout=rcr,align=4", kPaddedGemm);
     ASSERT_TRUE(pointers);
     EXPECT_EQ(pointers->copied, (std::array{true, true, true}));
     EXPECT_EQ(pointers->problem.align_bytes, 16);
 }
 
 TEST(PaddedProblem, AConvolutionGetsChannelsImagesOrGroups) {
-    const auto channels = padded("conv_fwd:n=4,g=2,c=6,k=10,in=14x14,filter=3x3,dtype=bf16,layout=nhwgc", kConvKernel);
+    const auto channels = padded("conv_fwd:n=4,g=2,c=6,k=10,in=14x14,filter=3x3,dtype=bf16,layout=nhwgc", kPaddedConv);
     ASSERT_TRUE(channels);
     EXPECT_EQ(channels->problem.conv.c, 16);
     EXPECT_EQ(channels->problem.conv.k, 16);
     EXPECT_EQ(channels->problem.conv.n, 4);
     EXPECT_NE(channels->note.message.find("c from 6 to 16, k from 10 to 16"), std::string::npos);
 
-    const std::string whole = std::string(kConvKernel).insert(kConvKernel.find('@'), "_pad-nk");
+    const std::string whole = std::string(kPaddedConv).insert(kPaddedConv.find('@'), "_pad-nk");
     const auto images = padded("conv_fwd:n=3,g=2,c=16,k=16,in=16x16,filter=4x4,stride=4,dtype=bf16", whole);
     ASSERT_TRUE(images);
     EXPECT_EQ(images->problem.conv.n, 8) << "16 outputs each, 128 to a tile";
     EXPECT_EQ(images->copied, (std::array{true, false, true}));
 
-    const std::string merging = std::string(kConvKernel).insert(kConvKernel.find('@'), "_merge4");
+    const std::string merging = std::string(kPaddedConv).insert(kPaddedConv.find('@'), "_merge4");
     const auto groups = padded("conv_fwd:n=3,g=6,c=12,k=12,in=16x16,filter=3x3,dtype=bf16", merging);
     ASSERT_TRUE(groups);
     EXPECT_EQ(groups->problem.conv.g, 8);
@@ -223,10 +223,10 @@ TEST(PaddedProblem, AConvolutionGetsChannelsImagesOrGroups) {
 
 TEST(PaddedProblem, HelpsOnlyWithSizes) {
     Rejected why;
-    EXPECT_FALSE(padded("gemm:m=100,n=128,k=60,dtype=fp16,layout=rcr", kGemmKernel, &why));
+    EXPECT_FALSE(padded("gemm:m=100,n=128,k=60,dtype=fp16,layout=rcr", kPaddedGemm, &why));
     EXPECT_EQ(why.rule, "fit_dtype");
     // Neighbours are pixels, of which there cannot be more.
-    const std::string first = std::string(kConvKernel).replace(kConvKernel.find("nhwgc"), 5, "ngchw");
+    const std::string first = std::string(kPaddedConv).replace(kPaddedConv.find("nhwgc"), 5, "ngchw");
     EXPECT_FALSE(padded("conv_fwd:n=4,c=16,k=16,in=13x13,filter=3x3,dtype=bf16,layout=ngchw", first, &why));
     EXPECT_EQ(why.rule, "fit_vector");
     // The form of a packed B depends on the sizes it was packed for.

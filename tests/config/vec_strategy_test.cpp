@@ -18,6 +18,7 @@ int divisor_in_name(std::string_view name, char operand) {
     if (name == "generic") return 0;
     if (name == "uniform_max") return 1;
     if (name == "half_uniform") return 2;
+    if (name == "quarter_uniform") return 4;
     const auto words = split(name, '_');
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
         if (words[i + 1].find(operand) == std::string_view::npos) continue;

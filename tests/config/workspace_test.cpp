@@ -15,26 +15,26 @@ std::int64_t bytes_for(std::string_view text, const KernelConfig& config, std::s
     return workspace_bytes(ProblemView(*problem), config, arch_named(arch));
 }
 
-constexpr std::string_view kGemm = "gemm:m=100,n=60,k=4096,dtype=bf16";
-constexpr std::string_view kWeight = "conv_bwd_weight:n=2,g=2,c=8,k=4,in=5x5,filter=3x3,pad=1,dtype=bf16";
+constexpr std::string_view kDeepGemm = "gemm:m=100,n=60,k=4096,dtype=bf16";
+constexpr std::string_view kDeepWeight = "conv_bwd_weight:n=2,g=2,c=8,k=4,in=5x5,filter=3x3,pad=1,dtype=bf16";
 
 TEST(Workspace, APlainKernelNeedsNone) {
     KernelConfig c;
-    EXPECT_EQ(bytes_for(kGemm, c), 0);
+    EXPECT_EQ(bytes_for(kDeepGemm, c), 0);
     c.op = Op::conv_bwd_weight;
-    EXPECT_EQ(bytes_for(kWeight, c), 0);
+    EXPECT_EQ(bytes_for(kDeepWeight, c), 0);
 }
 
 TEST(Workspace, PartialSumsAreFourBytesEach) {
     KernelConfig c;
     c.split_k = 3;
-    EXPECT_EQ(bytes_for(kGemm, c), 3 * 100 * 60 * 4) << "one partial output per part";
+    EXPECT_EQ(bytes_for(kDeepGemm, c), 3 * 100 * 60 * 4) << "one partial output per part";
     c.deterministic = false;
-    EXPECT_EQ(bytes_for(kGemm, c), 100 * 60 * 4) << "atomics share one";
+    EXPECT_EQ(bytes_for(kDeepGemm, c), 100 * 60 * 4) << "atomics share one";
     c = {};
     c.op = Op::conv_bwd_weight;
     c.two_stage = true;
-    EXPECT_EQ(bytes_for(kWeight, c), 4 * 4 * 9 * 4) << "the weight gradient in fp32";
+    EXPECT_EQ(bytes_for(kDeepWeight, c), 4 * 4 * 9 * 4) << "the weight gradient in fp32";
 }
 
 TEST(Workspace, StreamKHoldsATilePerBlock) {
@@ -46,7 +46,7 @@ TEST(Workspace, StreamKHoldsATilePerBlock) {
     const std::int64_t blocks = std::int64_t{arch_named("gfx942").units} * 2;
     for (const StreamK how : {StreamK::linear, StreamK::tree, StreamK::atomic}) {
         c.stream_k = how;
-        EXPECT_EQ(bytes_for(kGemm, c), blocks * (128 * 64 * 4 + kFlags));
+        EXPECT_EQ(bytes_for(kDeepGemm, c), blocks * (128 * 64 * 4 + kFlags));
     }
 }
 
@@ -56,7 +56,7 @@ TEST(Workspace, ExplicitGemmHoldsTheIm2colMatrix) {
     c.dtype = DType::bf16;
     c.op = Op::conv_bwd_weight;
     // For each of 2x5x5 output positions, 3x3 taps of all 8 channels, 2 bytes each.
-    EXPECT_EQ(bytes_for(kWeight, c), 2 * 25 * 9 * 8 * 2);
+    EXPECT_EQ(bytes_for(kDeepWeight, c), 2 * 25 * 9 * 8 * 2);
     c.op = Op::conv_fwd;
     EXPECT_EQ(bytes_for("conv_fwd:n=2,g=2,c=8,k=4,in=5x5,filter=3x3,pad=1,dtype=bf16", c), 2 * 25 * 9 * 8 * 2);
 }

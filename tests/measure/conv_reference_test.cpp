@@ -106,7 +106,7 @@ void put_reference(const Tensors& t, float alpha, float beta) {
     }
 }
 
-VerifyOptions as_large() {
+VerifyOptions as_large_conv() {
     VerifyOptions options;
     options.full_work = 1e4;
     return options;
@@ -121,7 +121,7 @@ TEST(ConvVerify, AcceptsWhatIsRightAndNoElementLess) {
         const float alpha = suggested_alpha(p), beta = p.beta ? 0.5f : 0.0f;
         tensors->reset_output();
         put_reference(*tensors, alpha, beta);
-        for (const VerifyOptions& options : {VerifyOptions{}, as_large()}) {
+        for (const VerifyOptions& options : {VerifyOptions{}, as_large_conv()}) {
             const VerifyReport report = verify_result(*tensors, alpha, beta, options);
             EXPECT_TRUE(report.ok) << print_problem(p) << "\n" << describe(report);
         }
@@ -144,7 +144,7 @@ TEST(ConvVerify, ProjectionFindsOneElement) {
         const GemmView view = gemm_view(t.problem());
         const float beta = t.problem().beta ? 0.5f : 0.0f;
         put_reference(t, 1, beta);
-        VerifyOptions options = as_large();
+        VerifyOptions options = as_large_conv();
         options.sample_rows = 1;
         const VerifyReport right = verify_result(t, 1, beta, options);
         EXPECT_TRUE(right.ok) << text << describe(right);
@@ -162,7 +162,7 @@ TEST(ConvVerify, ProjectionFindsOneElement) {
 TEST(ConvVerify, LargeDepthwiseIsSampled) {
     const Tensors t = tensors_for("conv_fwd:n=2,g=64,c=64,k=64,in=30x30,filter=5x5,pad=2");
     put_reference(t, 1, 0);
-    VerifyOptions options = as_large();
+    VerifyOptions options = as_large_conv();
     options.project_work = 1e6;
     const VerifyReport right = verify_result(t, 1, 0, options);
     EXPECT_TRUE(right.ok);

@@ -17,7 +17,7 @@ namespace {
 
 using property_testing::number;
 
-constexpr int kProblemsEach = 2;
+constexpr int kProblemsOfAKernel = 2;
 constexpr std::size_t kBuiltAtOnce = 64;
 
 class ConvFullTests : public property_testing::PropertyTest, public testing::WithParamInterface<Op> {
@@ -25,7 +25,7 @@ protected:
     void run_all(Random& random, const std::vector<Kernel>& kernels) {
         for (const Kernel& kernel : kernels) {
             int found = 0;
-            for (int i = 0; i < kProblemsEach; ++i) {
+            for (int i = 0; i < kProblemsOfAKernel; ++i) {
                 const auto problem = conv_problem_for(random, kernel.config, *arch_, kSmallConv, 3000);
                 if (!problem) continue;
                 run_and_check(random, *problem, kernel);

@@ -74,6 +74,12 @@ inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig&
         s.k = s.g * random.between(1, random.chance(80) ? 9 : 30);
         return;
     }
+    if (config.gather == Gather::halo && config.vector_a == 1) {  // first layers
+        s.g = 1;
+        s.c = random.between(1, 4);
+        s.k = config.vector_c * random.between(1, 9);
+        return;
+    }
     // Kernels that move several elements at once take channels of whole accesses only.
     const std::int64_t wide = std::max({config.vector_a, config.vector_b, config.vector_c});
     const auto whole = [&](std::int64_t count) { return (count + wide - 1) / wide * wide; };
@@ -106,6 +112,7 @@ inline void deepen_pixels(Random& random, ConvShape& s, const KernelConfig& conf
     const std::int64_t wide = std::max({config.vector_a, config.vector_b, config.vector_c});
     s.c = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     s.k = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
+    if (config.specialization == Specialization::depthwise) s.g = s.c = s.k = wide * random.between(1, 4);
     const auto side = static_cast<std::int64_t>(
         std::ceil(std::pow(wanted / static_cast<double>(s.n), 1.0 / static_cast<double>(s.in.rank))));
     for (int i = 0; i < s.in.rank; ++i) {

@@ -19,15 +19,15 @@ using property_testing::number;
 
 // As for GEMM (gemm_property_test.cpp); a kernel takes about a second of compiling.
 #if defined(TILEWISE_SANITIZED)
-constexpr int kKernels = 8, kProblemsEach = 20;
+constexpr int kConvKernels = 8, kConvProblemsEach = 20;
 #else
-constexpr int kKernels = 40, kProblemsEach = 60;
+constexpr int kConvKernels = 40, kConvProblemsEach = 60;
 #endif
 
 // One run in so many is large enough for several threads.
 constexpr int kThreadedPercent = 5;
 
-constexpr Op kDirections[] = {Op::conv_fwd, Op::conv_bwd_data, Op::conv_bwd_weight};
+constexpr Op kConvOps[] = {Op::conv_fwd, Op::conv_bwd_data, Op::conv_bwd_weight};
 
 // Any kernel of the full rule set; the rare kinds (depthwise, merged groups, two stages, ...) are as likely as the rest.
 std::optional<Kernel> random_kernel(Random& random, const Device& device, Op op, const DTypePair& pair) {
@@ -45,13 +45,13 @@ std::optional<Kernel> random_kernel(Random& random, const Device& device, Op op,
 }
 
 // `count` kernels of all directions in turn; with each round of directions the next pair of types.
-std::vector<Kernel> random_kernels(Random& random, const Device& device, int first, int count) {
+std::vector<Kernel> random_conv_kernels(Random& random, const Device& device, int first, int count) {
     std::vector<Kernel> kernels;
     const auto pairs = pairs_of(device.arch());
     for (int i = first; i < first + count; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        const DTypePair pair = pairs[at / std::size(kDirections) % pairs.size()];
-        if (auto kernel = random_kernel(random, device, kDirections[at % std::size(kDirections)], pair)) {
+        const DTypePair pair = pairs[at / std::size(kConvOps) % pairs.size()];
+        if (auto kernel = random_kernel(random, device, kConvOps[at % std::size(kConvOps)], pair)) {
             kernels.push_back(std::move(*kernel));
         }
     }
@@ -59,17 +59,17 @@ std::vector<Kernel> random_kernels(Random& random, const Device& device, int fir
 }
 
 // In parts, so that they can run side by side.
-constexpr int kParts = 4;
+constexpr int kConvParts = 4;
 class ConvProperty : public property_testing::PropertyTest, public testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Part, ConvProperty, testing::Range(0, kParts));
+INSTANTIATE_TEST_SUITE_P(Part, ConvProperty, testing::Range(0, kConvParts));
 
 TEST_P(ConvProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
     Random random(4051 + static_cast<std::uint64_t>(GetParam()));
-    const int count = (number("TILEWISE_TEST_CONV_CONFIGS", kKernels) + kParts - 1) / kParts;
-    const std::vector<Kernel> kernels = random_kernels(random, *device_, GetParam() * count, count);
+    const int count = (number("TILEWISE_TEST_CONV_CONFIGS", kConvKernels) + kConvParts - 1) / kConvParts;
+    const std::vector<Kernel> kernels = random_conv_kernels(random, *device_, GetParam() * count, count);
     if (kernels.empty()) GTEST_SKIP() << "no convolution kernels for " << arch_->name;
     build_ahead(kernels);
-    const int problems = number("TILEWISE_TEST_CONV_PROBLEMS", kProblemsEach);
+    const int problems = number("TILEWISE_TEST_CONV_PROBLEMS", kConvProblemsEach);
     std::size_t runs = 0;
     for (const Kernel& kernel : kernels) {
         const std::size_t before = runs;

@@ -136,7 +136,7 @@ Problem odd_problem(Random& random, const KernelConfig& config) {
 }
 
 // Small enough for the reference and for a machine that does other things too.
-constexpr double kMostFlops = 1e6, kMostPaddedFlops = 5e7;
+constexpr double kMostReferenceFlops = 1e6, kMostPaddedFlops = 5e7;
 
 class PaddedLaunchOf : public PaddedLaunchTest, public testing::WithParamInterface<Op> {};
 INSTANTIATE_TEST_SUITE_P(Op, PaddedLaunchOf, testing::ValuesIn(kAllOps),
@@ -159,7 +159,7 @@ TEST_P(PaddedLaunchOf, RandomProblemsOnStrictKernelsMatchTheReference) {
         int here = 0;
         for (int tries = 0; here < kRunsEach && tries < 50 * kRunsEach; ++tries) {
             const Problem problem = odd_problem(random, kernel->config);
-            if (check_problem(problem) || reference_flops(problem) > kMostFlops) continue;
+            if (check_problem(problem) || reference_flops(problem) > kMostReferenceFlops) continue;
             const auto padded = padded_problem(problem, kernel->config, device_->arch());
             if (!padded || flops(padded->problem) > kMostPaddedFlops) continue;
             SCOPED_TRACE(kernel->name + "\n" + print_problem(problem));

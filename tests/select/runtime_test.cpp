@@ -11,12 +11,12 @@
 namespace tilewise {
 namespace {
 
-const char* const kSmall = "gemm:m=33,n=65,k=17,dtype=fp32,layout=rcr";
+const char* const kPlanned = "gemm:m=33,n=65,k=17,dtype=fp32,layout=rcr";
 
 TEST(Runtime, ChoosesByNameOrByTheOptions) {
     auto runtime = open_runtime({}, embedded_archs());
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    const Problem problem = *parse_problem(kSmall);
+    const Problem problem = *parse_problem(kPlanned);
     Choice choice;
     choice.options.strategy = Strategy::rules;
     const auto by_rules = choose_plan(*runtime, problem, choice);
@@ -40,7 +40,7 @@ TEST(Runtime, APackThatIsNoneIsAnError) {
 TEST(Bench, TheFiguresFitTheTime) {
     auto runtime = open_runtime({}, embedded_archs());
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    const Problem problem = *parse_problem(kSmall);
+    const Problem problem = *parse_problem(kPlanned);
     const auto outcome = bench_problem(*runtime, problem, {}, false);
     ASSERT_TRUE(outcome.ok()) << outcome.error().message;
     ASSERT_EQ(outcome->rows.size(), 1u);
@@ -50,7 +50,7 @@ TEST(Bench, TheFiguresFitTheTime) {
     EXPECT_DOUBLE_EQ(row.gbps * row.us * 1e3, bytes_moved(problem));
     EXPECT_GT(row.roof, 0);
     const Json json = bench_row_to_json(problem, row);
-    EXPECT_EQ(*json.find("problem")->string(), kSmall);
+    EXPECT_EQ(*json.find("problem")->string(), kPlanned);
     EXPECT_EQ(*json.find("kernel")->string(), row.kernel->name);
 }
 
@@ -58,7 +58,7 @@ TEST(Bench, AKernelOfAnotherOperationIsUnsupported) {
     auto runtime = open_runtime({}, embedded_archs());
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     const Problem conv = *parse_problem("conv_fwd:n=1,c=4,k=4,in=8x8,filter=3x3,dtype=fp32");
-    const auto gemm = choose_plan(*runtime, *parse_problem(kSmall), {});
+    const auto gemm = choose_plan(*runtime, *parse_problem(kPlanned), {});
     ASSERT_TRUE(gemm.ok()) << gemm.error().message;
     Choice choice;
     choice.kernel = gemm->kernel->config;

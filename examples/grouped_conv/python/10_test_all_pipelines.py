@@ -18,15 +18,12 @@ EXPECTED = {"cpu-generic": 4, "cpu-avx2": 4, "cpu-avx512": 4, "cpu-amx": 4}
 
 def main():
     args = conv_sweep.arguments(__doc__, __file__)
-    places = [(direction, ndim) for direction in args.directions for ndim in args.ndim]
-    cases = [{"variant": direction, "ndim_spatial": ndim, "dtype": args.dtype, "arch": args.arch, "pipeline": pipeline,
-              "scheduler": scheduler} for direction, ndim in places for pipeline in PIPELINES for scheduler in SCHEDULERS]
-    results = conv_sweep.sweep(args, cases)
+    results = conv_sweep.sweep(args, conv_sweep.cases_of(args, conv_sweep.paired(PIPELINES, SCHEDULERS)))
     supported = {(case["variant"], case["ndim_spatial"], case["pipeline"]) for case, outcome in results if outcome == "OK"}
-    for place in places:
+    for place in args.places:
         print(f"{place[0]} {place[1]}d: {', '.join(p for p in PIPELINES if (*place, p) in supported) or 'none'}")
     each = EXPECTED.get(args.arch)
-    conv_sweep.conclude(results, "pipelines", len(supported), None if each is None else each * len(places))
+    conv_sweep.conclude(results, "pipelines", len(supported), None if each is None else each * len(args.places))
 
 
 if __name__ == "__main__":

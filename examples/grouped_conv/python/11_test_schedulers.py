@@ -16,13 +16,11 @@ EXPECTED = {"cpu-generic": 3, "cpu-avx2": 3, "cpu-avx512": 3, "cpu-amx": 3}
 
 def main():
     args = conv_sweep.arguments(__doc__, __file__)
-    places = [(direction, ndim) for direction in args.directions for ndim in args.ndim]
-    cases = [{"variant": direction, "ndim_spatial": ndim, "dtype": args.dtype, "arch": args.arch, "pipeline": pipeline,
-              "scheduler": scheduler} for direction, ndim in places for pipeline in PIPELINES for scheduler in SCHEDULERS]
-    results = conv_sweep.sweep(args, cases)
+    results = conv_sweep.sweep(args, conv_sweep.cases_of(args, conv_sweep.paired(PIPELINES, SCHEDULERS)))
     each = EXPECTED.get(args.arch)
     count = sum(outcome == "OK" for _, outcome in results)
-    conv_sweep.conclude(results, "pairs of pipeline and scheduler", count, None if each is None else each * len(places))
+    expected = None if each is None else each * len(args.places)
+    conv_sweep.conclude(results, "pairs of pipeline and scheduler", count, expected)
 
 
 if __name__ == "__main__":

@@ -22,13 +22,10 @@ EXPECTED = {"cpu": {("forward", 2): 9, ("forward", 3): 8, ("bwd_data", 2): 9, ("
 
 def main():
     args = conv_sweep.arguments(__doc__, __file__)
-    places = [(direction, ndim) for direction in args.directions for ndim in args.ndim]
-    cases = [{"variant": direction, "ndim_spatial": ndim, "dtype": args.dtype, "arch": args.arch, **options}
-             for direction, ndim in places for options in OPTIONS]
-    results = conv_sweep.sweep(args, cases)
+    results = conv_sweep.sweep(args, conv_sweep.cases_of(args, OPTIONS))
     count = sum(outcome == "OK" for _, outcome in results)
     table = EXPECTED.get(args.arch.split("-")[0])
-    conv_sweep.conclude(results, "options", count, None if table is None else sum(table[place] for place in places))
+    conv_sweep.conclude(results, "options", count, None if table is None else sum(table[place] for place in args.places))
 
 
 if __name__ == "__main__":

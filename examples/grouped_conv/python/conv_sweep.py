@@ -110,7 +110,19 @@ def arguments(text, script):
         sys.exit(0)
     args = parse(flags)
     args.script = script
+    args.places = [(direction, ndim) for direction in args.directions for ndim in args.ndim]
     return args
+
+
+def cases_of(args, variations):
+    """Each variation, some fields of a config, in each place."""
+    return [{"variant": direction, "ndim_spatial": ndim, "dtype": args.dtype, "arch": args.arch, **variation}
+            for direction, ndim in args.places for variation in variations]
+
+
+def paired(pipelines, schedulers):
+    """Every pipeline with every scheduler, as variations."""
+    return [{"pipeline": pipeline, "scheduler": scheduler} for pipeline in pipelines for scheduler in schedulers]
 
 
 def sweep(args, cases):

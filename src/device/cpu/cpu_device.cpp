@@ -15,14 +15,13 @@
 #include "codegen/kernel_source.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "device/device_error.hpp"
 #include "device/host_rows.hpp"
 
 namespace tilewise {
 namespace {
 
 constexpr std::size_t kAlignment = 64;  // a cache line, and the widest vector
-
-Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
 
 class CpuCode final : public Code {
 public:

@@ -16,13 +16,12 @@
 #include "device/cuda/cuda_recording.hpp"
 #include "device/cuda/cuda_rows.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/device_error.hpp"
 
 namespace tilewise {
 namespace {
 
 using namespace cuda_driver;
-
-Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
 
 // sm_90a for 9.0; for a chip with no arch file of its own, the newest one whose code it can run.
 Result<const ArchSpec*> arch_of(const ArchCatalog& catalog, int major, int minor) {

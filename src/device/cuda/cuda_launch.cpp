@@ -4,13 +4,12 @@
 #include <fmt/core.h>
 
 #include "device/cuda/context_scope.hpp"
+#include "device/device_error.hpp"
 
 namespace tilewise {
 namespace {
 
 using namespace cuda_driver;
-
-Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
 
 class CudaCode final : public Code {
 public:

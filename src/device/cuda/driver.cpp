@@ -10,11 +10,10 @@
 #include <string>
 
 #include "base/fork_safe_mutex.hpp"
+#include "device/device_error.hpp"
 
 namespace tilewise::cuda_driver {
 namespace {
-
-Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
 
 Error after_fork() {
     return device_error(

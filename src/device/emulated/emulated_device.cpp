@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/text.hpp"
+#include "device/device_error.hpp"
 #include "device/emulated/emulated_launch.hpp"
 #include "device/emulated/fiber_stack.hpp"
 #include "device/host_rows.hpp"
@@ -18,8 +19,6 @@ namespace tilewise {
 namespace {
 
 constexpr std::size_t kAllocationAlignment = 256;  // as CUDA's
-
-Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
 
 class EmulatedRecording final : public Recording {
 public:

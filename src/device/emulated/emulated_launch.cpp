@@ -6,13 +6,12 @@
 
 #include <array>
 
+#include "device/device_error.hpp"
 #include "device/emulated/calls.hpp"
 #include "device/emulated/grid.hpp"
 
 namespace tilewise {
 namespace {
-
-Error device_error(std::string message) { return {ErrorCode::device, std::move(message)}; }
 
 class EmulatedCode final : public Code {
 public:

@@ -13,7 +13,7 @@
 namespace tilewise::emulated {
 namespace {
 
-constexpr int kWarpRows = 16, kDepthBytes = 32, kBlockLines = 8, kWarpgroupWarps = 4;
+constexpr int kWarpRows = 16, kGroupDepthBytes = 32, kBlockLines = 8, kWarpgroupWarps = 4;
 constexpr std::uint32_t kPoisonWord = 0x01010101u * kEmulatedPoison;
 
 struct Descriptor {
@@ -121,22 +121,22 @@ std::vector<unsigned char> Grid::read_operand(const OperandView& view) {
                          swizzled(chunk_address(d, view.along_k, line, chunk), d.line_bytes > 16 ? d.line_bytes : 0),
                          kChunkBytes);
     };
-    std::vector<unsigned char> bytes(static_cast<std::size_t>(view.count * kDepthBytes));
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(view.count * kGroupDepthBytes));
     if (view.along_k) {
         for (int i = 0; i < view.count; ++i) {
-            for (int chunk = 0; chunk < kDepthBytes / static_cast<int>(kChunkBytes); ++chunk) {
-                std::memcpy(bytes.data() + i * kDepthBytes + chunk * static_cast<int>(kChunkBytes),
+            for (int chunk = 0; chunk < kGroupDepthBytes / static_cast<int>(kChunkBytes); ++chunk) {
+                std::memcpy(bytes.data() + i * kGroupDepthBytes + chunk * static_cast<int>(kChunkBytes),
                             chunk_at(view.first + i, chunk), kChunkBytes);
             }
         }
         return bytes;
     }
     const int in_chunk = static_cast<int>(kChunkBytes) / view.element_bytes;
-    for (int k = 0; k < kDepthBytes / view.element_bytes; ++k) {
+    for (int k = 0; k < kGroupDepthBytes / view.element_bytes; ++k) {
         for (int i = 0; i < view.count; i += in_chunk) {
             const unsigned char* const chunk = chunk_at(k, (view.first + i) / in_chunk);
             for (int j = 0; j < in_chunk; ++j) {
-                std::memcpy(bytes.data() + (i + j) * kDepthBytes + k * view.element_bytes,
+                std::memcpy(bytes.data() + (i + j) * kGroupDepthBytes + k * view.element_bytes,
                             chunk + j * view.element_bytes, static_cast<std::size_t>(view.element_bytes));
             }
         }
@@ -156,7 +156,7 @@ void Grid::warpgroup_multiply(KernelDType a_type, KernelDType b_type, int n, boo
                 fault("the lanes of a warp give different operands to a wgmma");
             }
         }
-        const int bytes = element_bytes(a_type), depth = kDepthBytes / bytes;
+        const int bytes = element_bytes(a_type), depth = kGroupDepthBytes / bytes;
         Product product;
         product.sums = first.sums;
         product.a = {a, warp.index % kWarpgroupWarps * kWarpRows, kWarpRows, bytes, !trans_a};

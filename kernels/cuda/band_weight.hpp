@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// Backward weight of depthwise convolution on matrix units, stride 1, 16-bit types, channels last. For one channel and one row of
+// taps r, the 16 x 8 matrix of all products of 16 inputs and 8 outputs of a strip, added up over strips and rows, has on its
+// diagonals the sums of the taps of that row: tap s is the sum of the elements (i + s, i). So one mma.sync adds up 16 strips
+// (band_shape.hpp), and the diagonals are added up once at the end. A block walks down strip after strip, line by line, as in
+// depthwise_band.hpp; the rows of dy that later lines of x meet stay in registers. Blocks share the strips in split_k parts, whose
+// sums meet in the workspace as [part][channel][tap].
+//
+// Floors on an H200, for each element of dy: one mma.sync for 128 elements and a row of taps, at 132 x 0.6 / clock (3x3: 0.05 ps,
+// 7x7: 0.4 ps); bytes of one element of dy and of x at 4.27e12 /s (0.94 ps): memory.
+#pragma once
+#include "band_shape.hpp"
+#include "depthwise_weight.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+struct BandWeight {
+    using T = typename Config::A;
+    using Shape = BandShape;
+    static constexpr int kRows = Config::ct_filter[1], kColumns = Config::ct_filter[2], kTaps = kRows * kColumns;
+    static constexpr int kHeight = Config::tile_m / (Config::wave_m * Config::warp_m);  // rows of dy at a time
+    static_assert(kSame<T, typename Config::B> && T::bytes == Shape::kBytes);
+    static_assert(Config::threads == Shape::kThreads && Config::tile_n == Shape::kChannels);
+    static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
+    static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
+    static_assert(Config::ct_dilation[1] == 1 && Config::ct_dilation[2] == 1);
+    static constexpr int kRawDy = Shape::kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
+    static constexpr int kPlanesDy = kPlanes + 2 * Shape::kPlaneBytes;
+    static_assert(kPlanesDy + 2 * Shape::kPlaneBytes <= Config::shared_bytes);
+
+    const KernelArgs& args;
+    PixelGrid in, out;
+    int first_channel, part;
+    SharedAddress shared;
+
+    using Sums = float[Shape::kOwn][kRows][4];
+    using Window = u32[Shape::kOwn][kRows][2];  // rows of dy
+
+    // Pixels past the last are zeros; strips that there are not lie there.
+    TILEWISE_DEVICE void clear_margins() const {
+        constexpr int margins = 4 * Shape::kChannels;  // of both planes of x and of dy
+        if (thread_index() < margins) {
+            store_shared<16>(
+                shared + kPlanes + thread_index() * Shape::kPlanePitch + Shape::kMostPixels * Shape::kBytes,
+                zero_packet<16>());
+        }
+    }
+    static TILEWISE_DEVICE int pixel(const BandStrips& strips, int strip) {
+        return strip < strips.images * strips.across ? strips.pixel(strip) : Shape::kMostPixels;
+    }
+
+    // A line of x, and the row of dy that it is the first to meet, as far as there are any.
+    static TILEWISE_DEVICE void multiply(SharedAddress line, SharedAddress row, int j, bool has_line, bool has_row,
+                                         Window& window, Sums& sums) {
+        u32 dy[4] = {};  // two channels
+        if (has_row) load_matrices<true>(row, dy);
+        TILEWISE_UNROLL
+        for (int c = 0; c < Shape::kOwn; ++c) window[c][j][0] = dy[c * 2], window[c][j][1] = dy[c * 2 + 1];
+        if (!has_line) return;
+        TILEWISE_UNROLL
+        for (int c = 0; c < Shape::kOwn; ++c) {
+            u32 x[4];
+            load_matrices<true>(line + c * Shape::kPlanePitch, x);
+            TILEWISE_UNROLL
+            for (int r = 0; r < kRows; ++r) {
+                const u32(&meets)[2] = window[c][(j - r + kRows) % kRows];
+                multiply_add<T, T>(sums[c][r], x, meets[0], meets[1]);
+            }
+        }
+    }
+
+    // Rows [top, top + rows) of dy of a block's strips.
+    TILEWISE_DEVICE void walk(const BandStrips& strips, int top, int rows, Sums& sums) const {
+        const KernelConv& conv = args.conv;
+        const int first_line = top - int(conv.pad[1]), begin = first_line < 0 ? 0 : first_line;
+        BandLines xs(args.b.data, conv.x, in.size[2], begin, int(conv.pad[2]), conv, strips, first_channel);
+        BandLines dys(args.a.data, conv.y, out.size[2], top, 0, conv, strips, first_channel);
+        const int steps = rows + kRows - 1;
+        const auto has_line = [&](int step) { return u32(first_line + step) < u32(in.size[1]); };
+        const auto copy = [&](int step, SharedAddress stage) {
+            if (step < steps && has_line(step)) xs.copy(shared + stage);
+            if (step < rows) dys.copy(shared + kRawDy + stage);
+            commit_copies();
+        };
+        const auto turn = [&](int step, SharedAddress stage, SharedAddress plane) {
+            if (has_line(step)) xs.turn(shared + stage, shared + kPlanes + plane);
+            if (step < rows) dys.turn(shared + kRawDy + stage, shared + kPlanesDy + plane);
+        };
+        sync_block();  // the strips before have been read
+        TILEWISE_UNROLL
+        for (int stage = 0; stage < Shape::kStages; ++stage) copy(stage, stage * Shape::kRawBytes);
+        const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
+        // Strips past the last have no pixels to the right of their 8 either.
+        const int x_strip = (quarter >> 1) * 8 + lane % 8,
+                  right = x_strip < strips.images * strips.across ? quarter & 1 : 0;
+        const SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch +
+                                   (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
+        const SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
+                                  pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
+        Window window = {};
+        wait_copies<Shape::kStages - 1>();
+        sync_block();
+        turn(0, 0, 0);
+        SharedAddress stage = 0, plane = 0;
+        TILEWISE_ROLLED
+        for (int first = 0; first < steps; first += kRows) {
+            TILEWISE_UNROLL
+            for (int j = 0; j < kRows; ++j) {
+                const int step = first + j;
+                if (step < steps) {  // the same for all threads
+                    wait_copies<Shape::kStages - 2>();
+                    sync_block();
+                    const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                    if (step + 1 < steps) turn(step + 1, next_raw(stage), next_plane);
+                    copy(step + Shape::kStages, stage);
+                    multiply(line + plane, row + plane, j, has_line(step), step < rows, window, sums);
+                    stage = next_raw(stage), plane = next_plane;
+                }
+            }
+        }
+    }
+
+    // Adds up the diagonals of a row of taps: lane s those of tap s.
+    TILEWISE_DEVICE void write_row(const float (&sums)[4], SharedAddress cells, Index channel, int r) const {
+        const int lane = lane_index();
+        TILEWISE_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            const int row = lane / 4 + half * 8, column = lane % 4 * 2;
+            store_shared_float2(cells + (row * Shape::kOutputs + column) * 4, sums[half * 2], sums[half * 2 + 1]);
+        }
+        sync_warp();
+        if (lane < kColumns && channel < args.conv.groups) {
+            float sum = 0;
+            TILEWISE_UNROLL
+            for (int i = 0; i < Shape::kOutputs; ++i)
+                sum += load_shared_float(cells + ((i + lane) * Shape::kOutputs + i) * 4);
+            write_sum(channel, r * kColumns + lane, sum);
+        }
+        sync_warp();
+    }
+    TILEWISE_CALLED void write_sum(Index channel, int tap, float sum) const {
+        if (args.split_k > 1) {
+            static_cast<float*>(args.workspace)[(part * args.conv.groups + channel) * kTaps + tap] = sum;
+        } else {
+            using Out = typename Config::Out;
+            store<Out>(args, finish<Out>(args, sum, channel, 0, tap), channel, 0, tap);
+        }
+    }
+
+    static TILEWISE_DEVICE void run(const KernelArgs& args) {
+        griddep_launch();
+        griddep_wait();
+        const KernelConv& conv = args.conv;
+        const PixelGrid in = pixel_grid(conv.in, conv.x), out = pixel_grid(conv.out, conv.y);
+        BandStrips strips;
+        strips.across = band_strips_across(out.size[2]);
+        strips.images = Shape::kStrips / strips.across;
+        strips.pitch = (strips.across + 1) * Shape::kOutputs;
+        const u32 channel_tiles = ceil_div(int(conv.groups), Shape::kChannels),
+                  row_tiles = ceil_div(out.size[1], kHeight);
+        const u32 column_tiles = ceil_div(out.size[2], strips.across * Shape::kOutputs);
+        const u32 total = row_tiles * column_tiles * ceil_div(int(conv.images), strips.images);
+        const u32 part = block_index() / channel_tiles;
+        const int first_channel = int(block_index() - part * channel_tiles) * Shape::kChannels;
+        const BandWeight self = {args, in, out, first_channel, int(part), shared_start()};
+        self.clear_margins();
+        Sums sums = {};
+        const u32 end = u32(u64(total) * (part + 1) / u32(args.split_k));
+        TILEWISE_ROLLED
+        for (u32 item = u32(u64(total) * part / u32(args.split_k)); item < end; ++item) {
+            const u32 column = item / row_tiles, image = column / column_tiles;
+            strips.first_image = int(image) * strips.images;
+            strips.first_column = int(column - image * column_tiles) * strips.across * Shape::kOutputs;
+            const int top = int(item - column * row_tiles) * kHeight, left = out.size[1] - top;
+            self.walk(strips, top, left < kHeight ? left : kHeight, sums);
+        }
+        sync_block();
+        const int warp = thread_index() / 32;
+        const SharedAddress cells = self.shared + warp * (Shape::kInputs + Shape::kOutputs) * Shape::kOutputs * 4;
+        TILEWISE_UNROLL
+        for (int c = 0; c < Shape::kOwn; ++c) {
+            TILEWISE_UNROLL
+            for (int r = 0; r < kRows; ++r)
+                self.write_row(sums[c][r], cells, first_channel + warp * Shape::kOwn + c, r);
+        }
+    }
+};
+
+}  // namespace tilewise::cuda
