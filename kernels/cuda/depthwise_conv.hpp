@@ -46,7 +46,7 @@ struct DepthwiseConv {
     static constexpr int kWeightBytes = Shape::kTaps * Config::tile_n * 4;
     static_assert(kWeightBytes + Store::kSlotBytes * Shape::kThreads <= Config::shared_bytes);
     // Few weights stay in registers, many are read as they are used.
-    static constexpr int kMostHeld = 40;
+    static constexpr int kMostHeld = 20;
     static constexpr bool kHolds = Shape::kTaps * V <= kMostHeld;
 
     const KernelArgs& args;
@@ -118,6 +118,7 @@ struct DepthwiseConv {
     }
 
     // A strip: lines of inputs come one after the other, of each all planes; the next one is always under way.
+    template <bool simple>
     TILEWISE_DEVICE void run_patch(const typename Walk::Place& place, int channel, const Weights& weights) const {
         constexpr int lines = Window::lines(kHeight), turns = ceil_div(lines, Window::kTurn), planes = Shape::kDepth;
         const int top = Rows::origin(place.row, int(args.conv.pad[1]));
@@ -154,16 +155,17 @@ struct DepthwiseConv {
                         next.load(at + plane[next_z], pixel, is_inside(next_i, next_z) ? inside : 0u);
                     if (Window::is_used(u) && is_inside(i, z)) add_line(line, u, z, weights, sums);
                 }
-                close_rows(u, turn, target, sums);
+                close_rows<simple>(u, turn, target, sums);
             }
         }
     }
+    template <bool simple>
     TILEWISE_DEVICE void close_rows(int u, int turn, const typename Store::Target& target, const Sums& sums) const {
         TILEWISE_UNROLL
         for (int o = 0; o < Window::kWindow; ++o) {
             const int row = Window::first_row(u) + o;
             const int counted = turn * Window::kWindow + row - Window::kBefore * Config::ct_stride[1];
-            if (Window::closes(u, row)) store.write_line(target, counted, sums[Window::place(row)]);
+            if (Window::closes(u, row)) store.template write_line<simple>(target, counted, sums[Window::place(row)]);
         }
     }
 
@@ -186,7 +188,13 @@ struct DepthwiseConv {
         const Walk walk(conv, out);
         const Weights weights(shared + Shape::lane_across() * V * 4);
         const u32 patch = block * Shape::kRound + Shape::patch_in_round();
-        if (patch < walk.total) self.run_patch(walk.locate(patch), channel, weights);
+        if (patch >= walk.total) return;
+        // Twice the code, so that the usual way has registers for itself.
+        if (is_simple<typename Config::Out, typename Store::Sum>(args)) {
+            self.template run_patch<true>(walk.locate(patch), channel, weights);
+        } else {
+            self.template run_patch<false>(walk.locate(patch), channel, weights);
+        }
     }
 };
 

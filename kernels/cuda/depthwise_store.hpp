@@ -35,9 +35,9 @@ TILEWISE_DEVICE void write_values(typename Out::Storage* to, const Value (&value
     }
 }
 
-// Finishes `count` pixels of V sums each, which lie in shared memory `step` bytes apart, and writes them.
+// Finishes pixels [begin, end) of V sums each, which lie in shared memory `step` bytes apart, and writes them.
 template <class Out, class Sum, int width, int V>
-TILEWISE_CALLED void finish_line(const KernelArgs& args, SharedAddress slot, int step, Index channel, Index row,
+TILEWISE_DEVICE void finish_line(const KernelArgs& args, SharedAddress slot, int step, Index channel, Index row,
                                  int begin, int end, typename Out::Storage* to, Index pixel_stride) {
     TILEWISE_ROLLED
     for (int b = begin; b < end; ++b) {
@@ -48,6 +48,12 @@ TILEWISE_CALLED void finish_line(const KernelArgs& args, SharedAddress slot, int
         for (int v = 0; v < V; ++v) values[v] = finish<Out>(args, as_sum<Sum>(sums[v]), channel + v, row + b, 0);
         write_values<Out, width>(to + b * pixel_stride, values);
     }
+}
+// The same by a call, where it would be repeated too often.
+template <class Out, class Sum, int width, int V>
+TILEWISE_CALLED void call_finish_line(const KernelArgs& args, SharedAddress slot, int step, Index channel, Index row,
+                                      int begin, int end, typename Out::Storage* to, Index pixel_stride) {
+    finish_line<Out, Sum, width, V>(args, slot, step, channel, row, begin, end, to, pixel_stride);
 }
 
 template <class Config, class Shape>
@@ -80,11 +86,12 @@ struct DepthwiseStore {
         return {top, left, row, static_cast<Storage*>(args.c.data) + row * out.pixel_stride + channel, Index(channel)};
     }
 
+    template <bool simple>
     TILEWISE_DEVICE void write_line(const Target& target, int h, const float (&sums)[kWidth][V]) const {
         if (u32(h) >= u32(Shape::kHeight) || u32(target.top + h) >= u32(out.size[1])) return;
         const Index line = Index(h) * out.size[2];
         Storage* to = target.to + line * out.pixel_stride;
-        if (!is_simple<Out, Sum>(args)) return finish_values(target, line, to, sums);
+        if constexpr (!simple) return finish_values(target, line, to, sums);
         TILEWISE_UNROLL
         for (int b = 0; b < kWidth; ++b) {
             ValueOf<Sum, Out> values[V];
@@ -103,8 +110,15 @@ private:
         TILEWISE_UNROLL
         for (int b = 0; b < kWidth; ++b) store_floats(slot + b * step, sums[b]);
         const int begin = target.left < 0 ? -target.left : 0, end = least(kWidth, out.size[2] - target.left);
-        finish_line<Out, Sum, Config::vector_c, V>(args, slot, step, target.channel, target.row + line, begin, end, to,
-                                                   out.pixel_stride);
+        constexpr int most_copies = 4;  // of that code: one for each line of a turn
+        const Index row = target.row + line;
+        if constexpr (Shape::Window::kTurn <= most_copies) {
+            finish_line<Out, Sum, Config::vector_c, V>(args, slot, step, target.channel, row, begin, end, to,
+                                                       out.pixel_stride);
+        } else {
+            call_finish_line<Out, Sum, Config::vector_c, V>(args, slot, step, target.channel, row, begin, end, to,
+                                                            out.pixel_stride);
+        }
     }
 };
 

@@ -80,7 +80,7 @@ bool has_any_template(const KernelConfig& c) {
 
 // Registers of a thread are what its sums, one line of inputs, the next line and the weights it holds need.
 int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
-    constexpr int kRegisters = 65536, kMostHeld = 40, kMostFloats = 48, kOther = 28, kMost = 8;
+    constexpr int kRegisters = 65536, kMostHeld = 20, kMostFloats = 48, kOther = 28, kMost = 8;
     const std::int64_t line = line_inputs(c, spec.strip_width) * c.vector_a, size = bytes_of(c.dtype);
     const std::int64_t rows = window_rows(c) * spec.strip_width * c.vector_a, taps = product(c.ct_filter) * c.vector_a;
     std::int64_t registers = kOther + line + line * size / kFloatBytes;
