@@ -3,9 +3,9 @@
 // reduction is cut into steps. The host checks with it whether a problem fits a kernel (config/halo_fit.cpp) and chooses the
 // tile (run/halo_grid.cpp); the kernel finds its sections with it.
 //
-// The channels of the staged tensor that belong to one tile are those of `merge` groups. The fewest groups whose channels are
-// whole 16-byte chunks make one product, of all their input with all their output channels, the weights between different
-// groups being zero; a group of whole chunks is a product by itself.
+// The channels of the staged tensor that belong to one tile are those of `merge` groups. A product is of all input with all
+// output channels of some of these, the weights between different groups being zero: as many groups as fit its columns, and at
+// least so many that their channels are whole 16-byte chunks. Kernels that read weights in chunks have products of one group.
 #pragma once
 #include "halo_shape.hpp"
 
@@ -18,6 +18,7 @@ struct HaloKernel {
     int tile_m, columns;  // rows of the tile; columns of a product that are computed at a time
     int warps, buffers;   // patches that are resident
     int element_bytes, out_bytes;
+    bool diagonal;  // products of several groups, as many as have columns; else each group is one
 };
 
 // Bytes from the start of shared memory; every section begins on a chunk.
@@ -52,6 +53,7 @@ constexpr int halo_product_groups(const KernelConv& conv, const HaloKernel& kern
                                       out * groups * kernel.out_bytes % kHaloChunkBytes != 0)) {
         groups *= 2;
     }
+    while (kernel.diagonal && 2 * groups <= kernel.merge && 2 * groups * out <= kernel.columns) groups *= 2;
     return groups;
 }
 
