@@ -29,7 +29,7 @@ struct HaloPlan {
     int classes, steps;             // of outputs; of the reduction, two chunks each, over all classes
 
     int weight_pitch, product_bytes;  // from row to row of a product's weights, and all of them
-    int weights, offsets, class_table, tap_table, row_table, patch_table, drain, patches;
+    int weights, offsets, class_table, tap_table, row_table, drain, patches;
     int drain_pitch, drain_bytes;  // of a warp
     int patch_bytes, total_bytes;
     HaloPatchShape patch;
@@ -37,6 +37,7 @@ struct HaloPlan {
 
 inline constexpr int kHaloMatrix = 8, kHaloStepRows = 16;  // lines of a chunk of weights; rows of an mma step
 inline constexpr int kHaloMostClasses = 64, kHaloEntry = 8;
+inline constexpr int kHaloMostChunks = 32;  // of a pixel's channels: a lane copies one
 
 constexpr int halo_odd_chunks(int bytes) {
     return ((bytes + kHaloChunkBytes - 1) / kHaloChunkBytes | 1) * kHaloChunkBytes;
@@ -101,9 +102,8 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.class_table = p.offsets + halo_chunk_up(2 * p.steps * 4);
     p.tap_table = p.class_table + halo_chunk_up(p.classes * kHaloEntry);
     const int taps = axes[0].taps * axes[1].taps * axes[2].taps;
-    p.row_table = p.tap_table + halo_chunk_up(taps * kHaloEntry);
-    p.patch_table = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
-    p.drain = p.patch_table + halo_chunk_up(p.patch.pixels() * kHaloEntry);
+    p.row_table = p.tap_table + (p.classes == 1 ? 0 : halo_chunk_up(taps * kHaloEntry));
+    p.drain = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
     p.patches = p.drain + kernel.warps * p.drain_bytes;
     p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
     return p;
