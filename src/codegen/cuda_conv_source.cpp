@@ -62,10 +62,12 @@ bool has_halo_template(const KernelConfig& c) {
                        c.ct_stride.rank == 0 && c.ct_dilation.rank == 0;
     constexpr int kChunkBytes = 16, kStepRows = 16, kStepColumns = 8;
     const std::int64_t bytes = bytes_of(c.dtype);
+    // Single elements are for the input of first layers.
+    const bool has_stores =
+        c.vector_c * bytes_of(c.dtype_out) >= 4 || (c.op == Op::conv_bwd_data && c.vector_c == 1 && c.vector_b == 1);
     const bool fits = c.dtype == c.dtype_b && bytes <= 2 && (c.op == Op::conv_fwd || bytes == 2) &&
                       c.warp_tile.m == kStepRows && c.warp_tile.n == kStepColumns &&
-                      c.vector_a * bytes == kChunkBytes && c.vector_c * bytes_of(c.dtype_out) >= 4 &&
-                      c.epilogue == Epilogue::cshuffle;
+                      c.vector_a * bytes == kChunkBytes && has_stores && c.epilogue == Epilogue::cshuffle;
     if (is_halo_weight(c)) return has_halo_weight_template(c);
     if (is_halo_first(c)) return has_halo_first_template(c);
     return copies_asynchronously(c.pipeline) && plain && fits && c.persistent && is_channels_last(c.layout);

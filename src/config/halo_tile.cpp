@@ -68,7 +68,8 @@ HaloKernel halo_kernel(const KernelConfig& c) {
             std::max(1, c.stages),
             static_cast<int>(bytes_of(c.dtype)),
             static_cast<int>(bytes_of(c.dtype_out)),
-            access_bytes(c, 1) < kHaloChunkBytes};
+            access_bytes(c, 1) < kHaloChunkBytes,
+            c.vector_c == 1};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
