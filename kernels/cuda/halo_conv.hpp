@@ -31,6 +31,10 @@ struct HaloConv {
     static_assert(Config::warp_m == kStepM && Config::warp_n == kStepN && Config::warp_k * T::bytes == kStepBytes);
     static_assert(kSame<typename Config::B, T>, "operands of one type");
     static_assert(!kBackward || T::bytes == 2, "ldmatrix turns round elements of 16 bits only");
+    // 3 x 3 taps on tiles of 16 columns: the steps of a warp are rows of pixels below each other, and what one reads for a tap the
+    // next reads for the tap above it.
+    static constexpr bool kSharesRows = Config::filter_3x3;
+    static constexpr int kTaps = 3;  // of a column of such a filter
     static_assert(Config::threads == kWarps * kLanes, "a thread for every lane of every wave");
 
     const KernelArgs& args;
@@ -43,11 +47,14 @@ struct HaloConv {
     u32 pixel[kStepsM];  // where the patch begins for this lane's row of every step
     u32 weight_lane;     // this lane's line within a step's weights
 
-    using Patch = HaloPatch<T, Config::threads>;
     using Rows = HaloRows<Config::tile_m, Config::threads>;
-    typename Patch::Share share;
-    TILEWISE_DEVICE Patch patch() const { return {plan.patch, shared + plan.patch_table}; }
+    const HaloLines<T, Config::threads> lines;
+    typename Drain::Lane drain_lane;
     TILEWISE_DEVICE Rows rows() const { return {shared + plan.row_table}; }
+    TILEWISE_DEVICE Drain drain() const {
+        return {args, shared + plan.drain + warp * plan.drain_bytes,
+                shared + plan.row_table + first_row * kHaloEntryBytes};
+    }
     TILEWISE_DEVICE HaloWeights<Config> weights() const { return {args.conv, launch.axes, plan, shared}; }
     TILEWISE_DEVICE const KernelActivation& staged() const { return kBackward ? args.conv.y : args.conv.x; }
     TILEWISE_DEVICE SharedAddress buffer(int index) const { return shared + plan.patches + index * plan.patch_bytes; }
@@ -56,7 +63,7 @@ struct HaloConv {
         : args(kernel_args),
           launch(reinterpret_cast<const HaloLaunch&>(kernel_args.geometry)),
           plan(launch.plan),
-          share(patch().share()) {}
+          lines(plan.patch) {}
 
     // ---- Which work is whose: a slab is the groups of a tile and a range of their columns ----
 
@@ -64,7 +71,7 @@ struct HaloConv {
         int group, column;  // the first of each
     };
     TILEWISE_DEVICE Slab slab_at(int index) const {
-        const int set = plan.column_tiles == 1 ? index : index / plan.column_tiles;
+        const int set = plan.column_tiles == 1 ? index : int(u32(index) / u32(plan.column_tiles));
         return {set * Config::merge, (index - set * plan.column_tiles) * kColumns};
     }
 
@@ -77,11 +84,11 @@ struct HaloConv {
         Place p;
         TILEWISE_UNROLL
         for (int d = kMaxKernelDims - 1; d >= 0; --d) {
-            const int next = unit / launch.tiles[d];
+            const int next = int(u32(unit) / u32(launch.tiles[d]));
             p.origin.output[d] = (unit - next * launch.tiles[d]) * launch.tile.extent[d];
             unit = next;
         }
-        p.slab = unit / launch.image_tiles;
+        p.slab = int(u32(unit) / u32(launch.image_tiles));
         p.origin.image = (unit - p.slab * launch.image_tiles) * launch.tile.images;
         return p;
     }
@@ -101,7 +108,7 @@ struct HaloConv {
     TILEWISE_DEVICE void copy_patch(const Place& place, int index) const {
         const Index channel = slab_at(place.slab).group * staged().group_stride;
         const void* from = static_cast<const typename T::Storage*>(args.a.data) + channel;
-        patch().copy(buffer(index), from, launch.axes, int(args.conv.images), staged(), place.origin, share);
+        lines.copy(buffer(index), from, launch.axes, int(args.conv.images), staged(), place.origin);
     }
     TILEWISE_DEVICE void load_weights(int slab) const {
         const Slab s = slab_at(slab);
@@ -109,15 +116,13 @@ struct HaloConv {
         weights().load(static_cast<const typename T::Storage*>(args.b.data) + s.group * group_weights, s.column);
     }
 
+    // What does not depend on the tile; reads nothing of global memory.
     TILEWISE_DEVICE void prepare() {
-        patch().make_table(launch.axes, staged());
         rows().make_table(launch.axes, launch.tile);
         weights().make_class_table();
-        if (plan.classes > 1) sync_block();
-        weights().make_tap_table();
         sync_block();
-    }
-    TILEWISE_DEVICE void find_lanes() {
+        weights().make_tap_table();
+        weights().make_offsets();
         const int lane = lane_index();
         TILEWISE_UNROLL
         for (int i = 0; i < kStepsM; ++i) {
@@ -126,96 +131,94 @@ struct HaloConv {
         const int inner = lane % kMatrix, low = lane / kMatrix % 2, high = lane / kStepM;
         weight_lane = kBackward ? (low * kMatrix + inner) * plan.weight_pitch + high * kChunkBytes
                                 : (high * kMatrix + inner) * plan.weight_pitch + low * kChunkBytes;
+        drain().find_rows(drain_lane);
+        if (weights().has_classes()) sync_block();  // the tap table is read next
     }
 
+    // Every step but the first few computes a tile, and all start the copies of one that is kBuffers - 1 further on. Each part
+    // is there once: code that runs once takes longer to fetch than to run.
     TILEWISE_DEVICE void work() {
         const int block = int(block_index());
-        int left = launch.units + (block < launch.longer ? 1 : 0);  // tiles that are not copied yet
-        const int first = block * launch.units + (block < launch.longer ? block : launch.longer);
-        Place place = place_of(first), ahead = place;
-        int loaded = place.slab, count = left;
+        const int count = launch.units + (block < launch.longer ? 1 : 0);
+        Place place = place_of(block * launch.units + (block < launch.longer ? block : launch.longer)), ahead = place;
         prepare();
         griddep_wait();
-        const auto copy_next = [&](int index) {
-            if (left > 0) {
-                copy_patch(ahead, index);
-                advance(ahead);
-                --left;
-            }
-            commit_copies();  // a group for every tile, there or not, so that counting groups is counting tiles
-        };
-        load_weights(loaded);
+        int loaded = -1, reading = 0, filling = 0;
         TILEWISE_ROLLED
-        for (int s = 0; s < kBuffers - 1; ++s) copy_next(s);
-        weights().make_offsets();
-        find_lanes();
-        int reading = 0, filling = kBuffers - 1;
-        TILEWISE_ROLLED
-        for (; count > 0; --count, advance(place)) {
-            if constexpr (kBuffers == 1) {
-                sync_block();  // all are done with the patch before
-                copy_next(0);
-            }
-            if (place.slab != loaded) {
-                sync_block();  // all are done with the weights before
+        for (int step = 1 - kBuffers; step < count; ++step) {
+            const bool is_new = place.slab != loaded;
+            if (is_new) {
+                if (loaded >= 0) sync_block();  // all are done with the weights before
                 loaded = place.slab;
                 load_weights(loaded);
-                commit_copies();
-                wait_copies<0>();
-            } else {
-                wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
             }
-            sync_block();  // this tile's patch is there for all, and all are done with the buffer filled next
-            if constexpr (kBuffers > 1) copy_next(filling);
+            if (kBuffers > 1 && step >= 0) arrive(is_new);
+            if (kBuffers == 1 && step > 0) sync_block();  // all are done with the patch before
+            if (step + kBuffers - 1 < count) {
+                copy_patch(ahead, filling);
+                advance(ahead);
+                filling = filling + 1 == kBuffers ? 0 : filling + 1;
+            }
+            commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
+            if (step < 0) continue;
+            if (kBuffers == 1) arrive(true);
             compute(buffer(reading), slab_at(loaded), place.origin);
+            advance(place);
             reading = reading + 1 == kBuffers ? 0 : reading + 1;
-            filling = filling + 1 == kBuffers ? 0 : filling + 1;
         }
-        wait_copies<0>();
+    }
+    // This step's patch is there for all, and so are new weights; all are done with the buffer filled next.
+    static TILEWISE_DEVICE void arrive(bool with_weights) {
+        if (with_weights) {
+            commit_copies();
+            wait_copies<0>();
+        } else {
+            wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
+        }
+        sync_block();
     }
 
     // ---- One tile: every product and class; the warps along n share them ----
 
     TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const HaloOrigin& origin) const {
-        const Drain drain{args, shared + plan.drain + warp * plan.drain_bytes,
-                          shared + plan.row_table + first_row * kHaloEntryBytes};
         TILEWISE_ROLLED
-        for (int which = 0; which < plan.classes; ++which) {
+        for (int which = 0; which < (kBackward ? plan.classes : 1); ++which) {
             const HaloEntry chunks = weights().class_entry(which);
-            typename Drain::Target target = target_of(which, origin);
-            drain.find_rows(target);
+            const typename Drain::Target target = target_of(which, origin);
             TILEWISE_ROLLED
             for (int product = warp % Config::wave_n; product < plan.products; product += Config::wave_n) {
                 Sums sums = {};
                 multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(chunks.place),
                          int(chunks.offset));
                 const int group_columns = int(kBackward ? args.conv.c : args.conv.k);
-                drain.run(sums, target,
-                          {slab.group + product * plan.product_groups, group_columns, slab.column,
-                           plan.out_channels - slab.column});
+                drain().run(sums, target,
+                            {slab.group + product * plan.product_groups, group_columns, slab.column,
+                             plan.out_channels - slab.column},
+                            drain_lane);
             }
         }
     }
     TILEWISE_DEVICE typename Drain::Target target_of(int which, const HaloOrigin& origin) const {
-        int of_class[kMaxKernelDims], rest = which;
-        TILEWISE_UNROLL
-        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
-            const int classes = launch.axes[d].classes, next = classes == 1 ? rest : rest / classes;
-            of_class[d] = rest - next * classes;
-            rest = next;
+        int of_class[kMaxKernelDims] = {};
+        if (weights().has_classes()) {
+            TILEWISE_UNROLL
+            for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+                const int classes = launch.axes[d].classes, next = int(u32(which) / u32(classes));
+                of_class[d] = which - next * classes;
+                which = next;
+            }
         }
-        typename Drain::Target target;
-        Index row = origin.image;
+        u32 row = u32(origin.image);
         const auto range = [&](int d) {
             const HaloAxis& axis = launch.axes[d];
-            row = row * axis.outputs + origin.output[d] * axis.classes + of_class[d];
+            const int classes = kBackward ? axis.classes : 1;
+            row = row * u32(axis.outputs) + u32(origin.output[d] * classes + of_class[d]);
             return HaloRange(origin.output[d], launch.tile.extent[d],
-                             halo_divide_up(axis.outputs - of_class[d], axis.classes));
+                             halo_divide_up(axis.outputs - of_class[d], classes));
         };
         const HaloRange depth = range(0), height = range(1), column = range(2);
-        target.inside = halo_bounds({origin.image, launch.tile.images, int(args.conv.images)}, depth, height, column);
-        target.first_row = row;
-        return target;
+        const HaloRange images(origin.image, launch.tile.images, int(args.conv.images));
+        return drain().target(row, halo_bounds(images, depth, height, column));
     }
 
     struct Operands {
@@ -246,8 +249,8 @@ struct HaloConv {
         for (int i = 0; i < kStepsM; ++i) load_matrices<false>(from + pixel[i], to[i]);
     }
     // Weights of two steps of n, or of the last one: pair j.
-    TILEWISE_DEVICE void fetch_weights(u32 (&to)[kStepsN][2], int j, const Cursor& at) const {
-        const SharedAddress from = at.weights + j * (kBackward ? 2 * kChunkBytes : 2 * kStepN * plan.weight_pitch);
+    TILEWISE_DEVICE void fetch_weights(u32 (&to)[kStepsN][2], int j, SharedAddress at) const {
+        const SharedAddress from = at + j * (kBackward ? 2 * kChunkBytes : 2 * kStepN * plan.weight_pitch);
         if (2 * j + 1 < kStepsN) {
             u32 two[4];
             load_matrices<kBackward>(from, two);
@@ -260,7 +263,7 @@ struct HaloConv {
     TILEWISE_DEVICE void fetch(Operands& to, Cursor& at) const {
         fetch_pixels(to.a, at);
         TILEWISE_UNROLL
-        for (int j = 0; j < kPairsN; ++j) fetch_weights(to.b, j, at);
+        for (int j = 0; j < kPairsN; ++j) fetch_weights(to.b, j, at.weights);
         advance(at);
     }
     // The second chunk of a step that has only one.
@@ -282,6 +285,7 @@ struct HaloConv {
 
     // `chunks` of a product's reduction, from step `first` on.
     TILEWISE_DEVICE void multiply(Sums& sums, SharedAddress patch_at, int product, int first, int chunks) const {
+        if constexpr (kSharesRows) return multiply_rows(sums, patch_at, product);
         Cursor at;
         at.patch = patch_at;
         at.weights = shared + plan.weights + product * plan.product_bytes + first * weight_step() + weight_lane;
@@ -297,7 +301,7 @@ struct HaloConv {
                 fetch_pixels(operands.a, at);
                 TILEWISE_UNROLL
                 for (int j = 0; j < kPairsN; ++j) {
-                    fetch_weights(operands.b, j, at);
+                    fetch_weights(operands.b, j, at.weights);
                     multiply_columns(sums, operands, 2 * j);
                     if (2 * j + 1 < kStepsN) multiply_columns(sums, operands, 2 * j + 1);
                 }
@@ -309,6 +313,49 @@ struct HaloConv {
             fetch(operands, at);
             clear_second(operands);
             multiply_step(sums, operands);
+        }
+    }
+    // The same of 3 x 3 taps. The columns of the filter and the chunks of each are the steps, and a step has all its rows: of one
+    // more row of pixels than a column has taps, and so on, everything is fetched once. Row r of those is what sums i need
+    // for tap r - i, counted from the other end where taps run against the pixels.
+    TILEWISE_DEVICE void multiply_rows(Sums& sums, SharedAddress patch_at, int product) const {
+        constexpr int kRows = kStepsM + kTaps - 1;
+        const int row_bytes = plan.patch.width() * plan.patch.pitch, chunks = kTaps * plan.chunks;
+        const int chunk_bytes = kBackward ? kMatrix * plan.weight_pitch : kChunkBytes;
+        // Offsets are those of the first row of taps, which backward data finds in the last row of pixels.
+        const SharedAddress pixels = patch_at + pixel[0] - (kBackward ? (kTaps - 1) * row_bytes : 0);
+        SharedAddress weights = shared + plan.weights + product * plan.product_bytes + weight_lane;
+        SharedAddress offset_entry = shared + plan.offsets + lane_index() / kStepM * sizeof(u32);
+        TILEWISE_ROLLED
+        for (int left = chunks; left > 0; left -= 2) {
+            // Of a last chunk by itself, all lanes fetch.
+            const SharedAddress entry = left == 1 ? offset_entry - lane_index() / kStepM * sizeof(u32) : offset_entry;
+            const SharedAddress from = pixels + load_shared<4>(entry).words[0];
+            u32 a[kRows][4];
+            TILEWISE_UNROLL
+            for (int r = 0; r < kRows; ++r) load_matrices<false>(from + r * row_bytes, a[r]);
+            if (left == 1) {  // the second chunk of a step that has only one
+                TILEWISE_UNROLL
+                for (int r = 0; r < kRows; ++r) a[r][2] = a[r][3] = 0;
+            }
+            TILEWISE_UNROLL
+            for (int tap = 0; tap < kTaps; ++tap) {
+                u32 b[kStepsN][2];
+                TILEWISE_UNROLL
+                for (int j = 0; j < kPairsN; ++j) fetch_weights(b, j, weights + tap * chunks * chunk_bytes);
+                if (left == 1) {
+                    TILEWISE_UNROLL
+                    for (int j = 0; j < kStepsN; ++j) b[j][1] = 0;
+                }
+                TILEWISE_UNROLL
+                for (int j = 0; j < kStepsN; ++j) {
+                    TILEWISE_UNROLL
+                    for (int i = 0; i < kStepsM; ++i) {
+                        multiply_add<T, T>(sums[i][j], a[kBackward ? i + kTaps - 1 - tap : i + tap], b[j][0], b[j][1]);
+                    }
+                }
+            }
+            weights += 2 * chunk_bytes, offset_entry += 2 * sizeof(u32);
         }
     }
     // The next step is fetched ahead of the arithmetic of this one.
