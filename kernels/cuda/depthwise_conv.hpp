@@ -111,7 +111,7 @@ struct DepthwiseConv {
 
     // The plane of inputs that plane `depth` of the outputs meets through tap t, or -1.
     TILEWISE_DEVICE int input_plane(int depth, int t) const {
-        const int stride = Config::ct_stride[0], shift = t * Config::ct_dilation[0], pad = int(args.conv.pad[0]);
+        const int stride = Config::ct_stride[0], shift = t * Shape::dilation(0), pad = int(args.conv.pad[0]);
         const int at = Shape::kBackward ? (depth + pad - shift) / stride : depth * stride + shift - pad;
         const bool meets = !Shape::kBackward || (depth + pad - shift >= 0 && (depth + pad - shift) % stride == 0);
         return meets && u32(at) < u32(in.size[0]) ? at : -1;

@@ -21,12 +21,16 @@ struct DepthwiseShape {
     static_assert(Config::wave_n == 1 && Config::tile_n == Config::warp_n, "warps lie along the pixels");
     static constexpr int kRound = kWarps * kAlong;  // patches of a block at a time
 
-    using Rows = TapLine<kBackward, Config::ct_filter[1], Config::ct_stride[1], Config::ct_dilation[1], kHeight>;
-    using Columns = TapLine<kBackward, Config::ct_filter[2], Config::ct_stride[2], Config::ct_dilation[2], kWidth>;
+    // 1 where the config does not say.
+    static TILEWISE_DEVICE constexpr int dilation(int d) {
+        return Config::ct_dilation[d] > 0 ? Config::ct_dilation[d] : 1;
+    }
+    using Rows = TapLine<kBackward, Config::ct_filter[1], Config::ct_stride[1], dilation(1), kHeight>;
+    using Columns = TapLine<kBackward, Config::ct_filter[2], Config::ct_stride[2], dilation(2), kWidth>;
     static constexpr int kDepth = Config::ct_filter[0], kFilterRows = Config::ct_filter[1],
                          kFilterColumns = Config::ct_filter[2];
     static constexpr int kTaps = kDepth * kFilterRows * kFilterColumns;
-    using Window = RowWindow<kBackward, Config::ct_filter[1], Config::ct_stride[1], Config::ct_dilation[1]>;
+    using Window = RowWindow<kBackward, Config::ct_filter[1], Config::ct_stride[1], dilation(1)>;
 
     static TILEWISE_DEVICE int lane_across() { return lane_index() % kAcross; }
     static TILEWISE_DEVICE int patch_in_round() { return thread_index() / kLanes * kAlong + lane_index() / kAcross; }

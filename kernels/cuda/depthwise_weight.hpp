@@ -90,7 +90,7 @@ struct DepthwiseWeight {
     // next ones are always under way.
     TILEWISE_DEVICE void add_patch(const typename Walk::Place& place, int channel, Sums& sums) const {
         constexpr int lines = Rows::lines(kHeight), turns = ceil_div(lines, Rows::kTurn), planes = Shape::kDepth;
-        constexpr int stride = Config::ct_stride[1], plane_gap = Config::ct_dilation[0];
+        constexpr int stride = Config::ct_stride[1], plane_gap = Shape::dilation(0);
         const int dy_top = place.row * kHeight, dy_left = place.column * kWidth;
         const Index dy_pixel = out.pixel_stride * Dy::bytes, dy_step = out.size[2] * dy_pixel;
         const char* dy_at = reinterpret_cast<const char*>(static_cast<const typename Dy::Storage*>(args.a.data) +

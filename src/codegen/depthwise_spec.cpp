@@ -39,7 +39,7 @@ std::int64_t window_rows(const KernelConfig& c) {
 }
 
 bool has_strips_template(const KernelConfig& c) {
-    if (c.ct_stride.rank == 0 || c.ct_dilation.rank == 0 || !is_channels_last(c.layout)) return false;
+    if (c.ct_stride.rank == 0 || !is_channels_last(c.layout)) return false;
     const bool same_vectors = c.op != Op::conv_bwd_weight || c.vector_b == c.vector_a;
     const int along = lanes_along(c);
     if (along == 0 || c.warp_tile.m % along != 0 || c.tile.n != c.warp_tile.n || !same_vectors) return false;

@@ -118,6 +118,11 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
         return refuse(out, TILEWISE_TEXT("a depthwise kernel on matrix units with an epilogue, scales or beta"),
                       TILEWISE_TEXT("none of these, or a warp tile of depth 1"));
     }
+    for (int d = 0; d < s.dilation.rank && c.ct_filter.rank > 0 && c.ct_dilation.rank == 0; ++d) {
+        if (s.dilation[d] == 1) continue;
+        return refuse(out, TILEWISE_TEXT("a compile-time filter that says nothing of its dilation"),
+                      TILEWISE_TEXT("one that says {}", s.dilation[d]));
+    }
     const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
     return takes_one && s.k != s.g &&
            refuse(out, TILEWISE_TEXT("{} output channels per group", s.k / std::max<std::int64_t>(1, s.g)),
