@@ -24,7 +24,7 @@ struct BandWeight {
     static_assert(Config::threads == Shape::kThreads && Config::tile_n == Shape::kChannels);
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
-    static_assert(Config::ct_dilation[1] == 1 && Config::ct_dilation[2] == 1);
+    static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
     static constexpr int kRawDy = Shape::kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
     static constexpr int kPlanesDy = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kPlanesDy + 2 * Shape::kPlaneBytes <= Config::shared_bytes);

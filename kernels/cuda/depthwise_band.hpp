@@ -26,7 +26,7 @@ struct DepthwiseBand {
     static_assert(Config::threads == Shape::kThreads && Config::tile_n == Shape::kChannels);
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
-    static_assert(Config::ct_dilation[1] == 1 && Config::ct_dilation[2] == 1);
+    static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
     static constexpr int kPlanes = Shape::kStages * Shape::kRawBytes, kResults = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kResults + 2 * Shape::kRowBytes <= Config::shared_bytes);
 

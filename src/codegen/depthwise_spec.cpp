@@ -59,9 +59,8 @@ constexpr int kBandChannels = 16, kBandInputs = 16, kBandVector = 8;
 constexpr std::int64_t kBandSharedBytes = 58368, kBandWeightSharedBytes = 99328;
 
 bool has_band_template(const KernelConfig& c) {
-    if (c.ct_filter.rank != 2 || c.ct_stride.rank != 2 || c.ct_dilation.rank != 2 || !is_channels_last(c.layout))
-        return false;
-    const auto is_one = [](const Extents& e) { return e[0] == 1 && e[1] == 1; };
+    if (c.ct_filter.rank != 2 || c.ct_stride.rank != 2 || !is_channels_last(c.layout)) return false;
+    const auto is_one = [](const Extents& e) { return e.rank == 0 || (e[0] == 1 && e[1] == 1); };
     const bool weight = c.op == Op::conv_bwd_weight;
     const bool types = bytes_of(c.dtype) == 2 && c.dtype_b == c.dtype && (weight || c.dtype_out == c.dtype);
     const bool shape =
