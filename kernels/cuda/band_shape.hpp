@@ -12,7 +12,7 @@ struct BandShape {
     static constexpr int kChannels = 16, kWarps = 8, kThreads = kWarps * 32,
                          kOwn = kChannels / kWarps;                 // channels of a warp
     static constexpr int kStrips = 16, kOutputs = 8, kInputs = 16;  // of a product: rows, columns, depth
-    static constexpr int kBytes = 2, kPixelBytes = kChannels * kBytes, kMostPixels = 256, kStages = 4;
+    static constexpr int kBytes = 2, kPixelBytes = kChannels * kBytes, kMostPixels = 256;
     static constexpr int kRawBytes = kMostPixels * kPixelBytes;
     // 16 bytes more than whole turns of the banks: 8 channels' 16 bytes lie side by side in them.
     static constexpr int kPlanePitch = (kMostPixels + kOutputs) * kBytes, kPlaneBytes = kChannels * kPlanePitch;
@@ -98,10 +98,11 @@ struct BandLines {
     }
 };
 
-// The buffer after this one in a ring.
+// The buffer after this one in a ring of `stages`.
+template <int stages>
 TILEWISE_DEVICE SharedAddress next_raw(SharedAddress offset) {
-    static_assert((BandShape::kStages & (BandShape::kStages - 1)) == 0);
-    return (offset + BandShape::kRawBytes) & (BandShape::kStages * BandShape::kRawBytes - 1);
+    static_assert((stages & (stages - 1)) == 0);
+    return (offset + BandShape::kRawBytes) & (stages * BandShape::kRawBytes - 1);
 }
 
 }  // namespace tilewise::cuda

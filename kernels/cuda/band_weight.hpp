@@ -25,7 +25,8 @@ struct BandWeight {
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
-    static constexpr int kRawDy = Shape::kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
+    static constexpr int kStages = 4;  // lines of x and of dy under way
+    static constexpr int kRawDy = kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
     static constexpr int kPlanesDy = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kPlanesDy + 2 * Shape::kPlaneBytes <= Config::shared_bytes);
 
@@ -89,7 +90,7 @@ struct BandWeight {
         };
         sync_block();  // the strips before have been read
         TILEWISE_UNROLL
-        for (int stage = 0; stage < Shape::kStages; ++stage) copy(stage, stage * Shape::kRawBytes);
+        for (int stage = 0; stage < kStages; ++stage) copy(stage, stage * Shape::kRawBytes);
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
         // Strips past the last have no pixels to the right of their 8 either.
         const int x_strip = (quarter >> 1) * 8 + lane % 8,
@@ -99,7 +100,7 @@ struct BandWeight {
         const SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
                                   pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
         Window window = {};
-        wait_copies<Shape::kStages - 1>();
+        wait_copies<kStages - 1>();
         sync_block();
         turn(0, 0, 0);
         SharedAddress stage = 0, plane = 0;
@@ -109,13 +110,13 @@ struct BandWeight {
             for (int j = 0; j < kRows; ++j) {
                 const int step = first + j;
                 if (step < steps) {  // the same for all threads
-                    wait_copies<Shape::kStages - 2>();
+                    wait_copies<kStages - 2>();
                     sync_block();
                     const SharedAddress next_plane = Shape::kPlaneBytes - plane;
-                    if (step + 1 < steps) turn(step + 1, next_raw(stage), next_plane);
-                    copy(step + Shape::kStages, stage);
+                    if (step + 1 < steps) turn(step + 1, next_raw<kStages>(stage), next_plane);
+                    copy(step + kStages, stage);
                     multiply(line + plane, row + plane, j, has_line(step), step < rows, window, sums);
-                    stage = next_raw(stage), plane = next_plane;
+                    stage = next_raw<kStages>(stage), plane = next_plane;
                 }
             }
         }

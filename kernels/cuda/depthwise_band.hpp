@@ -27,7 +27,8 @@ struct DepthwiseBand {
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
-    static constexpr int kPlanes = Shape::kStages * Shape::kRawBytes, kResults = kPlanes + 2 * Shape::kPlaneBytes;
+    static constexpr int kStages = 8;  // lines under way: a load takes as long as three of them or more
+    static constexpr int kPlanes = kStages * Shape::kRawBytes, kResults = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kResults + 2 * Shape::kRowBytes <= Config::shared_bytes);
 
     const KernelArgs& args;
@@ -40,18 +41,29 @@ struct DepthwiseBand {
     static TILEWISE_DEVICE int before(const KernelConv& conv, int d, int taps) {
         return kBackward ? taps - 1 - int(conv.pad[d]) : int(conv.pad[d]);
     }
+    // The weights of the block's channels as they lie in memory, where results will be.
+    static constexpr int kTaps = kRows * kColumns;
+    static_assert(Shape::kChannels * kTaps * Shape::kBytes <= 2 * Shape::kRowBytes);
+    TILEWISE_DEVICE void stage_weights() const {
+        const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(first_channel) * kTaps;
+        const int left = int(args.conv.groups) - first_channel,
+                  channels = left < Shape::kChannels ? left : Shape::kChannels;
+        for (int i = thread_index(); i < channels * kTaps; i += Shape::kThreads)
+            store_shared<2>(shared + kResults + i * 2, Packet<2>{w[i]});
+    }
     // What a lane has of the band matrix of a row of taps: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
     TILEWISE_DEVICE void load_band(int channel, int row, u32 (&words)[2]) const {
-        const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(channel) * kRows * kColumns;
+        const bool is_channel = first_channel + channel < args.conv.groups;
+        const SharedAddress w = shared + kResults + channel * kTaps * 2;
         TILEWISE_UNROLL
         for (int j = 0; j < 2; ++j) {
             words[j] = 0;
             TILEWISE_UNROLL
             for (int e = 0; e < 2; ++e) {
                 const int tap = j * 8 + lane_index() % 4 * 2 + e - lane_index() / 4;
-                const bool is_tap = u32(tap) < u32(kColumns) && channel < args.conv.groups;
                 const int at = kBackward ? (kRows - 1 - row) * kColumns + kColumns - 1 - tap : row * kColumns + tap;
-                if (is_tap) words[j] |= u32(w[at]) << (16 * e);
+                if (is_channel && u32(tap) < u32(kColumns))
+                    words[j] |= u32(load_shared<2>(w + at * 2).value) << (16 * e);
             }
         }
     }
@@ -136,24 +148,25 @@ struct DepthwiseBand {
         BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], begin, shift, args.conv, strips,
                         first_channel);
         TILEWISE_UNROLL
-        for (int stage = 0; stage < Shape::kStages; ++stage) {
+        for (int stage = 0; stage < kStages; ++stage) {
             if (begin + stage < end) lines.copy(shared + stage * Shape::kRawBytes);
             commit_copies();
         }
-        Bands bands;
-        TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn; ++c) {
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r) load_band(first_channel + own + c, r, bands[c][r]);
-        }
+        stage_weights();
         Target to = target();
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
         const SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
         const SharedAddress own_results = shared + kResults + own * Shape::kRowPitch + lane / 4 * 16 + lane % 4 * 4;
         Sums sums = {};
-        wait_copies<Shape::kStages - 1>();
+        wait_copies<kStages - 1>();
         sync_block();
         lines.turn(shared, shared + kPlanes);
+        Bands bands;
+        TILEWISE_UNROLL
+        for (int c = 0; c < Shape::kOwn; ++c) {
+            TILEWISE_UNROLL
+            for (int r = 0; r < kRows; ++r) load_band(own + c, r, bands[c][r]);
+        }
         SharedAddress stage = 0, plane = 0, results = 0;  // of the line, and of the row before
         TILEWISE_ROLLED
         for (int first = 0; first < rows + kRows - 1; first += kRows) {
@@ -162,16 +175,17 @@ struct DepthwiseBand {
                 const int line = first_line + first + j, row = first + j - (kRows - 1);
                 const bool multiplies = line >= begin && line < end;  // the same for all threads
                 if (row < rows && (multiplies || row >= 0)) {
-                    if (multiplies) wait_copies<Shape::kStages - 2>();
+                    if (multiplies) wait_copies<kStages - 2>();
                     sync_block();
                     open(j, sums);
                     if (multiplies) {
                         const SharedAddress next_plane = Shape::kPlaneBytes - plane;
-                        if (line + 1 < end) lines.turn(shared + next_raw(stage), shared + kPlanes + next_plane);
-                        if (line + Shape::kStages < end) lines.copy(shared + stage);
+                        if (line + 1 < end)
+                            lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
+                        if (line + kStages < end) lines.copy(shared + stage);
                         commit_copies();
                         multiply(own_plane + plane, j, bands, sums);
-                        stage = next_raw(stage), plane = next_plane;
+                        stage = next_raw<kStages>(stage), plane = next_plane;
                     }
                     if (row > 0) to.write(shared + kResults + results);
                     if (row >= 0) {

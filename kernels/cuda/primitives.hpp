@@ -133,7 +133,7 @@ TILEWISE_DEVICE void store_shared(SharedAddress to, const Packet<bytes>& p) {
 
 template <int bytes>
 TILEWISE_DEVICE Packet<bytes> load_shared(SharedAddress from) {
-    static_assert(bytes == 4 || bytes == 8 || bytes == 16);
+    static_assert(bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16);
     Packet<bytes> p;
     if constexpr (bytes == 16) {
         asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -142,6 +142,8 @@ TILEWISE_DEVICE Packet<bytes> load_shared(SharedAddress from) {
                      : "memory");
     } else if constexpr (bytes == 8) {
         asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(p.words[0]), "=r"(p.words[1]) : "r"(from) : "memory");
+    } else if constexpr (bytes == 2) {
+        asm volatile("ld.shared.u16 %0, [%1];" : "=h"(p.value) : "r"(from) : "memory");
     } else {
         asm volatile("ld.shared.u32 %0, [%1];" : "=r"(p.words[0]) : "r"(from) : "memory");
     }

@@ -56,7 +56,7 @@ bool has_strips_template(const KernelConfig& c) {
 // The shape of kernels/cuda/band_shape.hpp.
 constexpr Shape3 kBandWave = {4, 2, 1}, kBandWarp = {16, 8, 16};
 constexpr int kBandChannels = 16, kBandInputs = 16, kBandVector = 8;
-constexpr std::int64_t kBandSharedBytes = 58368, kBandWeightSharedBytes = 99328;
+constexpr std::int64_t kBandSharedBytes = 91136, kBandWeightSharedBytes = 99328;
 
 bool has_band_template(const KernelConfig& c) {
     if (c.ct_filter.rank != 2 || c.ct_stride.rank != 2 || !is_channels_last(c.layout)) return false;
@@ -111,9 +111,8 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
     spec.strip_height = c.tile.m / std::max(1, c.wave.m * c.warp_tile.m);
     const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
     if (spec.kind == DepthwiseKind::band) {
-        constexpr std::int64_t kFewRows = 5;  // leave registers for another block
         const bool weight = c.op == Op::conv_bwd_weight;
-        spec.resident_blocks = !weight && extent(c.ct_filter, 1) <= kFewRows ? 3 : 2;
+        spec.resident_blocks = 2;
         spec.strip_width = kBandWarp.n;
         spec.strips = kBandWarp.m;
         spec.shared_bytes = weight ? kBandWeightSharedBytes : kBandSharedBytes;
