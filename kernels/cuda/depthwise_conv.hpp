@@ -117,7 +117,7 @@ struct DepthwiseConv {
         return meets && u32(at) < u32(in.size[0]) ? at : -1;
     }
 
-    // A strip: lines of inputs come one after the other, of each all planes; the next one is always under way.
+    // A strip: lines of inputs come one after the other, of each all planes; the next ones are always under way.
     template <bool simple>
     TILEWISE_DEVICE void run_patch(const typename Walk::Place& place, int channel, const Weights& weights) const {
         constexpr int lines = Window::lines(kHeight), turns = ceil_div(lines, Window::kTurn), planes = Shape::kDepth;
@@ -137,22 +137,20 @@ struct DepthwiseConv {
         };
         typename Store::Target target = store.target(place, channel);
         Sums sums;
-        Line next;
-        next.load(at + plane[0], pixel, is_inside(0, 0) ? inside : 0u);
+        Line next[planes];
+        TILEWISE_UNROLL
+        for (int z = 0; z < planes; ++z) next[z].load(at + plane[z], pixel, is_inside(0, z) ? inside : 0u);
         TILEWISE_ROLLED
         for (int turn = 0; turn < turns; ++turn) {
             TILEWISE_UNROLL
             for (int u = 0; u < Window::kTurn; ++u) {
                 const int i = turn * Window::kTurn + u;
                 open_rows(u, sums);
+                at += line_step;
                 TILEWISE_UNROLL
                 for (int z = 0; z < planes; ++z) {
-                    const Line line = next;
-                    const bool is_last = z + 1 == planes;
-                    const int next_i = is_last ? i + 1 : i, next_z = is_last ? 0 : z + 1;
-                    if (is_last) at += line_step;
-                    if (Window::is_used(is_last ? u + 1 : u))
-                        next.load(at + plane[next_z], pixel, is_inside(next_i, next_z) ? inside : 0u);
+                    const Line line = next[z];
+                    if (Window::is_used(u + 1)) next[z].load(at + plane[z], pixel, is_inside(i + 1, z) ? inside : 0u);
                     if (Window::is_used(u) && is_inside(i, z)) add_line(line, u, z, weights, sums);
                 }
                 close_rows<simple>(u, turn, target, sums);

@@ -115,8 +115,9 @@ struct DepthwiseWeight {
         const auto plane = [&](int z) { return planes == 1 ? 0 : (first_plane + z * plane_gap) * plane_step; };
         Window window;
         window.clear();
-        Line next;
-        next.load(at + plane(0), pixel, is_inside(0, 0) ? inside : 0u);
+        Line next[planes];
+        TILEWISE_UNROLL
+        for (int z = 0; z < planes; ++z) next[z].load(at + plane(z), pixel, is_inside(0, z) ? inside : 0u);
         OutputLine next_dy;
         next_dy.load(dy_at, dy_pixel, dy_mask(0));
         TILEWISE_ROLLED
@@ -129,14 +130,11 @@ struct DepthwiseWeight {
                     dy_at += dy_step;
                     next_dy.load(dy_at, dy_pixel, dy_mask(i / stride + 1));
                 }
+                at += line_step;
                 TILEWISE_UNROLL
                 for (int z = 0; z < planes; ++z) {
-                    const Line line = next;
-                    const bool is_last = z + 1 == planes;
-                    const int next_i = is_last ? i + 1 : i, next_z = is_last ? 0 : z + 1;
-                    if (is_last) at += line_step;
-                    if (Rows::is_used(is_last ? u + 1 : u))
-                        next.load(at + plane(next_z), pixel, is_inside(next_i, next_z) ? inside : 0u);
+                    const Line line = next[z];
+                    if (Rows::is_used(u + 1)) next[z].load(at + plane(z), pixel, is_inside(i + 1, z) ? inside : 0u);
                     if (Rows::is_used(u) && is_inside(i, z)) add_line(line, u, window, sums[z]);
                 }
             }

@@ -82,7 +82,8 @@ int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
     constexpr int kRegisters = 65536, kMostHeld = 20, kMostFloats = 48, kOther = 28, kMost = 8;
     const std::int64_t line = line_inputs(c, spec.strip_width) * c.vector_a, size = bytes_of(c.dtype);
     const std::int64_t rows = window_rows(c) * spec.strip_width * c.vector_a, taps = product(c.ct_filter) * c.vector_a;
-    std::int64_t registers = kOther + line + line * size / kFloatBytes;
+    const std::int64_t planes = c.ct_filter.rank > 2 ? c.ct_filter[0] : 1;
+    std::int64_t registers = kOther + line + planes * line * size / kFloatBytes;
     if (c.op == Op::conv_bwd_weight) {
         registers += taps + (rows <= kMostFloats ? rows : rows * size / kFloatBytes);
     } else {
