@@ -70,7 +70,9 @@ bool has_halo_template(const KernelConfig& c) {
                       c.vector_a * bytes == kChunkBytes && has_stores && c.epilogue == Epilogue::cshuffle;
     if (is_halo_weight(c)) return has_halo_weight_template(c);
     if (is_halo_first(c)) return has_halo_first_template(c);
-    return copies_asynchronously(c.pipeline) && plain && fits && c.persistent && is_channels_last(c.layout);
+    // With one buffer only rows of 3 x 3 taps have proved right on a GPU.
+    const bool has_loop = c.stages > 1 || c.specialization == Specialization::filter_3x3;
+    return copies_asynchronously(c.pipeline) && has_loop && plain && fits && c.persistent && is_channels_last(c.layout);
 }
 
 // The main loop of the warpgroup GEMM on other operands; those of 8 bits must lie along the reduction, as forward's do.
