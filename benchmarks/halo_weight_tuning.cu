@@ -186,44 +186,50 @@ int main() {
                 double c;
                 HaloTile t;
                 ll p;
+                bool f;
             };
-            std::vector<T> ts;
-            for (int px : {128, 256, 512})
-                for (int w = 1; w <= v.out[2]; ++w)
-                    if (du(v.out[2], du(v.out[2], w)) == w)
-                        for (int h = 1; h <= v.out[1] && w * h <= px; ++h)
-                            if (du(v.out[1], du(v.out[1], h)) == h)
-                                for (int d = 1; d <= v.out[0] && w * h * d <= px; ++d)
-                                    for (int m = 1;
-                                         m <= (d == v.out[0] && h == v.out[1] && w == v.out[2] ? std::min(16, l.n)
-                                                                                               : 1) &&
-                                         m * w * h * d <= px;
-                                         ++m) {
-                                        HaloTile t{m, {d, h, w}};
-                                        auto s = halo_weight_shape(v, t, xc, yc);
-                                        if (s.bytes(e.st, e.tm) > e.sh ||
-                                            !fits_halo_fields(m, s.x.depth, s.x.height, s.x.columns))
-                                            continue;
-                                        ll p = du(l.n, m) * du(v.out[0], d) * du(v.out[1], h) * du(v.out[2], w);
-                                        ts.push_back(
-                                            {p * (std::max(
-                                                      s.steps() * (e.tm / 16) * (e.tn / 8) * 1.6,
-                                                      (s.x.pixels() * std::max(.5, 1. * xc) + s.rows() * yc) * .67) +
-                                                  300. / e.bp),
-                                             t, p});
-                                    }
-            std::sort(ts.begin(), ts.end(), [](auto& a, auto& b) { return a.c < b.c; });
             std::vector<T> pk;
-            for (auto& t : ts) {
-                bool u = 0;
-                for (auto& o : pk) u |= abs(o.t.rows() - t.t.rows()) < o.t.rows() / 4 + 8;
-                if (!u) pk.push_back(t);
-                if (pk.size() > 2) break;
+            for (bool f : {false, true}) {
+                std::vector<T> ts;
+                for (int px : {128, 256, 512})
+                    for (int w = 1; w <= v.out[2]; ++w)
+                        if (du(v.out[2], du(v.out[2], w)) == w)
+                            for (int h = 1; h <= v.out[1] && w * h <= px; ++h)
+                                if (du(v.out[1], du(v.out[1], h)) == h)
+                                    for (int d = 1; d <= v.out[0] && w * h * d <= px; ++d)
+                                        for (int m = 1;
+                                             m <= (d == v.out[0] && h == v.out[1] && w == v.out[2] ? std::min(16, l.n)
+                                                                                                   : 1) &&
+                                             m * w * h * d <= px;
+                                             ++m) {
+                                            HaloTile t{m, {d, h, w}};
+                                            if (f && w % 8 == 0) continue;
+                                            auto s = halo_weight_shape(v, t, xc, yc, f);
+                                            if (s.bytes(e.st, e.tm) > e.sh ||
+                                                !fits_halo_fields(m, s.x.depth, s.x.height, s.x.columns))
+                                                continue;
+                                            ll p = du(l.n, m) * du(v.out[0], d) * du(v.out[1], h) * du(v.out[2], w);
+                                            ts.push_back(
+                                                {p * (std::max(s.steps() * (e.tm / 16) * (e.tn / 8) * 2.7 *
+                                                                   (f || w % 8 == 0 ? 1 : 1.05),
+                                                               (s.x.pixels() * std::max(.5, 1. * xc) + s.rows() * yc) *
+                                                                   .67) +
+                                                      300. / e.bp),
+                                                 t, p, f});
+                                        }
+                std::sort(ts.begin(), ts.end(), [](auto& a, auto& b) { return a.c < b.c; });
+                size_t had = pk.size();
+                for (auto& t : ts) {
+                    bool u = 0;
+                    for (auto& o : pk) u |= o.f == f && abs(o.t.rows() - t.t.rows()) < o.t.rows() / 4 + 8;
+                    if (!u) pk.push_back(t);
+                    if (pk.size() > had + 1) break;
+                }
             }
             for (auto& t : pk)
-                for (int hp : {1, 2, 4}) {
+                for (int hp : {1, 2}) {
                     int P = std::min<ll>(t.p, std::max(1., 66. * e.bp * hp / pr));
-                    const auto sh = halo_weight_shape(v, t.t, xc, yc);
+                    const auto sh = halo_weight_shape(v, t.t, xc, yc, t.f);
                     memcpy(a.geometry, &sh, sizeof sh);
                     a.split_k = P;
                     a.patch[0] = t.t.images;
@@ -260,8 +266,8 @@ int main() {
                         cudaEventSynchronize(e1);
                         cudaEventElapsedTime(ms + k, e0, e1);
                     }
-                    snprintf(b, 200, "%s %dx%dx%dx%d P%d (%.1f)", e.s.c_str(), t.t.images, t.t.extent[0], t.t.extent[1],
-                             t.t.extent[2], P, ms[0] * 100);
+                    snprintf(b, 200, "%s %s%dx%dx%dx%d P%d (%.1f)", e.s.c_str(), t.f ? "lines " : "", t.t.images,
+                             t.t.extent[0], t.t.extent[1], t.t.extent[2], P, ms[0] * 100);
                     z.push_back({ms[1] * 100, b});
                 }
         }
