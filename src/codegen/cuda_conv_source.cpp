@@ -7,6 +7,7 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "config/halo_first_plan.hpp"
+#include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
@@ -57,8 +58,8 @@ bool has_halo_first_template(const KernelConfig& c) {
 bool has_halo_template(const KernelConfig& c) {
     const bool plain = c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
                        c.producer_waves == 0 && c.split_k == 1 && !c.explicit_gemm && !c.split_image &&
-                       c.specialization == Specialization::none && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
-                       c.ct_dilation.rank == 0;
+                       (c.specialization == Specialization::none || shares_halo_rows(c)) && c.ct_filter.rank == 0 &&
+                       c.ct_stride.rank == 0 && c.ct_dilation.rank == 0;
     constexpr int kChunkBytes = 16, kStepRows = 16, kStepColumns = 8;
     const std::int64_t bytes = bytes_of(c.dtype);
     // Single elements are for the input of first layers.

@@ -5,7 +5,9 @@
 
 #include "base/rounding.hpp"
 #include "config/fit.hpp"
+#include "config/geometry.hpp"
 #include "config/packing.hpp"
+#include "kernels/common/stream_slots.hpp"
 #include "run/conv_grid.hpp"
 
 namespace tilewise {
@@ -40,6 +42,13 @@ TensorMapSpec packed_map(const Problem& p, const KernelConfig& c, const ArchSpec
     return map;
 }
 
+// Copying what is not there takes time, so boxes end with a matrix that has fewer lines than a tile; the kernel counts on it
+// (kernels/cuda/wgmma_source.hpp).
+bool is_trimmed(const KernelConfig& c, int operand) {
+    return contiguous_axis(c, operand) == Axis::k && c.cluster == Shape2{};
+}
+void trim(TensorMapSpec& map) { map.box.rows = static_cast<int>(std::min<std::int64_t>(map.box.rows, map.size[1])); }
+
 int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads) {
     constexpr std::int64_t kBlocksPerUnit = 8;  // further packs are walked over
     std::int64_t packs = 0;
@@ -68,10 +77,9 @@ int raster_group_of(const KernelConfig& c, std::int64_t resident) {
     return best;
 }
 
-// Blocks that share the steps of k of all tiles, each of them at least a few, or it takes longer to put sums together.
 std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident) {
-    constexpr std::int64_t kLeastSteps = 4;
-    return std::min(resident, std::max(tiles, tiles * steps / kLeastSteps));
+    if (tiles >= resident) return resident;
+    return tiles * stream_sharers(static_cast<unsigned>(resident / tiles), static_cast<unsigned>(steps));
 }
 
 namespace {
@@ -124,6 +132,7 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
             const TensorBox& box = geometry.block.boxes[static_cast<std::size_t>(operand)];
             const bool packed = operand < 2 && packs_operand(c, arch, operand);
             geometry.tensor_maps.push_back(packed ? packed_map(p, c, arch, operand, box) : tensor_map(p, operand, box));
+            if (operand < 2 && is_trimmed(c, operand)) trim(geometry.tensor_maps.back());
         }
     }
     return geometry;

@@ -32,12 +32,12 @@ TEST(BlockGrid, PersistentBlocksFillTheUnitsButNotMore) {
     EXPECT_EQ(grid_of("gemm:m=300,n=500,k=64,dtype=bf16,layout=rcr,batch=5", kGeneral).blocks, 5 * 8 * 5);
 }
 
-TEST(BlockGrid, BlocksThatShareStepsFillTheUnits) {
+TEST(BlockGrid, BlocksThatShareTilesFillTheUnits) {
     const std::string stream = std::string(kPersistent).replace(kPersistent.find("_pers"), 5, "_pers_sk-tree");
     EXPECT_EQ(grid_of("gemm:m=4096,n=4096,k=4096,dtype=bf16,layout=rcr", stream).blocks, 132);
-    EXPECT_EQ(grid_of("gemm:m=512,n=1024,k=8192,dtype=bf16,layout=rcr", stream).blocks, 132) << "16 tiles";
+    EXPECT_EQ(grid_of("gemm:m=512,n=1024,k=8192,dtype=bf16,layout=rcr", stream).blocks, 128) << "16 tiles, 8 each";
     EXPECT_EQ(grid_of("gemm:m=300,n=500,k=64,dtype=bf16,layout=rcr", stream).blocks, 6) << "a step a tile";
-    EXPECT_EQ(grid_of("gemm:m=300,n=500,k=1024,dtype=bf16,layout=rcr", stream).blocks, 24) << "four steps a block";
+    EXPECT_EQ(grid_of("gemm:m=300,n=500,k=1024,dtype=bf16,layout=rcr", stream).blocks, 12) << "eight steps a block";
 }
 
 TEST(BlockGrid, SwappedTilesRunAlongN) {
@@ -47,6 +47,27 @@ TEST(BlockGrid, SwappedTilesRunAlongN) {
     EXPECT_EQ(grid.tensor_maps[0].box, (TensorBox{16, 64})) << "A is the operand of the columns";
     EXPECT_EQ(grid.tensor_maps[1].box, (TensorBox{64, 64}));
     EXPECT_EQ(grid.tensor_maps[2].box, TensorBox{}) << "results leave element by element";
+}
+
+TEST(BlockGrid, BoxesEndWithAMatrixOfFewLines) {
+    const LaunchGeometry swapped = grid_of("gemm:m=3,n=40,k=4096,dtype=bf16,layout=rcr", kSwapped);
+    EXPECT_EQ(swapped.tensor_maps[0].box, (TensorBox{3, 64}));
+    EXPECT_EQ(swapped.tensor_maps[1].box, (TensorBox{40, 64}));
+    const LaunchGeometry plain = grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kPersistent);
+    EXPECT_EQ(plain.tensor_maps[0].box.rows, 5);
+    EXPECT_EQ(plain.tensor_maps[1].box.rows, 256);
+    EXPECT_EQ(grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kCluster).tensor_maps[0].box.rows, 128)
+        << "blocks that share a tile each copy their part of it";
+}
+
+TEST(BlockGrid, PartsOfKAreBlocksOfACluster) {
+    const LaunchGeometry grid = grid_of(
+        "gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr",
+        "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x16x64_1x1x1_64x16x16_va8_vb8_vc8_stages8_splitk4_clusterk_swap_"
+        "pw1@sm_90a");
+    EXPECT_EQ(grid.blocks, 64 * 4);
+    EXPECT_EQ(grid.block.cluster, (Shape2{4, 1}));
+    EXPECT_EQ(grid.reduce_blocks, 0) << "nothing is left to add up";
 }
 
 TEST(BlockGrid, TensorMapsSayHowOperandsLie) {
