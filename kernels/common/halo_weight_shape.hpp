@@ -51,14 +51,17 @@ constexpr HaloAxis halo_plain_axis(const KernelConv& conv, int d) {
 // neighbouring pixels are a chunk: the rows of the product then are two taps of four channels at a time.
 inline constexpr int kHaloFewChannels = 4, kHaloFewBytes = 8;
 
-// Of a tile, with so many 16-byte chunks of channels of x and of y at every pixel.
-constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTile& tile, int x_chunks, int y_chunks) {
+// Of a tile, with so many 16-byte chunks of channels of x and of y at every pixel. Lines of y may be filled up to eight pixels with
+// zeros, so that eight pixels that are read together are of one line and on banks of their own.
+constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTile& tile, int x_chunks, int y_chunks,
+                                            bool whole_lines) {
     HaloWeightShape s{};
     for (int d = 0; d < kMaxKernelDims; ++d) {
         s.x_axes[d] = halo_axis(conv, d, false);
         s.y_axes[d] = halo_plain_axis(conv, d);
     }
     s.x = halo_patch_shape(s.x_axes, tile, x_chunks), s.y = halo_patch_shape(s.y_axes, tile, y_chunks);
+    if (whole_lines) s.y.phase = halo_divide_up(tile.extent[2], 8) * 8;
     if (x_chunks == 0) {  // columns as they are, and one more where a last tap has no partner
         s.x.pitch = kHaloFewBytes;
         s.x.steps[2] = 1, s.x.phase = (s.x.columns + 2) / 2 * 2;

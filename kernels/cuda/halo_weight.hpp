@@ -222,13 +222,15 @@ struct HaloWeight {
                                       zero_packet<kChunkBytes>());
         }
     }
-    // The first pixel that an output pixel of the tile reads, in bytes from the patch's start; those past the last read what the
-    // first does.
+    // The first pixel that an output pixel of the tile reads, in bytes from the patch's start. What fills up lines reads what the line's
+    // last pixel does, and those past the last what the first does: products with zero.
     TILEWISE_DEVICE u32 patch_offset(int row) const {
         int at[kMaxKernelDims];
-        const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
-        const int column = at[2] * (Core::kFew ? shape.x_axes[2].in_step : 1);  // few channels: columns lie as they are
-        return u32(shape.x.pixel_of(image, at[0], at[1], column) * shape.x.pitch);
+        const HaloTile lines = {tile.images, {tile.extent[0], tile.extent[1], shape.y.phase}};
+        const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(lines, row < shape.rows() ? row : 0, at);
+        const int last = tile.extent[2] - 1, column = at[2] < last ? at[2] : last;
+        const int step = Core::kFew ? shape.x_axes[2].in_step : 1;  // few channels: columns lie as they are
+        return u32(shape.x.pixel_of(image, at[0], at[1], column * step) * shape.x.pitch);
     }
     // Where the result of a row of the tile goes, and the distance of its tap. Rows past the last read what the first does.
     TILEWISE_DEVICE void describe_row(int row_of_tile) const {
