@@ -89,7 +89,7 @@ test-kernels:
 	@TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 TILEWISE_TEST_CONV_CONFIGS=300 TILEWISE_TEST_CONV_PROBLEMS=150 \
 		TILEWISE_TEST_CONV_FULL_TESTS=1 build/bin/tilewise_tests --gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*'
 	$(PHASE) 'random problems on CUDA kernels, emulated'
-	@for arch in sm_80 sm_90a; do TILEWISE_TEST_DEVICE=emulated:$$arch TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=6 \
+	@for arch in sm_80 sm_90a; do TILEWISE_TEST_DEVICE=emulated:$$arch TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 \
 		build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*' || exit 1; done
 
 tidy:

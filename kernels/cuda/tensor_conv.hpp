@@ -302,6 +302,8 @@ struct PointwiseSource : MatrixSource<Config> {
         MatrixSource<Config>::begin(tile, step);
         this->batch_rows = this->batch_columns = static_cast<int>(tile.batch);
     }
+    // Boxes are whole here, also of a matrix with fewer lines than a tile (src/run/tensor_grid.cpp).
+    TILEWISE_DEVICE unsigned copied_bytes() const { return WgmmaShape<Config>::kCopiedBytes; }
 };
 
 template <class Config, bool pointwise = Config::filter_1x1>

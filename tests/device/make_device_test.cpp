@@ -6,6 +6,7 @@
 #include "config/archs.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "device/emulated/fiber_stack.hpp"
 
 namespace tilewise {
 namespace {
@@ -21,6 +22,17 @@ TEST(MakeDevice, TheCpuHasTheHostsArchUnlessToldOtherwise) {
     ASSERT_TRUE(other.ok()) << other.error().message;
     EXPECT_EQ((*other)->arch().name, "cpu-generic");
     EXPECT_EQ((*other)->max_threads(), 1);
+}
+
+TEST(MakeDevice, AnyCudaArchIsEmulated) {
+    const auto device = make_device("emulated:sm_80", embedded_archs());
+    if (!kHasFibers) GTEST_SKIP() << device.error().message;
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    EXPECT_EQ((*device)->name(), "emulated:sm_80");
+    EXPECT_EQ((*device)->arch().name, "sm_80");
+    EXPECT_EQ((*device)->code_suffix(), kEmulatedCode);
+    EXPECT_EQ(make_device("emulated:gfx942", embedded_archs()).error().code, ErrorCode::device);
+    EXPECT_EQ(make_device("emulated:z80", embedded_archs()).error().code, ErrorCode::usage);
 }
 
 TEST(MakeDevice, WhatIsNotThereIsNamed) {

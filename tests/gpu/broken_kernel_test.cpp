@@ -62,8 +62,8 @@ const Family kFamilies[] = {
       {"results leave before all are put", "async_proxy_fence();\n                me.sync();", "async_proxy_fence();",
        kWide},
       {"nobody waits for so many arrivals", "kReleases = 4 *", "kReleases = 5 *", kWide},
-      {"more bytes are waited for than come", "barrier_expect(ring.full(at.stage), Shape::kCopiedBytes);",
-       "barrier_expect(ring.full(at.stage), Shape::kCopiedBytes + 16);", kWide}}},
+      {"more bytes are waited for than come", "barrier_expect(ring.full(at.stage), copied_bytes);",
+       "barrier_expect(ring.full(at.stage), copied_bytes + 16);", kWide}}},
 };
 
 void PrintTo(const Family& family, std::ostream* out) { *out << family.kernel; }
