@@ -165,28 +165,6 @@ TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y
                  "r"(from), "r"(x), "r"(y), "r"(z)
                  : "memory");
 }
-// The same through a map in im2col mode, without offsets: a column of pixels, counted on from (w, h, d, image) through the
-// map's bounding box.
-TILEWISE_DEVICE void store_im2col(const TensorMap& map, unsigned from, int c, int w, int image) {
-    asm volatile(
-        "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
-        "r"(from), "r"(c), "r"(w), "r"(image)
-        : "memory");
-}
-TILEWISE_DEVICE void store_im2col(const TensorMap& map, unsigned from, int c, int w, int h, int image) {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(
-            &map),
-        "r"(from), "r"(c), "r"(w), "r"(h), "r"(image)
-        : "memory");
-}
-TILEWISE_DEVICE void store_im2col(const TensorMap& map, unsigned from, int c, int w, int h, int d, int image) {
-    asm volatile(
-        "cp.async.bulk.tensor.5d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(
-            &map),
-        "r"(from), "r"(c), "r"(w), "r"(h), "r"(d), "r"(image)
-        : "memory");
-}
 TILEWISE_DEVICE void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until at most this many of the thread's store groups still read shared memory.
 template <int kGroups>

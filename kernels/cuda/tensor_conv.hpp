@@ -36,17 +36,6 @@ struct ColumnPlace {
     Index first, count;
 };
 
-template <int kDims, class Pixel>
-TILEWISE_DEVICE void store_pixels(const TensorMap& map, unsigned from, int c, const Pixel& to) {
-    if constexpr (kDims == 1) {
-        store_im2col(map, from, c, to.at[0], to.image);
-    } else if constexpr (kDims == 2) {
-        store_im2col(map, from, c, to.at[0], to.at[1], to.image);
-    } else {
-        store_im2col(map, from, c, to.at[0], to.at[1], to.at[2], to.image);
-    }
-}
-
 // The results of backward data with a stride, of backward weight, and of stages of several taps, where tiles are not rows and
 // columns of C.
 template <class Config>
@@ -56,26 +45,22 @@ struct ConvPlaces {
     static constexpr Direction kDirection = Config::direction;
     static constexpr bool kHasClasses = kDirection == Direction::backward_data && kTaps == 1;
     static constexpr bool kMoves = kDirection != Direction::forward || kTaps > 1;
-    static constexpr bool kCountsPixels = kHasClasses || kTaps > 1;
 
     const KernelArgs& args;
-    bool whole;                                   // see in_boxes
-    Divisor rows[kCountsPixels ? kDims : 1];      // of the tiles' space, innermost first
+    bool whole;                                   // whether tiles are rows and columns of C after all
+    Divisor rows[kHasClasses ? kDims : 1];        // of the tiles' space, innermost first
     int first[kHasClasses ? kDims : 1], of = -1;  // pixel of the class `of`
 
     explicit TILEWISE_DEVICE ConvPlaces(const KernelArgs& kernel_args) : args(kernel_args) {
         if constexpr (kTaps > 1) {
-            // Copies end with the tensor, not with the group.
-            whole = args.conv.groups == 1 || args.n % Shape::kStoreColumns == 0;
-        } else if constexpr (kDirection == Direction::backward_data) {
+            whole = false;
+            rows[0] = Divisor(u32(line_of(args.conv, 0).template walked_rows<kDirection>(kTaps)));
+        } else if constexpr (kHasClasses) {
             whole = class_count<kDims, kDirection>(args.conv) == 1;
+            TILEWISE_UNROLL
+            for (int i = 0; i < kDims; ++i) rows[i] = Divisor(u32(line_of(args.conv, i).template rows<kDirection>()));
         } else {
             whole = kDirection == Direction::forward || args.conv.c % kLine == 0;
-        }
-        if constexpr (kCountsPixels) {
-            TILEWISE_UNROLL
-            for (int i = 0; i < kDims; ++i)
-                rows[i] = Divisor(u32(line_of(args.conv, i).template walked_rows<kDirection>(i == 0 ? kTaps : 1)));
         }
     }
 
@@ -98,49 +83,35 @@ struct ConvPlaces {
     }
 
     TILEWISE_DEVICE bool in_boxes() const { return whole; }
-    struct Box {
-        int at[kDims], image;  // of stages of several taps; otherwise a row and a batch entry
-        int group;
-    };
-    TILEWISE_DEVICE Box box(const TilePlace& tile, int row) const {
-        Box box;
-        if constexpr (kTaps > 1) {
-            u32 left = u32(row);
-            TILEWISE_UNROLL
-            for (int i = 0; i < kDims; ++i) {
-                const u32 next = rows[i].divide(left);
-                box.at[i] = int(left);
-                left = next;
-            }
-            box.image = int(left);
-        } else {
-            box.at[0] = row, box.image = static_cast<int>(tile.batch);
-        }
-        box.group = group(tile);
-        return box;
-    }
+    using Box = MatrixPlaces::Box;
+    TILEWISE_DEVICE Box box(const TilePlace& tile, int row) const { return {row, static_cast<int>(tile.batch)}; }
     TILEWISE_DEVICE void store(const TensorMap& map, unsigned from, int column, const Box& box) const {
-        if constexpr (kTaps > 1) {
-            store_pixels<kDims>(map, from, box.group * static_cast<int>(args.n) + column, box);
-        } else {
-            store_box(map, from, column, box.at[0], box.image);
-        }
+        store_box(map, from, column, box.row, box.batch);
     }
 
     // The row of C that a row of the tiles is, or -1.
     TILEWISE_DEVICE Index row(Index at) const {
-        if constexpr (!kCountsPixels) return at < args.m ? at : -1;
-        u32 left = u32(at);
+        if constexpr (kTaps > 1) return joined_row(u32(at));
+        if constexpr (kHasClasses) return class_row(u32(at));
+        return at < args.m ? at : -1;
+    }
+
+    // A few rows at the end of every line of pixels are none.
+    TILEWISE_DEVICE Index joined_row(u32 here) const {
+        const u32 line = rows[0].divide(here), pixels = u32(line_of(args.conv, 0).template rows<kDirection>());
+        const Index row = Index(line) * pixels + here;
+        return here < pixels && row < args.m ? row : -1;
+    }
+    TILEWISE_DEVICE Index class_row(u32 left) const {
         Index pixel = 0, size = 1;
         TILEWISE_UNROLL
         for (int i = 0; i < kDims; ++i) {
             const ConvLine line = line_of(args.conv, i);
             const u32 next = rows[i].divide(left);
-            const int here = kHasClasses ? int(left) * line.stride + first[i] : int(left);
-            const int extent = kDirection == Direction::backward_data ? line.in : line.out;
-            if (here >= extent) return -1;
+            const int here = int(left) * line.stride + first[i];
+            if (here >= line.in) return -1;
             pixel += here * size;
-            size *= extent;
+            size *= line.in;
             left = next;
         }
         return left < u32(args.conv.images) ? left * size + pixel : -1;

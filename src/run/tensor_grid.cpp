@@ -44,24 +44,6 @@ TensorMapSpec im2col_pixels(const Problem& p, const KernelConfig& c, int operand
     return map;
 }
 
-// Results of stages of several taps: a line has some more rows than pixels, which lie outside.
-TensorMapSpec im2col_results(const Problem& p, const KernelConfig& c, std::int64_t bytes) {
-    const Activation a = activation(p, 2);
-    TensorMapSpec map;
-    map.size = {a.channels, a.pixels, p.conv.n};
-    map.stride_bytes = {a.channels * bytes, a.pixels * a.channels * bytes};
-    const Extents pixels = is_input(p.op, 2) ? p.conv.in : output_size(p.conv);
-    Im2colSpec im2col;
-    im2col.dims = pixels.rank;
-    for (int d = 0; d < im2col.dims; ++d) {
-        const auto i = static_cast<std::size_t>(im2col.dims - 1 - d);
-        im2col.size[i] = pixels[d], im2col.step[i] = 1;
-    }
-    im2col.upper[0] = (joined_taps(c) - 1) * p.conv.dilation[pixels.rank - 1];
-    map.im2col = im2col;
-    return map;
-}
-
 // As an operand of a walk over taps: channels of x, channels of y over all groups, taps.
 TensorMapSpec weights_by_tap(const Problem& p, std::int64_t bytes) {
     const std::int64_t c = p.conv.c / p.conv.g, taps = product(p.conv.filter);
@@ -86,7 +68,6 @@ TensorMapSpec operand_map(const Problem& p, const KernelConfig& c, int operand) 
     if (is_weight(p.op, operand)) {
         return walks && operand != 2 ? weights_by_tap(p, bytes) : weight_rows(p, bytes);
     }
-    if (operand == 2 && joined_taps(c) > 1) return im2col_results(p, c, bytes);
     const int gathered = p.op == Op::conv_bwd_weight ? 1 : 0;
     return walks && operand == gathered ? im2col_pixels(p, c, operand, bytes) : pixel_rows(p, operand, bytes);
 }

@@ -9,6 +9,7 @@
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
+#include "select/depthwise_cost.hpp"
 #include "select/gpu_cost_model.hpp"
 
 namespace tilewise {
@@ -92,7 +93,7 @@ double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, con
         case ConvFamily::halo:
             if (is_halo_first(c)) return halo_first_us(view, c, arch);
             return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
-        case ConvFamily::depthwise: break;
+        case ConvFamily::depthwise: return predicted_depthwise_us(view, c, arch);
     }
     return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);
 }

@@ -52,15 +52,16 @@ const Family kFamilies[] = {
       {"stages are filled before they are free",
        "barrier_wait(ring.empty(at.stage), at.parity ^ 1);\n        barrier_e", "barrier_e", kWide},
       {"sums are read before they are there", "wgmma_wait<0>();\n        pin_all(sums);", "pin_all(sums);", kWide},
-      {"operands are read in another swizzle", "kSwizzle128 = 1ull << 62", "kSwizzle128 = 2ull << 62", kWide},
+      {"operands are read in another swizzle", "(kLineBytes == 128 ? 1ull : 2ull) << 62",
+       "(kLineBytes == 128 ? 2ull : 1ull) << 62", kWide},
       {"results leave in another swizzle", "offset ^ ((offset >> 7 & kXorMask) << 4)",
        "offset ^ ((offset >> 8 & kXorMask) << 4)", kWide},
       {"results are put where others are still read", "if (me.thread == 0) store_wait_read<1>();", "", kWide},
       {"results leave before all are put", "async_proxy_fence();\n                me.sync();", "async_proxy_fence();",
        kWide},
       {"nobody waits for so many arrivals", "kReleases = 4 *", "kReleases = 5 *", kWide},
-      {"more bytes are waited for than come", "barrier_expect(ring.full(at.stage), Shape::kStageBytes);",
-       "barrier_expect(ring.full(at.stage), Shape::kStageBytes + 16);", kWide}}},
+      {"more bytes are waited for than come", "barrier_expect(ring.full(at.stage), Shape::kCopiedBytes);",
+       "barrier_expect(ring.full(at.stage), Shape::kCopiedBytes + 16);", kWide}}},
 };
 
 void PrintTo(const Family& family, std::ostream* out) { *out << family.kernel; }

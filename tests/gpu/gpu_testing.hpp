@@ -123,7 +123,7 @@ inline bool GpuTest::run(Random& random, const Kernel& kernel, const Problem& pr
 
 inline void GpuTest::check(const KernelList& list, const Draw& draw) const {
     const auto problems = *parse_integer(variable("TILEWISE_TEST_PROBLEMS", "6"));
-    constexpr int kTries = 30;  // for each problem
+    constexpr int kTries = 200;  // for each problem
     Random random(2026);
     int runs = 0, without = 0;
     for (const KernelPtr& kernel : list) {

@@ -9,6 +9,7 @@
 
 #include "base/random.hpp"
 #include "config/fit.hpp"
+#include "config/im2col.hpp"
 #include "problem/random_problem.hpp"
 
 namespace tilewise {
@@ -113,6 +114,7 @@ inline void deepen_pixels(Random& random, ConvShape& s, const KernelConfig& conf
     s.c = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     s.k = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     if (config.specialization == Specialization::depthwise) s.g = s.c = s.k = wide * random.between(1, 4);
+    if (config.cluster_k) s.c = s.g * channel_line(config);
     const auto side = static_cast<std::int64_t>(
         std::ceil(std::pow(wanted / static_cast<double>(s.n), 1.0 / static_cast<double>(s.in.rank))));
     for (int i = 0; i < s.in.rank; ++i) {
