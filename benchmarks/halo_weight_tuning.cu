@@ -24,9 +24,9 @@ struct Cf {
 };
 template <class C>
 __global__ void __launch_bounds__(C::threads, C::blocks_per_unit) kern(const __grid_constant__ KernelArgs a) {
-    HaloWeight<C>::run(a);
+    HaloWeight<C>(a).work();
 }
-__global__ void red(const __grid_constant__ KernelArgs a) { reduce_parts<Bf16, float>(a); }
+__global__ void red(const __grid_constant__ KernelArgs a) { reduce_many_parts<Bf16>(a); }
 __device__ float f(u16 x) { return Bf16::to_float(x); }
 __global__ void refk(const u16* y, const u16* x, float* o, KernelConv v) {
     ll t = v.filter[0] * v.filter[1] * v.filter[2], id = blockIdx.x;
@@ -94,22 +94,19 @@ int main() {
     Q(144, 64, 1, 4, 1, 8, 2, 2)
     Q(144, 64, 1, 4, 1, 8, 2, 3)
     Q(144, 64, 1, 4, 1, 4, 2, 2)
-    Q(144, 32, 1, 2, 2, 2, 2, 3)
     Q(144, 16, 1, 1, 4, 1, 2, 3)
     Q(224, 24, 2, 1, 2, 1, 2, 3)
     Q(224, 48, 2, 2, 1, 2, 2, 3)
     Q(288, 32, 2, 1, 2, 1, 2, 2)
     Q(288, 32, 6, 1, 1, 1, 2, 3)
     Q(384, 40, 4, 1, 1, 1, 2, 2)
-    Q(384, 40, 8, 1, 1, 1, 2, 2)
-    Q(256, 56, 4, 1, 1, 1, 2, 2)
     Q(512, 56, 8, 1, 1, 1, 2, 1)
-    Q(192, 64, 4, 1, 1, 1, 2, 2)
-    Q(192, 64, 6, 1, 1, 1, 2, 3)
+    Q(288, 64, 6, 1, 1, 1, 2, 2)
+    Q(576, 64, 9, 1, 1, 1, 2, 1)
     Q(240, 80, 5, 1, 1, 1, 2, 2)
-    Q(192, 104, 4, 1, 1, 1, 2, 2)
-    Q(224, 64, 7, 1, 1, 1, 2, 2, 1) u16 *X,
-        *Y, *D;
+    Q(384, 80, 8, 1, 1, 1, 2, 1)
+    Q(384, 104, 8, 1, 1, 1, 2, 1)
+    Q(224, 64, 7, 1, 1, 1, 2, 2, 1) u16 *X, *Y, *D;
     float *W, *R;
     cudaMalloc(&X, 300 << 20);
     cudaMalloc(&Y, 300 << 20);
@@ -204,7 +201,7 @@ int main() {
                                          ++m) {
                                         HaloTile t{m, {d, h, w}};
                                         auto s = halo_weight_shape(v, t, xc, yc);
-                                        if (s.bytes(e.st) > e.sh ||
+                                        if (s.bytes(e.st, e.tm) > e.sh ||
                                             !fits_halo_fields(m, s.x.depth, s.x.height, s.x.columns))
                                             continue;
                                         ll p = du(l.n, m) * du(v.out[0], d) * du(v.out[1], h) * du(v.out[2], w);
@@ -237,7 +234,7 @@ int main() {
                         a.b.data = X + i % n * xs;
                         a.a.data = Y + i % n * ys;
                         e.k<<<pr * P, e.th, e.sh>>>(a);
-                        if (b) red<<<du(N, 256), 256>>>(a);
+                        if (b) red<<<du(N, 128), 256>>>(a);
                     };
                     cudaMemset(W, 255, P * N * 4);
                     go(0, 1);

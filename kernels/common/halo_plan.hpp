@@ -3,9 +3,9 @@
 // reduction is cut into steps. The host checks with it whether a problem fits a kernel (config/halo_fit.cpp) and chooses the
 // tile (run/halo_grid.cpp); the kernel finds its sections with it.
 //
-// The channels of the staged tensor that belong to one tile are those of `merge` groups. The fewest groups whose channels are
-// whole 16-byte chunks make one product, of all their input with all their output channels, the weights between different
-// groups being zero; a group of whole chunks is a product by itself.
+// The channels of the staged tensor that belong to one tile are those of `merge` groups. A product is of all input with all
+// output channels of some of these, the weights between different groups being zero: as many groups as fit its columns, and at
+// least so many that their channels are whole 16-byte chunks. Kernels that read weights in chunks have products of one group.
 #pragma once
 #include "halo_shape.hpp"
 
@@ -18,6 +18,7 @@ struct HaloKernel {
     int tile_m, columns;  // rows of the tile; columns of a product that are computed at a time
     int warps, buffers;   // patches that are resident
     int element_bytes, out_bytes;
+    bool diagonal;  // products of several groups, as many as have columns; else each group is one
 };
 
 // Bytes from the start of shared memory; every section begins on a chunk.
@@ -29,7 +30,7 @@ struct HaloPlan {
     int classes, steps;             // of outputs; of the reduction, two chunks each, over all classes
 
     int weight_pitch, product_bytes;  // from row to row of a product's weights, and all of them
-    int weights, offsets, class_table, tap_table, row_table, patch_table, drain, patches;
+    int weights, offsets, class_table, tap_table, row_table, drain, patches;
     int drain_pitch, drain_bytes;  // of a warp
     int patch_bytes, total_bytes;
     HaloPatchShape patch;
@@ -37,6 +38,7 @@ struct HaloPlan {
 
 inline constexpr int kHaloMatrix = 8, kHaloStepRows = 16;  // lines of a chunk of weights; rows of an mma step
 inline constexpr int kHaloMostClasses = 64, kHaloEntry = 8;
+inline constexpr int kHaloMostChunks = 32;  // of a pixel's channels: a lane copies one
 
 constexpr int halo_odd_chunks(int bytes) {
     return ((bytes + kHaloChunkBytes - 1) / kHaloChunkBytes | 1) * kHaloChunkBytes;
@@ -51,6 +53,7 @@ constexpr int halo_product_groups(const KernelConv& conv, const HaloKernel& kern
                                       out * groups * kernel.out_bytes % kHaloChunkBytes != 0)) {
         groups *= 2;
     }
+    while (kernel.diagonal && 2 * groups <= kernel.merge && 2 * groups * out <= kernel.columns) groups *= 2;
     return groups;
 }
 
@@ -101,9 +104,8 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.class_table = p.offsets + halo_chunk_up(2 * p.steps * 4);
     p.tap_table = p.class_table + halo_chunk_up(p.classes * kHaloEntry);
     const int taps = axes[0].taps * axes[1].taps * axes[2].taps;
-    p.row_table = p.tap_table + halo_chunk_up(taps * kHaloEntry);
-    p.patch_table = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
-    p.drain = p.patch_table + halo_chunk_up(p.patch.pixels() * kHaloEntry);
+    p.row_table = p.tap_table + (p.classes == 1 ? 0 : halo_chunk_up(taps * kHaloEntry));
+    p.drain = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
     p.patches = p.drain + kernel.warps * p.drain_bytes;
     p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
     return p;

@@ -12,15 +12,32 @@ inline constexpr int kHaloWeightDepth = 16;  // pixels that one matrix instructi
 struct HaloWeightShape {
     HaloAxis x_axes[kMaxKernelDims], y_axes[kMaxKernelDims];
     HaloPatchShape x, y;
+    int tiles[kMaxKernelDims], image_tiles;  // along each axis
 
+    constexpr int patches() const { return image_tiles * tiles[0] * tiles[1] * tiles[2]; }
     constexpr int rows() const { return y.pixels(); }
     constexpr int steps() const { return (rows() + kHaloWeightDepth - 1) / kHaloWeightDepth; }
     constexpr int y_bytes() const { return steps() * kHaloWeightDepth * y.pitch; }
     constexpr int stage_bytes() const { return y_bytes() + x.bytes(); }
-    // Two words for every staged pixel, one for every row: where in the patch it reads.
-    constexpr int table_bytes() const { return (x.pixels() + rows()) * 8 + steps() * kHaloWeightDepth * 4; }
-    constexpr int bytes(int stages) const { return stages * stage_bytes() + table_bytes(); }
+    // First come a word for every pixel of the tile (where in the patch it reads), for every row of the product (where its result
+    // goes) and for every eight of these (where its taps are); then the stages, and two words for every staged pixel.
+    constexpr int word_bytes(int tile_m) const {
+        const int words = steps() * kHaloWeightDepth + tile_m + tile_m / 8;
+        return (words * 4 + kHaloChunkBytes - 1) / kHaloChunkBytes * kHaloChunkBytes;
+    }
+    constexpr int bytes(int stages, int tile_m) const {
+        return word_bytes(tile_m) + stages * stage_bytes() + (x.pixels() + rows()) * 8;
+    }
 };
+static_assert(sizeof(HaloWeightShape) <= sizeof(int) * kMaxKernelGeometry);
+
+// The sums of a wave on their way out take the place of the stages: a line for every column, of rows and some room that keeps lanes
+// on banks of their own.
+inline constexpr int kHaloWeightSumRoom = 4;
+constexpr int halo_weight_sum_pitch(int wave_rows) { return (wave_rows + kHaloWeightSumRoom) * 4; }
+constexpr int halo_weight_sum_bytes(int wave_rows, int wave_columns, int waves) {
+    return waves * wave_columns * halo_weight_sum_pitch(wave_rows);
+}
 
 // y as a tensor that is staged as it is.
 constexpr HaloAxis halo_plain_axis(const KernelConv& conv, int d) {
@@ -46,6 +63,8 @@ constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTi
         s.x.pitch = kHaloFewBytes;
         s.x.steps[2] = 1, s.x.phase = (s.x.columns + 2) / 2 * 2;
     }
+    for (int d = 0; d < kMaxKernelDims; ++d) s.tiles[d] = halo_divide_up(int(conv.out[d]), tile.extent[d]);
+    s.image_tiles = halo_divide_up(int(conv.images), tile.images);
     return s;
 }
 

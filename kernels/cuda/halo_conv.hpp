@@ -43,11 +43,14 @@ struct HaloConv {
     u32 pixel[kStepsM];  // where the patch begins for this lane's row of every step
     u32 weight_lane;     // this lane's line within a step's weights
 
-    using Patch = HaloPatch<T, Config::threads>;
     using Rows = HaloRows<Config::tile_m, Config::threads>;
-    typename Patch::Share share;
-    TILEWISE_DEVICE Patch patch() const { return {plan.patch, shared + plan.patch_table}; }
+    const HaloLines<T, Config::threads> lines;
+    typename Drain::Lane drain_lane;
     TILEWISE_DEVICE Rows rows() const { return {shared + plan.row_table}; }
+    TILEWISE_DEVICE Drain drain() const {
+        return {args, shared + plan.drain + warp * plan.drain_bytes,
+                shared + plan.row_table + first_row * kHaloEntryBytes};
+    }
     TILEWISE_DEVICE HaloWeights<Config> weights() const { return {args.conv, launch.axes, plan, shared}; }
     TILEWISE_DEVICE const KernelActivation& staged() const { return kBackward ? args.conv.y : args.conv.x; }
     TILEWISE_DEVICE SharedAddress buffer(int index) const { return shared + plan.patches + index * plan.patch_bytes; }
@@ -56,7 +59,7 @@ struct HaloConv {
         : args(kernel_args),
           launch(reinterpret_cast<const HaloLaunch&>(kernel_args.geometry)),
           plan(launch.plan),
-          share(patch().share()) {}
+          lines(plan.patch) {}
 
     // ---- Which work is whose: a slab is the groups of a tile and a range of their columns ----
 
@@ -64,7 +67,7 @@ struct HaloConv {
         int group, column;  // the first of each
     };
     TILEWISE_DEVICE Slab slab_at(int index) const {
-        const int set = plan.column_tiles == 1 ? index : index / plan.column_tiles;
+        const int set = plan.column_tiles == 1 ? index : int(u32(index) / u32(plan.column_tiles));
         return {set * Config::merge, (index - set * plan.column_tiles) * kColumns};
     }
 
@@ -77,11 +80,11 @@ struct HaloConv {
         Place p;
         TILEWISE_UNROLL
         for (int d = kMaxKernelDims - 1; d >= 0; --d) {
-            const int next = unit / launch.tiles[d];
+            const int next = int(u32(unit) / u32(launch.tiles[d]));
             p.origin.output[d] = (unit - next * launch.tiles[d]) * launch.tile.extent[d];
             unit = next;
         }
-        p.slab = unit / launch.image_tiles;
+        p.slab = int(u32(unit) / u32(launch.image_tiles));
         p.origin.image = (unit - p.slab * launch.image_tiles) * launch.tile.images;
         return p;
     }
@@ -101,7 +104,7 @@ struct HaloConv {
     TILEWISE_DEVICE void copy_patch(const Place& place, int index) const {
         const Index channel = slab_at(place.slab).group * staged().group_stride;
         const void* from = static_cast<const typename T::Storage*>(args.a.data) + channel;
-        patch().copy(buffer(index), from, launch.axes, int(args.conv.images), staged(), place.origin, share);
+        lines.copy(buffer(index), from, launch.axes, int(args.conv.images), staged(), place.origin);
     }
     TILEWISE_DEVICE void load_weights(int slab) const {
         const Slab s = slab_at(slab);
@@ -109,15 +112,13 @@ struct HaloConv {
         weights().load(static_cast<const typename T::Storage*>(args.b.data) + s.group * group_weights, s.column);
     }
 
+    // What does not depend on the tile; reads nothing of global memory.
     TILEWISE_DEVICE void prepare() {
-        patch().make_table(launch.axes, staged());
         rows().make_table(launch.axes, launch.tile);
         weights().make_class_table();
-        if (plan.classes > 1) sync_block();
-        weights().make_tap_table();
         sync_block();
-    }
-    TILEWISE_DEVICE void find_lanes() {
+        weights().make_tap_table();
+        weights().make_offsets();
         const int lane = lane_index();
         TILEWISE_UNROLL
         for (int i = 0; i < kStepsM; ++i) {
@@ -126,96 +127,94 @@ struct HaloConv {
         const int inner = lane % kMatrix, low = lane / kMatrix % 2, high = lane / kStepM;
         weight_lane = kBackward ? (low * kMatrix + inner) * plan.weight_pitch + high * kChunkBytes
                                 : (high * kMatrix + inner) * plan.weight_pitch + low * kChunkBytes;
+        drain().find_rows(drain_lane);
+        if (weights().has_classes()) sync_block();  // the tap table is read next
     }
 
+    // Every step but the first few computes a tile, and all start the copies of one that is kBuffers - 1 further on. Each part
+    // is there once: code that runs once takes longer to fetch than to run.
     TILEWISE_DEVICE void work() {
         const int block = int(block_index());
-        int left = launch.units + (block < launch.longer ? 1 : 0);  // tiles that are not copied yet
-        const int first = block * launch.units + (block < launch.longer ? block : launch.longer);
-        Place place = place_of(first), ahead = place;
-        int loaded = place.slab, count = left;
+        const int count = launch.units + (block < launch.longer ? 1 : 0);
+        Place place = place_of(block * launch.units + (block < launch.longer ? block : launch.longer)), ahead = place;
         prepare();
         griddep_wait();
-        const auto copy_next = [&](int index) {
-            if (left > 0) {
-                copy_patch(ahead, index);
-                advance(ahead);
-                --left;
-            }
-            commit_copies();  // a group for every tile, there or not, so that counting groups is counting tiles
-        };
-        load_weights(loaded);
+        int loaded = -1, reading = 0, filling = 0;
         TILEWISE_ROLLED
-        for (int s = 0; s < kBuffers - 1; ++s) copy_next(s);
-        weights().make_offsets();
-        find_lanes();
-        int reading = 0, filling = kBuffers - 1;
-        TILEWISE_ROLLED
-        for (; count > 0; --count, advance(place)) {
-            if constexpr (kBuffers == 1) {
-                sync_block();  // all are done with the patch before
-                copy_next(0);
-            }
-            if (place.slab != loaded) {
-                sync_block();  // all are done with the weights before
+        for (int step = 1 - kBuffers; step < count; ++step) {
+            const bool is_new = place.slab != loaded;
+            if (is_new) {
+                if (loaded >= 0) sync_block();  // all are done with the weights before
                 loaded = place.slab;
                 load_weights(loaded);
-                commit_copies();
-                wait_copies<0>();
-            } else {
-                wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
             }
-            sync_block();  // this tile's patch is there for all, and all are done with the buffer filled next
-            if constexpr (kBuffers > 1) copy_next(filling);
+            if (kBuffers > 1 && step >= 0) arrive(is_new);
+            if (kBuffers == 1 && step > 0) sync_block();  // all are done with the patch before
+            if (step + kBuffers - 1 < count) {
+                copy_patch(ahead, filling);
+                advance(ahead);
+                filling = filling + 1 == kBuffers ? 0 : filling + 1;
+            }
+            commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
+            if (step < 0) continue;
+            if (kBuffers == 1) arrive(true);
             compute(buffer(reading), slab_at(loaded), place.origin);
+            advance(place);
             reading = reading + 1 == kBuffers ? 0 : reading + 1;
-            filling = filling + 1 == kBuffers ? 0 : filling + 1;
         }
-        wait_copies<0>();
+    }
+    // This step's patch is there for all, and so are new weights; all are done with the buffer filled next.
+    static TILEWISE_DEVICE void arrive(bool with_weights) {
+        if (with_weights) {
+            commit_copies();
+            wait_copies<0>();
+        } else {
+            wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
+        }
+        sync_block();
     }
 
     // ---- One tile: every product and class; the warps along n share them ----
 
     TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const HaloOrigin& origin) const {
-        const Drain drain{args, shared + plan.drain + warp * plan.drain_bytes,
-                          shared + plan.row_table + first_row * kHaloEntryBytes};
         TILEWISE_ROLLED
-        for (int which = 0; which < plan.classes; ++which) {
+        for (int which = 0; which < (kBackward ? plan.classes : 1); ++which) {
             const HaloEntry chunks = weights().class_entry(which);
-            typename Drain::Target target = target_of(which, origin);
-            drain.find_rows(target);
+            const typename Drain::Target target = target_of(which, origin);
             TILEWISE_ROLLED
             for (int product = warp % Config::wave_n; product < plan.products; product += Config::wave_n) {
                 Sums sums = {};
                 multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(chunks.place),
                          int(chunks.offset));
                 const int group_columns = int(kBackward ? args.conv.c : args.conv.k);
-                drain.run(sums, target,
-                          {slab.group + product * plan.product_groups, group_columns, slab.column,
-                           plan.out_channels - slab.column});
+                drain().run(sums, target,
+                            {slab.group + product * plan.product_groups, group_columns, slab.column,
+                             plan.out_channels - slab.column},
+                            drain_lane);
             }
         }
     }
     TILEWISE_DEVICE typename Drain::Target target_of(int which, const HaloOrigin& origin) const {
-        int of_class[kMaxKernelDims], rest = which;
-        TILEWISE_UNROLL
-        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
-            const int classes = launch.axes[d].classes, next = classes == 1 ? rest : rest / classes;
-            of_class[d] = rest - next * classes;
-            rest = next;
+        int of_class[kMaxKernelDims] = {};
+        if (weights().has_classes()) {
+            TILEWISE_UNROLL
+            for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+                const int classes = launch.axes[d].classes, next = int(u32(which) / u32(classes));
+                of_class[d] = which - next * classes;
+                which = next;
+            }
         }
-        typename Drain::Target target;
-        Index row = origin.image;
+        u32 row = u32(origin.image);
         const auto range = [&](int d) {
             const HaloAxis& axis = launch.axes[d];
-            row = row * axis.outputs + origin.output[d] * axis.classes + of_class[d];
+            const int classes = kBackward ? axis.classes : 1;
+            row = row * u32(axis.outputs) + u32(origin.output[d] * classes + of_class[d]);
             return HaloRange(origin.output[d], launch.tile.extent[d],
-                             halo_divide_up(axis.outputs - of_class[d], axis.classes));
+                             halo_divide_up(axis.outputs - of_class[d], classes));
         };
         const HaloRange depth = range(0), height = range(1), column = range(2);
-        target.inside = halo_bounds({origin.image, launch.tile.images, int(args.conv.images)}, depth, height, column);
-        target.first_row = row;
-        return target;
+        const HaloRange images(origin.image, launch.tile.images, int(args.conv.images));
+        return drain().target(row, halo_bounds(images, depth, height, column));
     }
 
     struct Operands {

@@ -29,35 +29,43 @@ struct HaloDrain {
     // A lane's accesses: at a time and in all. Where these are few, their rows are looked up once for all products of a tile.
     static constexpr int kTurns = (kRows * kAccesses + kLanes - 1) / kLanes, kAllTurns = kTurns * (kStepsM / kSteps);
     static constexpr bool kKeepsRows = kAllTurns <= 4;
-    static constexpr u32 kNoRow = ~0u;
 
     const KernelArgs& args;
     SharedAddress region, row_table;  // of this warp; of its first row
 
+    // The rows of a lane's accesses: where they are in the tile, and in C from its first row on.
+    struct Lane {
+        HaloEntry rows[kKeepsRows ? kAllTurns : 1];
+    };
+    TILEWISE_DEVICE void find_rows(Lane& lane) const {
+        if constexpr (kKeepsRows) {
+            TILEWISE_UNROLL
+            for (int turn = 0; turn < kAllTurns; ++turn) lane.rows[turn] = entry_of(turn);
+        }
+    }
+
     // Where the sums of a tile and class go.
     struct Target {
-        Index first_row;                       // of C: that of the tile's first pixel
-        char* first;                           // its element of group 0, column 0
-        HaloBounds inside;                     // of the tile's rows
-        u32 rows[kKeepsRows ? kAllTurns : 1];  // of this lane's accesses, from the first on; or none
+        u32 first_row;      // of C: that of the tile's first pixel
+        HaloBounds inside;  // of the tile's rows
+        char* first;        // its element of group 0, column 0
     };
+    TILEWISE_DEVICE Target target(u32 first_row, const HaloBounds& inside) const {
+        const u64 row_bytes = u64(u32(args.c.row_stride) * u32(Out::bytes));
+        return {first_row, inside, static_cast<char*>(args.c.data) + first_row * row_bytes};
+    }
     // Of the product: its first group, the columns of a group, the first column and how many there are from it on.
     struct Columns {
         int group, group_columns, first, count;
     };
 
-    TILEWISE_DEVICE void find_rows(Target& to) const {
-        to.first = static_cast<char*>(args.c.data) + c_offset(args, 0, to.first_row, 0) * Out::bytes;
-        if constexpr (kKeepsRows) {
-            TILEWISE_UNROLL
-            for (int turn = 0; turn < kAllTurns; ++turn) to.rows[turn] = row_of(turn, to.inside);
-        }
-    }
-    TILEWISE_DEVICE void run(const Sums& sums, const Target& to, const Columns& columns) const {
-        if (is_simple<Out, Sum>(args)) {
-            write(sums, to, columns);
-        } else {
+    TILEWISE_DEVICE void run(const Sums& sums, const Target& to, const Columns& columns, const Lane& lane) const {
+        if (!is_simple<Out, Sum>(args)) {
             finish_all(sums, to, columns);
+        } else if (args.alpha == 1.0f) {
+            write<true>(sums, to, columns, lane);
+        } else {
+            write<false>(sums, to, columns, lane);
         }
     }
 
@@ -68,29 +76,37 @@ private:
 
     // Of the lane's access number `turn` of all.
     static TILEWISE_DEVICE int place_of(int turn) { return turn % kTurns * kLanes + lane_index(); }
-    TILEWISE_DEVICE u32 row_of(int turn, const HaloBounds& inside) const {
+    TILEWISE_DEVICE HaloEntry entry_of(int turn) const {
         const int at = place_of(turn), row = turn / kTurns * kRows + at / kAccesses;
-        if (kRows * kAccesses % kLanes != 0 && at >= kRows * kAccesses) return kNoRow;
-        const HaloEntry entry = load_entry(row_table + row * kHaloEntryBytes);
-        return inside.holds(entry.place) ? entry.offset : kNoRow;
+        if (kRows * kAccesses % kLanes != 0 && at >= kRows * kAccesses) return {kHaloNowhere, 0};
+        return load_entry(row_table + row * kHaloEntryBytes);
     }
 
-    TILEWISE_DEVICE auto pair_of(Sum first, Sum second) const {
-        const Value values[2] = {finish_simple<Out>(args, first), finish_simple<Out>(args, second)};
+    template <bool unscaled>
+    TILEWISE_DEVICE Value value_of(Sum sum) const {
+        if constexpr (unscaled) return Value(sum);
+        return finish_simple<Out>(args, sum);
+    }
+    template <bool unscaled>
+    TILEWISE_DEVICE Packet<2 * Out::bytes> pair_of(Sum first, Sum second) const {
+        const Value values[2] = {value_of<unscaled>(first), value_of<unscaled>(second)};
         return pack_values<Out>(values);
     }
+    template <bool unscaled>
     TILEWISE_DEVICE void put_step(const Sum (&sum)[4], int i, int j) const {
         const SharedAddress to =
             region + (i * kStepM + lane_row()) * kPitch + (j * kStepN + lane_col()) * int(Out::bytes);
-        store_shared<2 * Out::bytes>(to, pair_of(sum[0], sum[1]));
-        store_shared<2 * Out::bytes>(to + kMatrix * kPitch, pair_of(sum[2], sum[3]));
+        store_shared<2 * Out::bytes>(to, pair_of<unscaled>(sum[0], sum[1]));
+        store_shared<2 * Out::bytes>(to + kMatrix * kPitch, pair_of<unscaled>(sum[2], sum[3]));
     }
     // Steps (i, j) and (i2, j2), the second below the first or beside it.
+    template <bool unscaled>
     TILEWISE_DEVICE void put_steps(const Sum (&one)[4], const Sum (&two)[4], int i, int j, bool is_beside) const {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
         if constexpr (Out::bytes == 2) {
-            const u32 four[4] = {pair_of(one[0], one[1]).words[0], pair_of(one[2], one[3]).words[0],
-                                 pair_of(two[0], two[1]).words[0], pair_of(two[2], two[3]).words[0]};
+            const u32 four[4] = {pair_of<unscaled>(one[0], one[1]).words[0], pair_of<unscaled>(one[2], one[3]).words[0],
+                                 pair_of<unscaled>(two[0], two[1]).words[0],
+                                 pair_of<unscaled>(two[2], two[3]).words[0]};
             const int second = lane_index() / kStepM, row = i * kStepM + lane_index() % kStepM;
             store_matrices(region + (is_beside ? row * kPitch + (j + second) * kChunkBytes
                                                : (row + second * kStepM) * kPitch + j * kChunkBytes),
@@ -98,39 +114,44 @@ private:
             return;
         }
 #endif
-        put_step(one, i, j);
-        put_step(two, is_beside ? i : i + 1, is_beside ? j + 1 : j);
+        put_step<unscaled>(one, i, j);
+        put_step<unscaled>(two, is_beside ? i : i + 1, is_beside ? j + 1 : j);
     }
+    template <bool unscaled>
     TILEWISE_DEVICE void put(const Sums& sums, int first) const {
         TILEWISE_UNROLL
         for (int i = 0; i < kSteps; ++i) {
             TILEWISE_UNROLL
-            for (int j = 0; j + 1 < kStepsN; j += 2) put_steps(sums[first + i][j], sums[first + i][j + 1], i, j, true);
+            for (int j = 0; j + 1 < kStepsN; j += 2)
+                put_steps<unscaled>(sums[first + i][j], sums[first + i][j + 1], i, j, true);
         }
         if constexpr (kStepsN % 2 != 0) {
             TILEWISE_UNROLL
             for (int i = 0; i + 1 < kSteps; i += 2) {
-                put_steps(sums[first + i][kStepsN - 1], sums[first + i + 1][kStepsN - 1], i, kStepsN - 1, false);
+                put_steps<unscaled>(sums[first + i][kStepsN - 1], sums[first + i + 1][kStepsN - 1], i, kStepsN - 1,
+                                    false);
             }
-            if constexpr (kSteps % 2 != 0) put_step(sums[first + kSteps - 1][kStepsN - 1], kSteps - 1, kStepsN - 1);
+            if constexpr (kSteps % 2 != 0)
+                put_step<unscaled>(sums[first + kSteps - 1][kStepsN - 1], kSteps - 1, kStepsN - 1);
         }
     }
 
-    TILEWISE_DEVICE void write(const Sums& sums, const Target& to, const Columns& columns) const {
+    template <bool unscaled>
+    TILEWISE_DEVICE void write(const Sums& sums, const Target& to, const Columns& columns, const Lane& lane) const {
         const u32 column = u32(columns.group) * u32(args.c.batch_stride) + u32(columns.first);  // of all groups
         char* const base = to.first + u64(column) * Out::bytes;
         const u32 row_bytes = u32(args.c.row_stride) * Out::bytes;
         TILEWISE_UNROLL
         for (int first = 0; first < kStepsM; first += kSteps) {
-            put(sums, first);
+            put<unscaled>(sums, first);
             sync_warp();
             TILEWISE_UNROLL
             for (int t = 0; t < kTurns; ++t) {
                 const int turn = first / kSteps * kTurns + t, at = place_of(turn);
                 const int row = at / kAccesses, access = at % kAccesses;
-                const u32 out_row = kKeepsRows ? to.rows[kKeepsRows ? turn : 0] : row_of(turn, to.inside);
-                if (out_row == kNoRow || access * Config::vector_c >= columns.count) continue;
-                store_global<kAccessBytes>(base + u64(out_row) * row_bytes + access * kAccessBytes,
+                const HaloEntry entry = kKeepsRows ? lane.rows[kKeepsRows ? turn : 0] : entry_of(turn);
+                if (!to.inside.holds(entry.place) || access * Config::vector_c >= columns.count) continue;
+                store_global<kAccessBytes>(base + u64(entry.offset) * row_bytes + access * kAccessBytes,
                                            load_shared<kAccessBytes>(region + row * kPitch + access * kAccessBytes));
             }
             sync_warp();
@@ -163,7 +184,7 @@ private:
             const Sum sum = __builtin_bit_cast(Sum, load_shared_float(region + e * 4));
             const int column = columns.first + col, member = column / columns.group_columns;
             const Index batch = columns.group + member, at = column - member * columns.group_columns;
-            const Index c_row = to.first_row + entry.offset;
+            const Index c_row = Index(to.first_row) + entry.offset;
             store<Out>(args, finish<Out>(args, sum, batch, c_row, at), batch, c_row, at);
         }
     }

@@ -142,21 +142,20 @@ struct HaloFirst {
     TILEWISE_DEVICE void compute(SharedAddress patch_at, const HaloOrigin& origin) const {
         Sums sums = {};
         multiply(sums, patch_at);
-        typename Drain::Target target;
-        Index row = origin.image;
+        u32 row = u32(origin.image);
         TILEWISE_UNROLL
-        for (int d = 0; d < kMaxKernelDims; ++d) row = row * launch.axes[d].outputs + origin.output[d];
-        target.first_row = row;
+        for (int d = 0; d < kMaxKernelDims; ++d) row = row * u32(launch.axes[d].outputs) + u32(origin.output[d]);
         const auto range = [&](int d) {
             return HaloRange(origin.output[d], launch.tile.extent[d], launch.axes[d].outputs);
         };
-        target.inside =
+        const HaloBounds inside =
             halo_bounds({origin.image, launch.tile.images, int(args.conv.images)}, range(0), range(1), range(2));
         const Drain drain{args, shared + launch.drain + warp_index() * launch.drain_bytes,
                           shared + launch.row_table + first_row * kHaloEntryBytes};
-        drain.find_rows(target);
+        typename Drain::Lane lane;
+        drain.find_rows(lane);
         const int k = int(args.conv.k);
-        drain.run(sums, target, {group, k, column, k - column});
+        drain.run(sums, drain.target(row, inside), {group, k, column, k - column}, lane);
     }
 
     TILEWISE_DEVICE void work() {

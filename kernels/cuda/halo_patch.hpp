@@ -171,6 +171,81 @@ struct HaloPatch {
     }
 };
 
+// ---- The patch, line by line ----
+
+// Staging without a table: a warp copies a line of columns at a time, each lane a chunk of every so many of its pixels, so that
+// from copy to copy all addresses grow by the same. At most as many chunks as a warp has lanes.
+template <class T, int threads>
+struct HaloLines {
+    static constexpr int kLanes = 32, kWarps = threads / kLanes;
+
+    const HaloPatchShape& shape;
+    u32 pixels, pixel, chunk;  // of a line at a time; this lane's first, and its chunk
+    u32 image, d, h;           // of the warp's first line
+
+    TILEWISE_DEVICE explicit HaloLines(const HaloPatchShape& of) : shape(of) {
+        const u32 chunks = u32(shape.chunks), lane = u32(lane_index()), warp = u32(thread_index()) / kLanes;
+        pixels = kLanes / chunks;
+        pixel = lane / chunks;
+        chunk = lane - pixel * chunks;
+        const u32 up = warp / u32(shape.height);
+        h = warp - up * u32(shape.height);
+        image = up / u32(shape.depth);
+        d = up - image * u32(shape.depth);
+    }
+
+    // As HaloPatch::copy.
+    TILEWISE_DEVICE void copy(SharedAddress to, const void* first, const HaloAxis (&axes)[kMaxKernelDims], int images,
+                              const KernelActivation& from, const HaloOrigin& origin) const {
+        const u32 pixel_bytes = u32(from.pixel_stride) * T::bytes, step = u32(shape.steps[2]);
+        int at[kMaxKernelDims];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kMaxKernelDims; ++i) at[i] = origin.output[i] * axes[i].in_step + axes[i].first;
+        const Index corner = (Index(at[0]) * axes[1].inputs + at[1]) * axes[2].inputs + at[2] + pixel * step;
+        const char* const base = static_cast<const char*>(first) + origin.image * from.image_stride * T::bytes +
+                                 corner * pixel_bytes + chunk * kChunkBytes;
+        const Index image_bytes = from.image_stride * T::bytes;
+        const u32 turn_bytes = pixels * step * pixel_bytes, turn_target = pixels * u32(shape.pitch);
+        const u32 lines = u32(shape.images * shape.depth * shape.height);
+        u32 of_image = image, of_depth = d, of_height = h;
+        SharedAddress line_target = to + u32(thread_index()) / kLanes * u32(shape.width() * shape.pitch) +
+                                    pixel * u32(shape.pitch) + chunk * kChunkBytes;
+        TILEWISE_ROLLED
+        for (u32 line = u32(thread_index()) / kLanes; line < lines; line += kWarps) {
+            const bool is_line = int(of_image) < images - origin.image && u32(at[0]) + of_depth < u32(axes[0].inputs) &&
+                                 u32(at[1]) + of_height < u32(axes[1].inputs);
+            const u32 limit = is_line ? u32(axes[2].inputs) : 0;  // no column is inside of a line that is not
+            const char* source = base + of_image * image_bytes +
+                                 Index(of_depth * axes[1].inputs + of_height) * axes[2].inputs * pixel_bytes;
+            SharedAddress target = line_target;
+            TILEWISE_ROLLED
+            for (u32 residue = 0; residue < step; ++residue) {
+                copy_columns(source, target, u32(at[2]) + residue, limit, turn_bytes, turn_target, step, residue);
+                source += pixel_bytes, target += u32(shape.phase * shape.pitch);
+            }
+            line_target += u32(kWarps * shape.width() * shape.pitch);
+            for (of_height += kWarps; of_height >= u32(shape.height);) {
+                of_height -= u32(shape.height);
+                if (++of_depth == u32(shape.depth)) of_depth = 0, ++of_image;
+            }
+        }
+    }
+
+private:
+    // The columns of one residue, the lane's first being number `pixel` of them.
+    TILEWISE_DEVICE void copy_columns(const char* source, SharedAddress target, u32 first, u32 limit, u32 turn_bytes,
+                                      u32 turn_target, u32 step, u32 residue) const {
+        u32 column = residue + pixel * step;  // in the patch
+        if (pixel >= pixels) column = u32(shape.columns);
+        u32 inside = first + pixel * step;  // in the tensor, from its first column on
+        TILEWISE_UNROLL_4
+        for (; column < u32(shape.columns); column += pixels * step) {
+            copy_async<kChunkBytes>(target, source, inside < limit ? kChunkBytes : 0);
+            source += turn_bytes, target += turn_target, inside += pixels * step;
+        }
+    }
+};
+
 // ---- The rows of a tile ----
 
 template <int tile_rows, int threads>
@@ -204,7 +279,7 @@ struct HaloRows {
     static TILEWISE_DEVICE int decode(const HaloTile& tile, int row, int (&at)[kMaxKernelDims]) {
         TILEWISE_UNROLL
         for (int d = kMaxKernelDims - 1; d >= 0; --d) {
-            const int next = row / tile.extent[d];
+            const int next = int(u32(row) / u32(tile.extent[d]));
             at[d] = row - next * tile.extent[d];
             row = next;
         }

@@ -5,14 +5,14 @@
 // patch of output pixels dy and the pixels of x that its taps read come to shared memory once (halo_patch.hpp), in a ring of
 // `stages`, and every tap reads them there at its own distance: both operands are fetched transposed, 16 pixels at a time.
 // Waves share out rows, columns and pixels; the sums of waves that share out pixels meet in shared memory, in order. All sums
-// go to the workspace, one set for every part, and reduce.hpp adds them up in a fixed order. Merged groups are the diagonal of a
+// go to the workspace, one set for every part, and reduce_many.hpp adds them up in a fixed order. Merged groups are the diagonal of a
 // product: each wave of n has merge / wave_n of them, and of its product of all of these only pairs of one group are written.
 // Floors: bytes of x and dy once (H200 4.27 TB/s), and 2 x pixels x rows x columns computed, merged and rounded up to 16 x 8,
 // at what mma.sync reaches (about 600 TFLOP/s in bf16).
 #pragma once
 #include "../common/halo_weight_shape.hpp"
 #include "halo_few_patch.hpp"
-#include "reduce.hpp"
+#include "reduce_many.hpp"
 
 namespace tilewise::cuda {
 
@@ -50,38 +50,24 @@ struct HaloWeightCore {
 
     float sums[kStepsM][kStepsN][4] = {};
     int wave_m, wave_n, wave_k;
-    int channels;            // in a tap's rows
-    int first_row;           // of the wave
     u32 column_offset;       // of the lane's address in dy, from a step's first pixel on
     u32 distances[kStepsM];  // of the lane's eight rows of each step, from the pixel that a row of the tile reads first
 
-    TILEWISE_DEVICE HaloWeightCore(const KernelConv& conv, const HaloWeightShape& shape, const HaloWeightPlace& place) {
+    // `taps` is the table of distances, one for every eight rows of the tile, in the first of the merged groups' channels.
+    TILEWISE_DEVICE HaloWeightCore(const KernelConv& conv, const HaloWeightShape& shape, SharedAddress taps) {
         const int warp = warp_index(), lane = lane_index();
         wave_m = warp % Config::wave_m;
         const int rest = warp / Config::wave_m;
         wave_n = rest % Config::wave_n, wave_k = rest / Config::wave_n;
-        const int k = int(conv.k);
-        channels = halo_weight_tap_rows(conv, Config::merge > 1 ? kGroups : 1, kFew);
-        first_row = place.row + wave_m * kWaveM;
-        const int column = Config::merge > 1 ? wave_n * kGroups * k : wave_n * kWaveN;
+        const int column = Config::merge > 1 ? wave_n * kGroups * int(conv.k) : wave_n * kWaveN;
         // B's registers: pixels 0-7 and 8-15 of eight columns, then of the next eight.
         column_offset = u32(lane % kStepM * shape.y.pitch + (column + lane / kStepM * kStepN) * Element::bytes);
-        const int first_channel = Config::merge > 1 ? wave_n * channels : 0;
+        const int first_channel = Config::merge > 1 ? wave_n * kGroups * int(conv.c) : 0;
+        const SharedAddress own = taps + (wave_m * kWaveM / kMatrix + lane / kMatrix % 2) * 4;
         TILEWISE_UNROLL
         for (int i = 0; i < kStepsM; ++i) {
-            const int row = first_row + i * kStepM + lane / kMatrix % 2 * kMatrix;
-            distances[i] = distance(conv, shape.x, row, first_channel);
+            distances[i] = load_shared<4>(own + i * 8).words[0] + u32(first_channel * Element::bytes);
         }
-    }
-    // Rows past the last read what the first does, and are not written.
-    TILEWISE_DEVICE u32 distance(const KernelConv& conv, const HaloPatchShape& x, int row, int first_channel) const {
-        const int tap = row / channels, channel = first_channel + row - tap * channels;
-        const int filter_h = int(conv.filter[1]), filter_w = kFew ? 1 : int(conv.filter[2]);
-        const int up = tap / filter_w, w = tap - up * filter_w, d = up / filter_h, h = up - d * filter_h;
-        if (d >= int(conv.filter[0])) return 0;
-        const int pixels =
-            x.tap_distance(d * int(conv.dilation[0]), h * int(conv.dilation[1]), w * int(conv.dilation[2]));
-        return u32(pixels * x.pitch + channel * Element::bytes);
     }
 
     // Registers that two blocks or more leave to a thread; about so many hold addresses and the like.
@@ -145,59 +131,20 @@ struct HaloWeightCore {
         }
     }
 
-    static constexpr int kSums = kStepsM * kStepsN * 4;
-    // Adds up the sums of waves that share out pixels, in their order, through shared memory that nobody else uses any more.
-    TILEWISE_DEVICE void join(SharedAddress shared) {
-        if constexpr (Config::wave_k > 1) {
-            constexpr int kWaveBytes = kSums * kLanes * int(sizeof(float)), kOthers = Config::wave_m * Config::wave_n;
-            const int place = wave_n * Config::wave_m + wave_m;
-            const SharedAddress own = shared + place * kWaveBytes + lane_index() * int(sizeof(float));
-            TILEWISE_ROLLED
-            for (int k = 1; k < Config::wave_k; ++k) {
-                if (wave_k == k) visit([&](int at, float& sum) { store_shared_float(own + at * kLanes * 4, sum); });
-                sync_block();
-                if (wave_k == 0) visit([&](int at, float& sum) { sum += load_shared_float(own + at * kLanes * 4); });
-                if (k + 1 < Config::wave_k) sync_block();
-            }
-            static_assert(kWaveBytes * kOthers <= Config::shared_bytes, "room for the sums of all waves of a share");
-        }
-    }
-    template <class F>
-    TILEWISE_DEVICE void visit(F&& f) {
+    // Lane l has of every step rows l / 4 and l / 4 + 8, and columns 2 (l % 4) and the next.
+    static constexpr int kPitch = halo_weight_sum_pitch(kWaveM), kSumBytes = kWaveN * kPitch;
+    TILEWISE_DEVICE void put(SharedAddress shared) const {
+        const SharedAddress own =
+            shared + warp_index() * kSumBytes + lane_index() % 4 * 2 * kPitch + lane_index() / 4 * 4;
         TILEWISE_UNROLL
         for (int i = 0; i < kStepsM; ++i) {
             TILEWISE_UNROLL
             for (int j = 0; j < kStepsN; ++j) {
-                TILEWISE_UNROLL
-                for (int e = 0; e < 4; ++e) f((i * kStepsN + j) * 4 + e, sums[i][j][e]);
-            }
-        }
-    }
-
-    // To the workspace, [part][group][k][tap][c]: lane l has of every step rows l / 4 and l / 4 + 8, and two columns.
-    TILEWISE_DEVICE void write(const KernelArgs& args, const HaloWeightPlace& place) const {
-        if (wave_k > 0) return;
-        const int c = int(args.conv.c), k = int(args.conv.k), lane = lane_index();
-        float* part = static_cast<float*>(args.workspace) + Index(place.part) * args.batch * args.m * args.n;
-        const int first_group = place.group + (Config::merge > 1 ? wave_n * kGroups : 0);
-        const int first_col = Config::merge > 1 ? 0 : place.col + wave_n * kWaveN;
-        const int cols = Config::merge > 1 ? kGroups * k : k;
-        const int rows = halo_weight_rows(args.conv, Config::merge > 1 ? kGroups : 1, kFew);
-        TILEWISE_UNROLL
-        for (int i = 0; i < 2 * kStepsM; ++i) {
-            const int row = first_row + i * kMatrix + lane / 4;
-            const int tap = row / channels, rest = row - tap * channels;
-            const int row_group = Config::merge > 1 ? rest / c : 0;
-            const int pixel = kFew ? rest / kHaloFewChannels : 0;  // in a line of taps
-            const int channel = kFew ? rest % kHaloFewChannels : rest - row_group * c;
-            const bool is_there = row < rows && (!kFew || (channel < c && pixel < int(args.conv.filter[2])));
-            const int line_taps = kFew ? int(args.conv.filter[2]) : 1;
-            float* to = part + Index(first_group) * k * args.n + (tap * line_taps + pixel) * c + channel;
-            TILEWISE_UNROLL
-            for (int j = 0; j < 2 * kStepsN; ++j) {
-                const int col = first_col + j / 2 * kStepN + lane % 4 * 2 + j % 2;
-                const bool is_own = Config::merge == 1 || col / k == row_group;
-                if (is_there && col < cols && is_own) to[col * args.n] = sums[i / 2][j / 2][i % 2 * 2 + j % 2];
+                const SharedAddress to = own + j * kStepN * kPitch + i * kStepM * 4;
+                store_shared_float(to, sums[i][j][0]);
+                store_shared_float(to + kPitch, sums[i][j][1]);
+                store_shared_float(to + kMatrix * 4, sums[i][j][2]);
+                store_shared_float(to + kMatrix * 4 + kPitch, sums[i][j][3]);
             }
         }
     }
@@ -221,97 +168,187 @@ struct HaloWeight {
     using Patch = HaloPatch<Element, Config::threads>;
     using XPatch = typename HaloWeightPatch<Element, Config::threads, Core::kFew>::type;
 
-    static TILEWISE_DEVICE void run(const KernelArgs& args) {
-        griddep_launch();
-        griddep_wait();
-        const KernelConv& conv = args.conv;
-        const int k = int(conv.k);
-        const int rows = halo_weight_rows(conv, Config::merge > 1 ? Core::kGroups : 1, Core::kFew);
+    // Words of the tables: a result's place in a row of weights, and which of the wave's merged groups it is of.
+    static constexpr u32 kNowhere = ~0u, kPlaceBits = 24, kPlaceMask = (1u << kPlaceBits) - 1;
+    static constexpr int kWaveGroups = Config::merge > 1 ? Core::kGroups : 1;
+    static constexpr int kWaves = Config::wave_m * Config::wave_n * Config::wave_k;
+    static_assert(halo_weight_sum_bytes(Core::kWaveM, Core::kWaveN, kWaves) <= Config::shared_bytes,
+                  "the sums of all waves take the place of the stages");
+
+    const KernelArgs& args;
+    const KernelConv& conv = args.conv;
+    // Worked out by the host, for as many columns as a tile has.
+    const HaloWeightShape& shape = reinterpret_cast<const HaloWeightShape&>(args.geometry);
+    const HaloTile tile = halo_tile(args);
+    HaloWeightPlace place;
+    int tap_rows;  // of the product, for each tap or line of taps
+    SharedAddress pixel_words = shared_start(), row_words, tap_words, stages, tables;
+
+    TILEWISE_DEVICE explicit HaloWeight(const KernelArgs& kernel_args) : args(kernel_args) {
+        const int rows = halo_weight_rows(conv, kWaveGroups, Core::kFew), k = int(conv.k);
         const int tiles_m = (rows + Config::tile_m - 1) / Config::tile_m;
         const int tiles_n = Config::merge > 1 ? 1 : (k + Config::tile_n - 1) / Config::tile_n;
-        const auto place = HaloWeightPlace::of_block<Config>(block_index(), int(conv.groups), tiles_m, tiles_n);
-        const int left = k - place.col, cols = left < Config::tile_n ? left : Config::tile_n;
-        const int y_channels = Config::merge > 1 ? Config::merge * k : cols;
-        const HaloTile tile = halo_tile(args);
-        // Worked out by the host, for as many columns as a tile has.
-        const HaloWeightShape& shape = reinterpret_cast<const HaloWeightShape&>(args.geometry);
-        static_assert(sizeof(HaloWeightShape) <= sizeof args.geometry, "the shape fits the arguments");
-        const SharedAddress shared = shared_start(), tables = shared + kStages * shape.stage_bytes();
-        const XPatch x{shape.x, tables};
+        place = HaloWeightPlace::of_block<Config>(block_index(), int(conv.groups), tiles_m, tiles_n);
+        tap_rows = halo_weight_tap_rows(conv, kWaveGroups, Core::kFew);
+        row_words = pixel_words + shape.steps() * kHaloWeightDepth * 4;
+        tap_words = row_words + Config::tile_m * 4;
+        stages = pixel_words + shape.word_bytes(Config::tile_m);
+        tables = stages + kStages * shape.stage_bytes();
+    }
+    TILEWISE_DEVICE XPatch x_patch() const { return {shape.x, tables}; }
+    TILEWISE_DEVICE Patch y_patch() const {
+        const int left = int(conv.k) - place.col, cols = left < Config::tile_n ? left : Config::tile_n;
         Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
-        y.shape.chunks = y_channels / kChunk;
-        const SharedAddress row_table = y.table + shape.rows() * kHaloEntryBytes;
-        prepare(shape, tile, conv, x, y, row_table, shared);
-
-        const char* x_data = address<Element>(args.b.data, place.group * conv.x.group_stride);
-        const char* y_data = address<Element>(args.a.data, place.group * conv.y.group_stride + place.col);
-        const HaloTiles tiles(shape.x_axes, tile, int(conv.images));
-        const Index total = tiles.total();
-        const int begin = int(total * place.part / args.split_k), end = int(total * (place.part + 1) / args.split_k);
-        const auto copy = [&](int index, int stage) {
-            const HaloOrigin origin = tiles.origin(index);
-            const SharedAddress to = shared + stage * shape.stage_bytes();
-            y.copy(to, y_data, shape.y_axes, int(conv.images), conv.y, origin);
-            x.copy(to + shape.y_bytes(), x_data, shape.x_axes, int(conv.images), conv.x, origin);
-        };
-
-        Core core(conv, shape, place);
-        sync_block();  // the tables are there
-        TILEWISE_ROLLED
-        for (int s = 0; s < kStages - 1; ++s) {
-            if (begin + s < end) copy(begin + s, s);
-            commit_copies();
-        }
-        int reading = 0, filling = kStages - 1;
-        TILEWISE_ROLLED
-        for (int index = begin; index < end; ++index) {
-            wait_copies<kStages - 2>();
-            sync_block();  // this patch is there for all, and all are done with the stage filled next
-            if (index + kStages - 1 < end) copy(index + kStages - 1, filling);
-            commit_copies();
-            const SharedAddress stage = shared + reading * shape.stage_bytes();
-            core.multiply(stage, stage + shape.y_bytes(), row_table, shape.y.pitch, shape.steps());
-            reading = reading + 1 == kStages ? 0 : reading + 1;
-            filling = filling + 1 == kStages ? 0 : filling + 1;
-        }
-        wait_copies<0>();
-        sync_block();
-        core.join(shared);
-        core.write(args, place);
+        y.shape.chunks = (Config::merge > 1 ? Config::merge * int(conv.k) : cols) / kChunk;
+        return y;
     }
 
-private:
+    // The code that runs once is kept short: fetching it takes longer than running it.
+    TILEWISE_DEVICE void prepare() const {
+        x_patch().make_table(shape.x_axes, conv.x);
+        y_patch().make_table(shape.y_axes, conv.y);
+        TILEWISE_ROLLED
+        for (int row = thread_index(); row < shape.steps() * kHaloWeightDepth; row += Config::threads) {
+            store_shared<4>(pixel_words + row * 4, Packet<4>{{patch_offset(row)}});
+        }
+        TILEWISE_ROLLED
+        for (int row = thread_index(); row < Config::tile_m; row += Config::threads) describe_row(row);
+        // Zeros in the rows past a tile's last, which no copy writes.
+        const int first = shape.rows() * shape.y.pitch, count = (shape.y_bytes() - first) / kChunkBytes;
+        TILEWISE_ROLLED
+        for (int at = thread_index(); at < kStages * count; at += Config::threads) {
+            const int stage = at / count;
+            store_shared<kChunkBytes>(stages + stage * shape.stage_bytes() + first + (at - stage * count) * kChunkBytes,
+                                      zero_packet<kChunkBytes>());
+        }
+    }
     // The first pixel that an output pixel of the tile reads, in bytes from the patch's start; those past the last read what the
     // first does.
-    static TILEWISE_DEVICE u32 patch_offset(const HaloWeightShape& shape, const HaloTile& tile, int row) {
+    TILEWISE_DEVICE u32 patch_offset(int row) const {
         int at[kMaxKernelDims];
         const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(tile, row < tile.rows() ? row : 0, at);
         const int column = at[2] * (Core::kFew ? shape.x_axes[2].in_step : 1);  // few channels: columns lie as they are
         return u32(shape.x.pixel_of(image, at[0], at[1], column) * shape.x.pitch);
     }
-    template <class T>
-    static TILEWISE_DEVICE const char* address(const void* data, Index element) {
-        return static_cast<const char*>(data) + element * T::bytes;
-    }
-    // The tables, and zeros in the rows past a tile's last, which no copy writes.
-    static TILEWISE_DEVICE void prepare(const HaloWeightShape& shape, const HaloTile& tile, const KernelConv& conv,
-                                        const XPatch& x, const Patch& y, SharedAddress row_table,
-                                        SharedAddress shared) {
-        x.make_table(shape.x_axes, conv.x);
-        y.make_table(shape.y_axes, conv.y);
-        const int all = shape.steps() * kHaloWeightDepth;
-        TILEWISE_ROLLED
-        for (int row = thread_index(); row < all; row += Config::threads) {
-            store_shared<4>(row_table + row * 4, Packet<4>{{patch_offset(shape, tile, row)}});
+    // Where the result of a row of the tile goes, and the distance of its tap. Rows past the last read what the first does.
+    TILEWISE_DEVICE void describe_row(int row_of_tile) const {
+        const int row = place.row + row_of_tile, tap = row / tap_rows, rest = row - tap * tap_rows;
+        const int c = int(conv.c), filter_h = int(conv.filter[1]), filter_w = int(conv.filter[2]);
+        const int line = Core::kFew ? tap : tap / filter_w, w = Core::kFew ? 0 : tap - line * filter_w;
+        const int d = line / filter_h, h = line - d * filter_h;
+        const bool is_there = d < int(conv.filter[0]);
+        const int pixels =
+            shape.x.tap_distance(d * int(conv.dilation[0]), h * int(conv.dilation[1]), w * int(conv.dilation[2]));
+        const u32 distance = is_there ? u32(pixels * shape.x.pitch + rest * Element::bytes) : 0;
+        u32 place_of_row = kNowhere;
+        if constexpr (Core::kFew) {
+            const int column = rest / kHaloFewChannels, channel = rest % kHaloFewChannels;
+            if (is_there && column < filter_w && channel < c)
+                place_of_row = u32((line * filter_w + column) * c + channel);
+        } else {
+            const int group = Config::merge > 1 ? rest / c : 0;
+            if (is_there) place_of_row = u32(group) << kPlaceBits | u32(tap * c + rest - group * c);
         }
-        const int first = shape.rows() * shape.y.pitch, end = shape.y_bytes();
+        store_shared<4>(row_words + row_of_tile * 4, Packet<4>{{place_of_row}});
+        if (row_of_tile % 8 == 0) store_shared<4>(tap_words + row_of_tile / 8 * 4, Packet<4>{{distance}});
+    }
+
+    // The tile of pixels after this one, images slowest.
+    TILEWISE_DEVICE void advance(HaloOrigin& origin) const {
+        TILEWISE_UNROLL
+        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+            origin.output[d] += tile.extent[d];
+            if (origin.output[d] < shape.tiles[d] * tile.extent[d]) return;
+            origin.output[d] = 0;
+        }
+        origin.image += tile.images;
+    }
+    TILEWISE_DEVICE HaloOrigin origin_of(int index) const {
+        HaloOrigin o;
+        TILEWISE_UNROLL
+        for (int d = kMaxKernelDims - 1; d >= 0; --d) {
+            const int next = index / shape.tiles[d];
+            o.output[d] = (index - next * shape.tiles[d]) * tile.extent[d];
+            index = next;
+        }
+        o.image = index * tile.images;
+        return o;
+    }
+
+    TILEWISE_DEVICE void work() {
+        griddep_launch();
+        prepare();
+        sync_block();  // the tables are there
+        griddep_wait();
+        Core core(conv, shape, tap_words);
+        const int each = shape.patches() / args.split_k, longer = shape.patches() - each * args.split_k;
+        const int begin = place.part * each + (place.part < longer ? place.part : longer);
+        const int count = each + (place.part < longer ? 1 : 0);
+        const char* x_data = address(args.b.data, place.group * conv.x.group_stride);
+        const char* y_data = address(args.a.data, place.group * conv.y.group_stride + place.col);
+        const XPatch x = x_patch();
+        const Patch y = y_patch();
+        HaloOrigin ahead = origin_of(begin);
+        int reading = 0, filling = 0;
+        // The copies of a patch begin stages - 1 turns before its turn; the first turns have nothing to multiply.
         TILEWISE_ROLLED
-        for (int s = 0; s < kStages; ++s) {
+        for (int turn = 1 - kStages; turn < count; ++turn) {
+            if (turn >= 0) {
+                wait_copies<kStages - 2>();
+                sync_block();  // this patch is there for all, and all are done with the stage filled next
+            }
+            if (turn + kStages - 1 < count) {
+                const SharedAddress to = stages + filling * shape.stage_bytes();
+                y.copy(to, y_data, shape.y_axes, int(conv.images), conv.y, ahead);
+                x.copy(to + shape.y_bytes(), x_data, shape.x_axes, int(conv.images), conv.x, ahead);
+                advance(ahead);
+                filling = filling + 1 == kStages ? 0 : filling + 1;
+            }
+            commit_copies();
+            if (turn < 0) continue;
+            const SharedAddress stage = stages + reading * shape.stage_bytes();
+            core.multiply(stage, stage + shape.y_bytes(), pixel_words, shape.y.pitch, shape.steps());
+            reading = reading + 1 == kStages ? 0 : reading + 1;
+        }
+        wait_copies<0>();
+        sync_block();
+        core.put(stages);
+        sync_block();
+        write();
+    }
+
+    // To the workspace, [part][group][k][tap][c]: a warp takes one column at a time. The sums of waves that share out pixels are
+    // added up in their order.
+    TILEWISE_DEVICE void write() const {
+        constexpr int kLanes = 32, kPlain = Config::wave_m * Config::wave_n;
+        const int k = int(conv.k), cols = Config::merge > 1 ? kWaveGroups * k : k;
+        float* part = static_cast<float*>(args.workspace) + Index(place.part) * args.batch * args.m * args.n;
+        TILEWISE_ROLLED
+        for (int strip = warp_index(); strip < kPlain * Core::kWaveN; strip += kWaves) {
+            const int wave = strip / Core::kWaveN, wave_n = wave / Config::wave_m, wave_m = wave % Config::wave_m;
+            const int col = strip % Core::kWaveN + (Config::merge > 1 ? 0 : place.col + wave_n * Core::kWaveN);
+            if (col >= cols) continue;
+            const u32 group_of_col = Config::merge > 1 ? u32(col / k) : 0;
+            const int group = place.group + (Config::merge > 1 ? wave_n * kWaveGroups : 0);
+            float* to = part + (Index(group) * k + col) * args.n;
+            const SharedAddress from = stages + wave * Core::kSumBytes + strip % Core::kWaveN * Core::kPitch;
             TILEWISE_ROLLED
-            for (int at = first + thread_index() * kChunkBytes; at < end; at += Config::threads * kChunkBytes) {
-                store_shared<kChunkBytes>(shared + s * shape.stage_bytes() + at, zero_packet<kChunkBytes>());
+            for (int row = lane_index(); row < Core::kWaveM; row += kLanes) {
+                const u32 word = load_shared<4>(row_words + (wave_m * Core::kWaveM + row) * 4).words[0];
+                if (word == kNowhere || (Config::merge > 1 && word >> kPlaceBits != group_of_col)) continue;
+                float sum = 0;
+                TILEWISE_UNROLL
+                for (int i = 0; i < Config::wave_k; ++i) {
+                    sum += load_shared_float(from + i * kPlain * Core::kSumBytes + row * 4);
+                }
+                to[Config::merge > 1 ? word & kPlaceMask : word] = sum;
             }
         }
+    }
+
+private:
+    static TILEWISE_DEVICE const char* address(const void* data, Index element) {
+        return static_cast<const char*>(data) + element * Element::bytes;
     }
 };
 
@@ -320,6 +357,6 @@ private:
 #define TILEWISE_CUDA_HALO_WEIGHT(Config)                                                  \
     extern "C" __global__ void __launch_bounds__(Config::threads, Config::blocks_per_unit) \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
-        tilewise::cuda::HaloWeight<Config>::run(args);                                     \
+        tilewise::cuda::HaloWeight<Config>(args).work();                                   \
     }                                                                                      \
-    TILEWISE_CUDA_REDUCE(Config)
+    TILEWISE_CUDA_REDUCE_MANY(Config)

@@ -27,13 +27,15 @@ struct HaloWeights {
 
     // ---- Tables ----
 
+    // Forward has one class; so has backward data without a stride.
+    TILEWISE_DEVICE bool has_classes() const { return kBackward && plan.classes > 1; }
     // A class of outputs: its first step of the reduction, and its chunks, two of them a step.
     TILEWISE_DEVICE HaloEntry class_entry(int which) const {
-        if (plan.classes == 1) return {0, u32(taps() * plan.chunks)};
+        if (!has_classes()) return {0, u32(taps() * plan.chunks)};
         return load_entry(shared + plan.class_table + which * kHaloEntryBytes);
     }
     TILEWISE_DEVICE void make_class_table() const {
-        if (thread_index() >= plan.classes || plan.classes == 1) return;
+        if (!has_classes() || thread_index() >= plan.classes) return;
         int first = 0;
         for (int c = 0; c < thread_index(); ++c) first += halo_class_steps(axes, c, plan.chunks);
         store_entry(shared + plan.class_table + thread_index() * kHaloEntryBytes,
@@ -41,40 +43,48 @@ struct HaloWeights {
     }
 
     // Where a tap is: its first chunk in the reduction, and the distance of its pixels in the patch, in bytes.
-    TILEWISE_DEVICE HaloEntry tap_entry(int tap) const {
-        return load_entry(shared + plan.tap_table + tap * kHaloEntryBytes);
+    TILEWISE_DEVICE HaloEntry locate(u32 tap) const {
+        const u32 up = tap / u32(axes[2].taps), d = up / u32(axes[1].taps);
+        const int w = int(tap - up * u32(axes[2].taps)), h = int(up - d * u32(axes[1].taps));
+        const int distance =
+            plan.patch.tap_distance(offset_of(0, int(d)), offset_of(1, h), offset_of(2, w)) * plan.patch.pitch;
+        if (!has_classes()) return {tap * u32(plan.chunks), u32(distance)};
+        const int which =
+            (axes[0].class_of(int(d)) * axes[1].classes + axes[1].class_of(h)) * axes[2].classes + axes[2].class_of(w);
+        const int place =
+            (axes[0].place_of(int(d)) * axes[1].class_taps(h) + axes[1].place_of(h)) * axes[2].class_taps(w) +
+            axes[2].place_of(w);
+        return {2 * class_entry(which).place + u32(place * plan.chunks), u32(distance)};
     }
-    // Needs the class table.
+    TILEWISE_DEVICE int offset_of(int axis, int tap) const {
+        return kBackward ? axes[axis].offset_of(tap) : tap * axes[axis].dilation;
+    }
+    // Strided backward data looks taps up, since these take a while to locate. Needs the class table.
     TILEWISE_DEVICE void make_tap_table() const {
+        if (!has_classes()) return;
         TILEWISE_ROLLED
         for (int tap = thread_index(); tap < taps(); tap += Config::threads) {
-            const int up = tap / axes[2].taps, w = tap - up * axes[2].taps;
-            const int d = up / axes[1].taps, h = up - d * axes[1].taps;
-            const int which =
-                (axes[0].class_of(d) * axes[1].classes + axes[1].class_of(h)) * axes[2].classes + axes[2].class_of(w);
-            const int place =
-                (axes[0].place_of(d) * axes[1].class_taps(h) + axes[1].place_of(h)) * axes[2].class_taps(w) +
-                axes[2].place_of(w);
-            const int distance =
-                plan.patch.tap_distance(axes[0].offset_of(d), axes[1].offset_of(h), axes[2].offset_of(w));
-            store_entry(shared + plan.tap_table + tap * kHaloEntryBytes,
-                        {2 * class_entry(which).place + u32(place * plan.chunks), u32(distance * plan.patch.pitch)});
+            store_entry(shared + plan.tap_table + tap * kHaloEntryBytes, locate(u32(tap)));
         }
+    }
+    TILEWISE_DEVICE u32 first_chunk(u32 tap) const {
+        if (!has_classes()) return tap * u32(plan.chunks);
+        return load_entry(shared + plan.tap_table + tap * kHaloEntryBytes).place;
     }
     TILEWISE_DEVICE int taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
 
-    // For every chunk of the reduction the bytes from an output's first pixel to it. Needs the tap table.
+    // For every chunk of the reduction the bytes from an output's first pixel to it. Needs the class table.
     TILEWISE_DEVICE void make_offsets() const {
         const SharedAddress table = shared + plan.offsets;
         TILEWISE_ROLLED
-        for (int i = thread_index(); i < taps() * plan.chunks; i += Config::threads) {
-            const int tap = i / plan.chunks, chunk = i - tap * plan.chunks;
-            const HaloEntry at = tap_entry(tap);
+        for (u32 i = u32(thread_index()); i < u32(taps() * plan.chunks); i += Config::threads) {
+            const u32 tap = i / u32(plan.chunks), chunk = i - tap * u32(plan.chunks);
+            const HaloEntry at = locate(tap);
             store_shared<4>(table + (at.place + chunk) * 4, Packet<4>{{at.offset + chunk * kChunkBytes}});
         }
         // Where a class has an odd number, the last step reads something all the same.
         TILEWISE_ROLLED
-        for (int c = thread_index(); c < plan.classes; c += Config::threads) {
+        for (int c = thread_index(); c < (kBackward ? plan.classes : 1); c += Config::threads) {
             const HaloEntry chunks = class_entry(c);
             if (chunks.offset % 2 != 0) store_shared<4>(table + (2 * chunks.place + chunks.offset) * 4, Packet<4>{{0}});
         }
@@ -103,13 +113,14 @@ private:
         const int c = int(conv.c), k = int(conv.k);
         const int line_bytes = taps() * c * T::bytes;  // of one k
         const int per_tap = kBackward ? kColumns / kChunk : plan.chunks;
-        const int first_chunk = kBackward ? first_column / kChunk : 0, last_chunk = c / kChunk;
+        const int first_chunk_of = kBackward ? first_column / kChunk : 0, last_chunk = c / kChunk;
         const int first_k = kBackward ? 0 : first_column, lines = kBackward ? k : kColumns;
         const int warp = thread_index() / kLanes;
         TILEWISE_ROLLED
         for (int i = lane_index(); i < taps() * per_tap; i += kLanes) {
-            const int tap = i / per_tap, chunk = i - tap * per_tap, memory_chunk = first_chunk + chunk;
-            const int reduction_chunk = int(tap_entry(tap).place);
+            const int tap = int(u32(i) / u32(per_tap)), chunk = i - tap * per_tap,
+                      memory_chunk = first_chunk_of + chunk;
+            const int reduction_chunk = int(first_chunk(u32(tap)));
             TILEWISE_ROLLED
             for (int product = 0; product < plan.products; ++product) {
                 const char* source = from + Index(product * k + first_k) * line_bytes +
@@ -136,12 +147,12 @@ private:
         }
         sync_block();
         // A lane stays at its tap and channel, and the warps share the lines, a few of them on their way at a time.
-        constexpr int batch = 8;
+        constexpr int batch = 4;
         const int c = int(conv.c), k = int(conv.k), row = taps() * c, lines = plan.products * plan.product_groups * k;
         const int warp = thread_index() / kLanes;
         TILEWISE_ROLLED
         for (int i = lane_index(); i < row; i += kLanes) {
-            const int tap = i / c, channel = i - tap * c, reduction_chunk = int(tap_entry(tap).place);
+            const int tap = int(u32(i) / u32(c)), channel = i - tap * c, reduction_chunk = int(first_chunk(u32(tap)));
             TILEWISE_ROLLED
             for (int first = warp; first < lines; first += batch * kWarps) {
                 typename T::Storage held[batch];
@@ -159,8 +170,8 @@ private:
         }
     }
     TILEWISE_DEVICE void put_diagonal(typename T::Storage element, int line, int channel, int reduction_chunk) const {
-        const int c = int(conv.c), k = int(conv.k), group = line / k, filter = line - group * k;
-        const int product = group / plan.product_groups, member = group - product * plan.product_groups;
+        const int c = int(conv.c), k = int(conv.k), group = int(u32(line) / u32(k)), filter = line - group * k;
+        const int product = int(u32(group) / u32(plan.product_groups)), member = group - product * plan.product_groups;
         const int in = member * (kBackward ? k : c) + (kBackward ? filter : channel);
         const int out = member * (kBackward ? c : k) + (kBackward ? channel : filter);
         const int chunk = reduction_chunk + in / kChunk, place = in % kChunk;

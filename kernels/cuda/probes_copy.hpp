@@ -41,6 +41,31 @@ struct CopyInProbe {
     }
 };
 
+// A's element i holds i + 1; table[pixel][channel] = what arrived there of a load of pixels (im2col) from `first` on, each moved
+// by `offset`. Of `dims` coordinates the innermost are given.
+template <int dims, int pixels, int channels, int first, int offset>
+struct PixelsProbe {
+    static TILEWISE_DEVICE void run(const KernelArgs& args, const TensorMap& a, const TensorMap&) {
+        const SharedAddress shared = shared_start(), barrier = shared + kProbeBarrier;
+        if (thread_index() == 0) {
+            barrier_init(barrier, 1);
+            barrier_init_fence();
+            barrier_expect(barrier, pixels * channels * 2);
+            if constexpr (dims == 1) copy_im2col(shared, a, barrier, 0, first, 0, offset, kKeepNormal);
+            if constexpr (dims == 2)
+                copy_im2col(shared, a, barrier, 0, first, first, 0, offset, offset + 1, kKeepNormal);
+            if constexpr (dims == 3) {
+                copy_im2col(shared, a, barrier, 0, first, first, first, 0, offset, offset + 1, offset, kKeepNormal);
+            }
+        }
+        sync_block();
+        barrier_wait(barrier, 0);
+        for (int i = thread_index(); i < pixels * channels; i += block_threads()) {
+            table_of(args)[i] = load_shared_half(shared + i * 2);
+        }
+    }
+};
+
 // Shared memory's element i holds i + 1, B zeros. `raw`: table[place in B's memory] = what arrived there. Otherwise the byte of
 // shared memory that it came from.
 template <int rows, int columns, int x, int y, bool raw>

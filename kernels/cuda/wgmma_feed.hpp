@@ -58,10 +58,12 @@ struct WgmmaFeed {
     typename Ring::Cursor at = {};
     int step = 0, end = 0;  // of the work in hand
     bool more = true;
+    unsigned copied_bytes = Shape::kCopiedBytes;  // of a stage
 
     TILEWISE_DEVICE WgmmaFeed(const KernelArgs& kernel_args, const Source& operands, unsigned shared,
                               const typename Shape::Walk& start)
         : args(kernel_args), ring{shared}, source(operands), walk(start), steps(kernel_args) {
+        if constexpr (requires { source.copied_bytes(); }) copied_bytes = source.copied_bytes();
         next_work();
     }
 
@@ -69,7 +71,7 @@ struct WgmmaFeed {
     TILEWISE_DEVICE void issue() {
         if (!more) return;
         barrier_wait(ring.empty(at.stage), at.parity ^ 1);
-        barrier_expect(ring.full(at.stage), Shape::kCopiedBytes);
+        barrier_expect(ring.full(at.stage), copied_bytes);
         source.copy(ring.stage(at.stage), ring.full(at.stage), step);
         at.advance();
         if (++step == end) next_work();

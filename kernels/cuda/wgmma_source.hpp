@@ -99,6 +99,18 @@ struct MatrixSource {
         batch_rows = Shape::kSwapped ? batch_b : batch_a, batch_columns = Shape::kSwapped ? batch_a : batch_b;
     }
 
+    // The boxes of a matrix with fewer lines than a tile end with it (src/run/block_grid.cpp), since copying what is not there
+    // takes time, too. Then the other lines of the tile hold anything, and so do rows and columns of sums that are not in C.
+    TILEWISE_DEVICE unsigned copied_bytes() const {
+        const Index rows = Shape::kSwapped ? args.n : args.m, columns = Shape::kSwapped ? args.m : args.n;
+        int lacking = 0;
+        if (Shape::kTrimsRows && rows < Shape::kTileM)
+            lacking += (Shape::kTileM - static_cast<int>(rows)) * Shape::kRowLineBytes;
+        if (Shape::kTrimsColumns && columns < Shape::kTileN)
+            lacking += (Shape::kTileN - static_cast<int>(columns)) * Shape::kColumnLineBytes;
+        return static_cast<unsigned>(Shape::kCopiedBytes - lacking);
+    }
+
     TILEWISE_DEVICE void copy(unsigned to, unsigned barrier, int step) {
         copy_rows<Shape>(Shape::kSwapped ? map_b : map_a, to, barrier, row, step * Shape::kTileK, batch_rows, me.in_n,
                          me.sharing_a);

@@ -124,7 +124,8 @@ class GroupedConvKernelConfig(_original.NamedConfig):
         if not fitting:
             raise ValueError(f"the arch {self.arch} has no {self.variant} kernels of {self.ndim_spatial} dimensions for "
                              f"{self.dtype} in {self.layout}")
-        base = max(fitting, key=lambda kernel: (agreement(kernel.config), kernel.available, -len(kernel.config))).config
+        base = max(fitting, key=lambda kernel: (agreement(kernel.config), kernel.available,
+                                                kernel.config.get("gather") != "halo", -len(kernel.config))).config
         mine = LibraryConfig(base)
         for name in shapes:
             for letter, size in zip("mnk", numbers(base[name])):

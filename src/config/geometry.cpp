@@ -58,7 +58,9 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
-    if (is_halo_weight(c)) return halo_weight_block_bytes(c, arch) * c.blocks_per_unit;
+    if (is_halo_weight(c)) {
+        return std::max(halo_weight_block_bytes(c, arch), halo_weight_least_bytes(c)) * std::max(1, c.blocks_per_unit);
+    }
     // Taps that are joined share the rows of A, with a little more.
     const int taps = joined_taps(c);
     const std::int64_t a = (std::int64_t{c.tile.m} + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);

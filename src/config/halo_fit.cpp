@@ -36,9 +36,9 @@ bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& ar
     }
     const std::int64_t chunks =
         (kernel.backward_data ? conv.k : conv.c) * kernel.merge * kernel.element_bytes / kHaloChunkBytes;
-    if (chunks > threads_per_block(c, arch)) {
+    if (chunks > kHaloMostChunks) {
         return refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks),
-                      TILEWISE_TEXT("one for each thread at most"));
+                      TILEWISE_TEXT("at most {}: merge fewer groups", kHaloMostChunks));
     }
     return !choose_halo_tile(v.problem, c, arch) &&
            refuse(out, TILEWISE_TEXT("weights and the smallest patch of pixels"),

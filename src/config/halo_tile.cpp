@@ -61,7 +61,8 @@ HaloKernel halo_kernel(const KernelConfig& c) {
             static_cast<int>(wave_count(c)),
             std::max(1, c.stages),
             static_cast<int>(bytes_of(c.dtype)),
-            static_cast<int>(bytes_of(c.dtype_out))};
+            static_cast<int>(bytes_of(c.dtype_out)),
+            access_bytes(c, 1) < kHaloChunkBytes};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {

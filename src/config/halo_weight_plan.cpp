@@ -93,7 +93,7 @@ Pieces even_pieces(std::int64_t size, int most) {
 
 // A block's work on one patch, in cycles of its unit; what the numbers are from is in docs/performance/cuda-conv.md.
 double patch_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
-    constexpr double kCyclesPerStep = 1.6, kBytesPerCycle = 24, kTurnCycles = 300;
+    constexpr double kCyclesPerStep = 2.7, kBytesPerCycle = 20, kTurnCycles = 400;
     const double steps = double(shape.steps()) * (c.tile.m / 16) * (c.tile.n / 8);
     const double x_bytes = double(shape.x.pixels()) * std::max(shape.x.chunks * kHaloChunkBytes, kHaloFewBytes);
     const double bytes = x_bytes + double(shape.rows()) * shape.y.chunks * kHaloChunkBytes;
@@ -128,9 +128,9 @@ private:
             const HaloTile tile{images, {d, h, w}};
             const HaloWeightShape shape = halo_weight_shape(conv_, tile, x_chunks_, y_chunks_);
             const HaloPatchShape& x = shape.x;
-            if (shape.bytes(c_.stages) > bytes_ || !fits_halo_fields(images, x.depth, x.height, x.columns)) return;
-            const std::int64_t patches = divide_up(conv_.images, images) * divide_up(conv_.out[0], d) *
-                                         divide_up(conv_.out[1], h) * divide_up(conv_.out[2], w);
+            if (shape.bytes(c_.stages, c_.tile.m) > bytes_ || !fits_halo_fields(images, x.depth, x.height, x.columns))
+                return;
+            const std::int64_t patches = shape.patches();
             const double cost = static_cast<double>(patches) * patch_cycles(shape, c_);
             if (best_ > 0 && cost >= best_) continue;
             best_ = cost;
@@ -151,7 +151,7 @@ void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, cons
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit;
     const double cycles = patch_cycles(plan.shape, c) * c.blocks_per_unit;
     // Sums go to the cache and back; a block's start and end take about as long as a few patches.
-    constexpr double kSumBytes = 8, kCacheBytesPerCycle = 40, kBlockCycles = 3000, kMostParts = 512;
+    constexpr double kSumBytes = 8, kCacheBytesPerCycle = 40, kBlockCycles = 6000, kMostParts = 512;
     const double part_cycles = sums * kSumBytes / (kCacheBytesPerCycle * arch.units);
     double best = 0;
     const auto most = std::min({double(plan.patches), kMostParts, 2.0 * double(resident) / double(plan.products) + 1});
@@ -174,6 +174,14 @@ std::int64_t halo_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch
     constexpr std::int64_t kReserved = 1024;  // of every block, for the system
     const std::int64_t bytes = (arch.shared_bytes + kReserved) / std::max(1, c.blocks_per_unit) - kReserved;
     return std::max<std::int64_t>(0, bytes / kReserved * kReserved);
+}
+
+std::int64_t halo_weight_least_bytes(const KernelConfig& c) {
+    if (!is_sane(c)) return 0;
+    constexpr std::int64_t kWord = 4;
+    const std::int64_t rows = c.tile.m / c.wave.m, columns = c.tile.n / c.wave.n;
+    const std::int64_t words = std::int64_t{c.tile.k} + kHaloWeightDepth + 2 * std::int64_t{c.tile.m};
+    return wave_count(c) * columns * (rows + kHaloWeightSumRoom) * kWord + words * kWord;
 }
 
 std::optional<HaloWeightPlan> halo_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,

@@ -28,6 +28,9 @@ bool is_halo_weight(const KernelConfig& config);
 // Bytes of shared memory of a block: all that so many blocks of a unit may have.
 std::int64_t halo_weight_block_bytes(const KernelConfig& config, const ArchSpec& arch);
 
+// What the results take on their way out, whatever the problem.
+std::int64_t halo_weight_least_bytes(const KernelConfig& config);
+
 // Of a config that is_halo_weight. Nothing where it does not fit the problem, and `why` then says so.
 std::optional<HaloWeightPlan> halo_weight_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);

@@ -5,6 +5,7 @@
 
 #include "base/rounding.hpp"
 #include "config/fit.hpp"
+#include "config/geometry.hpp"
 #include "config/packing.hpp"
 #include "run/conv_grid.hpp"
 
@@ -39,6 +40,13 @@ TensorMapSpec packed_map(const Problem& p, const KernelConfig& c, const ArchSpec
     map.workspace_offset = packed_offset(p, c, arch, operand);
     return map;
 }
+
+// Copying what is not there takes time, so boxes end with a matrix that has fewer lines than a tile; the kernel counts on it
+// (kernels/cuda/wgmma_source.hpp).
+bool is_trimmed(const KernelConfig& c, int operand) {
+    return contiguous_axis(c, operand) == Axis::k && c.cluster == Shape2{};
+}
+void trim(TensorMapSpec& map) { map.box.rows = static_cast<int>(std::min<std::int64_t>(map.box.rows, map.size[1])); }
 
 int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads) {
     constexpr std::int64_t kBlocksPerUnit = 8;  // further packs are walked over
@@ -124,6 +132,7 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
             const TensorBox& box = geometry.block.boxes[static_cast<std::size_t>(operand)];
             const bool packed = operand < 2 && packs_operand(c, arch, operand);
             geometry.tensor_maps.push_back(packed ? packed_map(p, c, arch, operand, box) : tensor_map(p, operand, box));
+            if (operand < 2 && is_trimmed(c, operand)) trim(geometry.tensor_maps.back());
         }
     }
     return geometry;

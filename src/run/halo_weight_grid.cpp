@@ -20,13 +20,13 @@ LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const A
     geometry.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
     static_assert(sizeof plan->shape <= sizeof geometry.geometry);
     std::memcpy(geometry.geometry.data(), &plan->shape, sizeof plan->shape);
-    // A thread for every sum: each waits for as many reads as there are parts.
-    constexpr int kReduceThreads = 256;
+    // As reduce_many.hpp shares out the sums.
+    constexpr int kReduceThreads = 256, kBlockSums = 16 * kReduceThreads / 32;
     constexpr std::int64_t kMostBlocks = 65536;
     const GemmView gemm = gemm_view(p);
     const std::int64_t sums = gemm.m * gemm.n * gemm.batch;
     geometry.reduce_threads = kReduceThreads;
-    geometry.reduce_blocks = static_cast<int>(std::min(kMostBlocks, (sums + kReduceThreads - 1) / kReduceThreads));
+    geometry.reduce_blocks = static_cast<int>(std::min(kMostBlocks, (sums + kBlockSums - 1) / kBlockSums));
     return geometry;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // All constants were fitted to the times of the default set's kernels on an H200.
 constexpr double kLanesPerUnit = 128, kCyclesPerUs = 1700;
-constexpr double kMemoryReached = 0.85;
+constexpr double kDepthwiseMemoryReached = 0.85;
 constexpr double kStartUs = 1.5;  // a block's weights and first lines
 constexpr double kSecondKernelUs = 2.5;
 
@@ -115,7 +115,7 @@ double predicted_depthwise_us(const ProblemView& view, const KernelConfig& c, co
     const double round_us =
         work.instructions * together * work.threads / (kLanesPerUnit * kCyclesPerUs * kIssued * filled);
     const double issue_us = rounds * round_us;
-    const double memory_us = bytes_moved(p) / (arch.memory_gbps * kMemoryReached * 1e3);
+    const double memory_us = bytes_moved(p) / (arch.memory_gbps * kDepthwiseMemoryReached * 1e3);
     double total = std::max(issue_us, memory_us) + 0.3 * std::min(issue_us, memory_us) + kStartUs + arch.launch_us;
     if (c.split_k > 1) {
         const double sums = 4.0 * static_cast<double>(product(p.conv.filter)) * static_cast<double>(p.conv.k);

@@ -7,10 +7,10 @@
 #include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
-#include "config/im2col.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_cost.hpp"
 #include "select/gpu_cost_model.hpp"
+#include "select/tensor_conv_cost.hpp"
 
 namespace tilewise {
 namespace {
@@ -32,31 +32,6 @@ double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
     const bool wide = c.vector_a * bytes_of(c.dtype) >= 4 && c.vector_b * bytes_of(c.dtype_b) >= 4;
     return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch) *
            (wide ? kLookUp : kByElement);
-}
-
-// The product that walks over taps compute: lines of channels are whole, and classes of a stride are padded to one size.
-GemmView walked_view(const ProblemView& view, const KernelConfig& c) {
-    GemmView v = view.gemm;
-    if (!walks_taps(c)) return v;
-    const ConvShape& s = view.problem.conv;
-    const std::int64_t taps = product(s.filter);
-    const auto whole = [&](std::int64_t channels) { return channel_lines(c, channels / s.g) * channel_line(c); };
-    if (c.op == Op::conv_fwd) v.k = taps * whole(s.c);
-    if (c.op == Op::conv_bwd_weight) v.n = taps * whole(s.c);
-    if (c.op == Op::conv_bwd_data) {
-        std::int64_t classes = 1;
-        v.m = s.n;
-        for (int d = 0; d < s.in.rank; ++d) {
-            const Im2colLine line = im2col_line(view.problem, c, d);
-            v.m *= line.rows * line.classes, classes *= line.classes;
-        }
-        v.k = std::max<std::int64_t>(1, taps * whole(s.k) / classes);
-    }
-    return v;
-}
-
-double tensor_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    return predicted_product_us(walked_view(view, c), bytes_moved(view.problem), c, arch);
 }
 
 // What the plan says of it, and a second kernel.
@@ -89,7 +64,7 @@ double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSp
 double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return gather_us(view, c, arch);
-        case ConvFamily::tensor: return tensor_us(view, c, arch);
+        case ConvFamily::tensor: return tensor_conv_us(view, c, arch);
         case ConvFamily::halo:
             if (is_halo_first(c)) return halo_first_us(view, c, arch);
             return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);

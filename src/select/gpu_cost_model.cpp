@@ -16,8 +16,8 @@ namespace {
 // All constants were fitted to times of kernels of the default set on an H200 (docs/performance/cuda-gemm.md says how well).
 constexpr double kSharpness = 4.3;     // how much the longest time counts
 constexpr double kPeakReached = 1.07;  // of the arch file's peak, by the best inner loop at its best
-constexpr double kMemoryReached = 0.935;
-constexpr double kFillUs = 0.4;  // filling the ring before the first product, and the last results after it
+constexpr double kMemoryReached = 0.98;
+constexpr double kFillUs = 0.37;  // filling the ring before the first product, and the last results after it
 
 // What overlaps takes about as long as the longest of all, and a little more the closer they are.
 double overlapped(std::initializer_list<double> times) {
@@ -34,7 +34,7 @@ bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 
 // mma.sync reaches a third of that on chips that have warpgroups; loads through registers halve it.
 double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
     if (has_wide_waves(c, arch)) {
-        constexpr double kWhole = 0.9, kNarrow = 0.7;
+        constexpr double kWhole = 0.99, kNarrow = 0.37;
         return kWhole * (kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0));
     }
     if (is_plain_arithmetic(c)) {
@@ -43,7 +43,7 @@ double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
         return kReached *
                std::min(1.0, std::pow(static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums, 0.25));
     }
-    constexpr double kBeside = 0.355, kAlone = 0.85, kSmall = 0.72, kThroughRegisters = 0.5;
+    constexpr double kBeside = 0.335, kAlone = 0.85, kSmall = 0.76, kThroughRegisters = 0.5;
     const double shape = std::min(1.0, std::sqrt(static_cast<double>(c.tile.m) * c.tile.n) / 128.0);
     const bool has_warpgroups = arch.wide_wave_rows > 0 && bytes_of(c.dtype) < 4;
     const bool async = c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem;
@@ -54,7 +54,7 @@ double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
 double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
     if (c.persistent) return 1;
     constexpr double kOwnBytes = 1024, kRegisterStep = 8, kMostRegisters = 255, kMostThreads = 2048, kMost = 32;
-    constexpr double kOtherRegistersWide = 44, kOtherRegisters = 70;
+    constexpr double kOtherRegistersWide = 48, kOtherRegisters = 70;
     const auto threads = static_cast<double>(threads_per_block(c, arch));
     const bool wide = has_wide_waves(c, arch);
     // Warpgroups that hand registers over take all there are.
@@ -69,11 +69,11 @@ double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
 }
 
 // Units come in groups, and the blocks of a cluster in one of them, so that some units stay empty.
-double usable_units(const KernelConfig& c, const ArchSpec& arch, double neighbours) {
-    constexpr int kGroup = 16, kPair = 2;
-    const int together = c.cluster_k && neighbours == 1 ? c.split_k : c.cluster.m * c.cluster.n;
-    if (together <= kPair || together > kGroup) return std::max(1, arch.units / together * together);
-    return std::max(together, arch.units / kGroup * (kGroup / together) * together);
+double usable_units(const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kReachedByMore = 0.9;  // than two blocks
+    const int together = c.cluster_k ? c.split_k : c.cluster.m * c.cluster.n;
+    const double units = together <= 2 ? arch.units : arch.units * kReachedByMore;
+    return std::max<double>(together, std::floor(units / together) * together);
 }
 
 // What the tiles of a kernel cost, the same for each.
@@ -86,7 +86,7 @@ TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, do
     // Blocks of a cluster read the operand they share once.
     const double lines = static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m;
     // Warpgroups write element by element where tensor copies cannot.
-    constexpr double kElementsPerUs = 7.9e3;
+    constexpr double kElementsPerUs = 6.7e3;
     const bool by_copies = !c.swap_ab && c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
     const bool by_elements = has_wide_waves(c, arch) && !by_copies && !c.cluster_k;
     return {2.0 * c.tile.m * c.tile.n * depth, lines * depth * static_cast<double>(bytes_of(c.dtype)), memory_bytes,
@@ -96,7 +96,7 @@ TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, do
 // The part of its speed that the arithmetic of a unit with so many blocks reaches.
 double filled(const KernelConfig& c, const ArchSpec& arch, double sharing) {
     // A warpgroup that has the unit to itself has more of the clock; plain arithmetic leaves gaps where there are few warps.
-    constexpr double kAlone = 1.6, kEnoughWarps = 8;
+    constexpr double kAlone = 2.4, kEnoughWarps = 8;
     if (has_wide_waves(c, arch)) return wave_count(c) == 1 && sharing == 1 ? kAlone : 1;
     const double warps = sharing * static_cast<double>(wave_count(c));
     return is_plain_arithmetic(c) ? std::min(1.0, std::sqrt(warps / kEnoughWarps)) : 1;
@@ -104,7 +104,7 @@ double filled(const KernelConfig& c, const ArchSpec& arch, double sharing) {
 
 // What a unit reads at a time: a load takes its latency, however much is on its way, and then its turn at the port.
 double unit_gbps(double port_gbps, double bytes_on_the_way) {
-    constexpr double kLatencyUs = 0.6;
+    constexpr double kLatencyUs = 1.0;
     return 1 / (1 / port_gbps + kLatencyUs * 1e3 / bytes_on_the_way);
 }
 
@@ -115,7 +115,7 @@ double round_us(double blocks, const TileCost& tile, const KernelConfig& c, cons
     const double unit_tflops = peak_tflops(arch, c.dtype) * kPeakReached / arch.units;
     const double compute_us =
         sharing * tile.flops / (unit_tflops * inner_efficiency(c, arch) * filled(c, arch, sharing) * 1e6);
-    constexpr double kCachePortGbps = 245, kMemoryPortGbps = 64;
+    constexpr double kCachePortGbps = 173, kMemoryPortGbps = 59;
     const double on_the_way = sharing * static_cast<double>(buffer_count(c)) * (c.tile.m + c.tile.n) * c.tile.k *
                               static_cast<double>(bytes_of(c.dtype));
     const double cache_load_us = sharing * tile.bytes / (unit_gbps(kCachePortGbps, on_the_way) * 1e3);
@@ -126,11 +126,19 @@ double round_us(double blocks, const TileCost& tile, const KernelConfig& c, cons
     return overlapped({unit_us, cache_us, memory_us}) + sharing * tile.store_us;
 }
 
-// What adding up the parts of a split reduction takes.
+// What adding up the sums of blocks that share a tile takes.
 double sums_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    const double tile_bytes = 4.0 * c.tile.m * c.tile.n;
+    if (c.stream_k != StreamK::off) {
+        constexpr double kWaitUs = 2.3, kThroughCacheGbps = 1720;  // every unit has a tile that it shares
+        return kWaitUs + tile_bytes * arch.units / (kThroughCacheGbps * 1e3);
+    }
+    if (c.cluster_k) {
+        constexpr double kMeetUs = 1.0, kFromBlocksGbps = 28;
+        return kMeetUs + tile_bytes / (kFromBlocksGbps * 1e3);
+    }
     if (c.split_k <= 1) return 0;
-    constexpr double kClusterUs = 0.8, kFromBlocksGbps = 60, kSecondLaunchUs = 4.5;
-    if (c.cluster_k) return kClusterUs + 4.0 * c.tile.m * c.tile.n / (kFromBlocksGbps * 1e3);
+    constexpr double kSecondLaunchUs = 8;
     const double bytes = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * static_cast<double>(v.batch);
     return bytes * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;
 }
@@ -144,7 +152,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
         std::ceil(tiles_m / c.cluster.m) * c.cluster.m * std::ceil(tiles_n / c.cluster.n) * c.cluster.n;
     const double tiles = whole * static_cast<double>(v.batch) * c.split_k;
     const double neighbours = blocks_per_unit(c, arch);
-    const double units = usable_units(c, arch, neighbours), places = units * neighbours;
+    const double units = usable_units(c, arch), places = units * neighbours;
 
     const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
     const TileCost tile = tile_cost(c, arch, depth, memory_bytes / tiles);
@@ -155,7 +163,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
                                 ? rounds * round_us(places, tile, c, arch, units)
                                 : full * round_us(places, tile, c, arch, units) + round_us(rest, tile, c, arch, units);
     // A persistent block overlaps the ends of its tiles with the next ones.
-    constexpr double kBetweenUs = 0.5, kBetweenBlocksUs = 2.0;
+    constexpr double kBetweenUs = 0.44, kBetweenBlocksUs = 2.5;
     const double between_us = (c.persistent ? kBetweenUs : kBetweenBlocksUs) * std::max(0.0, rounds - 1);
     return tiles_us + between_us + kFillUs + arch.launch_us + sums_us(v, c, arch);
 }

@@ -37,7 +37,7 @@ TEST(HaloWeightPlan, FitsWhateverItPlans) {
             const auto plan = halo_weight_plan(p, c, arch);
             if (!plan) continue;
             ++planned;
-            EXPECT_LE(plan->shape.bytes(c.stages), halo_weight_block_bytes(c, arch));
+            EXPECT_LE(plan->shape.bytes(c.stages, c.tile.m), halo_weight_block_bytes(c, arch));
             EXPECT_LE(plan->tile.rows(), c.tile.k);
             EXPECT_GE(plan->parts, 1);
             EXPECT_LE(plan->parts, plan->patches);

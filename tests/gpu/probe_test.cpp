@@ -36,12 +36,33 @@ TensorMapSpec map_of(const ProbeTensor& tensor) {
     return map;
 }
 
+TensorMapSpec map_of(const ProbePixels& windows) {
+    TensorMapSpec map;
+    map.dtype = DType::bf16;
+    map.size = {windows.channels, 0, windows.images};
+    map.stride_bytes = {windows.channels * 2, windows.channels * 2};
+    map.box = {windows.pixels, windows.channels};
+    Im2colSpec im2col;
+    im2col.dims = windows.dims;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(windows.dims); ++i) {
+        im2col.size[i] = windows.size, im2col.step[i] = windows.step;
+        im2col.lower[i] = windows.lower, im2col.upper[i] = windows.upper;
+        map.stride_bytes[1] *= windows.size;
+    }
+    map.im2col = im2col;
+    return map;
+}
+
 LaunchGeometry geometry_of(const Probe& probe) {
     LaunchGeometry geometry;
     geometry.block.threads = probe.threads;
     geometry.block.shared_bytes = probe.shared_bytes;
     geometry.block.cluster = {1, 1};
     geometry.blocks = 1;
+    if (probe.windows) {
+        geometry.tensor_maps.resize(3);
+        geometry.tensor_maps[0] = map_of(*probe.windows);
+    }
     if (probe.tensor) {
         geometry.tensor_maps.resize(3);
         geometry.tensor_maps[probe.tensor->is_read ? 0 : 1] = map_of(*probe.tensor);
@@ -71,6 +92,12 @@ protected:
     }
 
     Result<std::shared_ptr<void>> input_of(const Probe& probe) {
+        if (probe.windows) {
+            const TensorMapSpec map = map_of(*probe.windows);
+            std::vector<std::uint16_t> elements(static_cast<std::size_t>(map.size[2] * map.stride_bytes[1] / 2));
+            std::iota(elements.begin(), elements.end(), std::uint16_t{1});
+            return upload(elements);
+        }
         if (!probe.tensor) return upload(probe.inputs);
         std::vector<std::uint16_t> elements(static_cast<std::size_t>(probe.tensor->rows * probe.tensor->columns));
         if (probe.tensor->is_read) std::iota(elements.begin(), elements.end(), std::uint16_t{1});

@@ -24,6 +24,13 @@ struct ProbeTensor {
     int known_rows = 0, known_columns = 0;
 };
 
+// Images of 16-bit elements, which copies see as pixels of channels; as many along every dimension.
+struct ProbePixels {
+    int dims = 0, images = 0, channels = 0;
+    int size = 0, lower = 0, upper = 0, step = 0;
+    int pixels = 0;  // of one copy
+};
+
 struct Probe {
     std::string name;
     std::string table;  // several probes may find the same; the first of them has its name
@@ -35,6 +42,9 @@ struct Probe {
     int digits = 4;
     std::optional<ProbeTensor> tensor;
     std::vector<std::uint32_t> inputs;  // fp32 bits in A; then they are the table's keys
+    std::optional<ProbePixels> windows = {};
+
+    bool uses_maps() const { return tensor || windows; }
 };
 
 // Rounding ties and their neighbours, the ends of both 16-bit ranges, denormals, infinities, NaN with payloads.
@@ -217,9 +227,39 @@ inline std::vector<Probe> copy_probes() {
     return list;
 }
 
+// Windows that reach over the border, from the corner of the first on, over the ends of lines and of images.
+inline std::vector<Probe> pixel_probes() {
+    std::vector<Probe> list;
+    constexpr int kThreads = 128, kChannels = 8, kFirst = -1, kOffset = 1;
+    constexpr std::int64_t kSharedBytes = 16384 + 1024;
+    constexpr ProbePixels kWindows[] = {{1, 3, kChannels, 9, kFirst, -1, 1, 24},
+                                        {2, 3, kChannels, 5, kFirst, -1, 1, 64},
+                                        {2, 3, kChannels, 6, kFirst, -1, 2, 32},
+                                        {3, 3, kChannels, 4, kFirst, -1, 1, 96}};
+    for (const ProbePixels& w : kWindows) {
+        const std::string name = fmt::format("im2col_{}d{}", w.dims, w.step > 1 ? "_strided" : "");
+        list.push_back({name,
+                        name,
+                        fmt::format("pixel of the copy: for each channel: the element's number in memory plus one, or "
+                                    "zero; {} images of {} pixels along {} dimensions, windows from {} to the end plus "
+                                    "{} in steps of {}, moved by {} (along the second by {})",
+                                    w.images, w.size, w.dims, w.lower, w.upper, w.step, kOffset, kOffset + 1),
+                        fmt::format("PixelsProbe<{}, {}, {}, {}, {}>", w.dims, w.pixels, w.channels, kFirst, kOffset),
+                        kThreads,
+                        kSharedBytes,
+                        w.pixels,
+                        w.channels,
+                        4,
+                        {},
+                        {},
+                        w});
+    }
+    return list;
+}
+
 inline std::vector<Probe> all_probes() {
     std::vector<Probe> list = warp_probes();
-    for (auto* more : {warpgroup_probes, copy_probes}) {
+    for (auto* more : {warpgroup_probes, copy_probes, pixel_probes}) {
         for (Probe& probe : more()) list.push_back(std::move(probe));
     }
     return list;
@@ -233,7 +273,7 @@ inline BuildRequest probe_request(const Probe& probe, std::string_view suffix = 
     request.suffix = suffix;
     request.source =
         fmt::format("#include \"cuda/probes.hpp\"\nusing namespace tilewise::cuda;\nTILEWISE_CUDA_{}PROBE({})\n",
-                    probe.tensor ? "TENSOR_" : "", probe.type);
+                    probe.uses_maps() ? "TENSOR_" : "", probe.type);
     if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
     return request;
 }

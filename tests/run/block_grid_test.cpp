@@ -49,6 +49,27 @@ TEST(BlockGrid, SwappedTilesRunAlongN) {
     EXPECT_EQ(grid.tensor_maps[2].box, TensorBox{}) << "results leave element by element";
 }
 
+TEST(BlockGrid, BoxesEndWithAMatrixOfFewLines) {
+    const LaunchGeometry swapped = grid_of("gemm:m=3,n=40,k=4096,dtype=bf16,layout=rcr", kSwapped);
+    EXPECT_EQ(swapped.tensor_maps[0].box, (TensorBox{3, 64}));
+    EXPECT_EQ(swapped.tensor_maps[1].box, (TensorBox{40, 64}));
+    const LaunchGeometry plain = grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kPersistent);
+    EXPECT_EQ(plain.tensor_maps[0].box.rows, 5);
+    EXPECT_EQ(plain.tensor_maps[1].box.rows, 256);
+    EXPECT_EQ(grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kCluster).tensor_maps[0].box.rows, 128)
+        << "blocks that share a tile each copy their part of it";
+}
+
+TEST(BlockGrid, PartsOfKAreBlocksOfACluster) {
+    const LaunchGeometry grid = grid_of(
+        "gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr",
+        "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x16x64_1x1x1_64x16x16_va8_vb8_vc8_stages8_splitk4_clusterk_swap_"
+        "pw1@sm_90a");
+    EXPECT_EQ(grid.blocks, 64 * 4);
+    EXPECT_EQ(grid.block.cluster, (Shape2{4, 1}));
+    EXPECT_EQ(grid.reduce_blocks, 0) << "nothing is left to add up";
+}
+
 TEST(BlockGrid, TensorMapsSayHowOperandsLie) {
     const LaunchGeometry grid =
         grid_of("gemm:m=300,n=512,k=192,dtype=bf16,layout=rcr,batch=3,lda=256,batch_stride_b=0", kCluster);

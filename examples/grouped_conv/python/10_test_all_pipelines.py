@@ -13,7 +13,7 @@ from example import run
 PIPELINES = ["basic_v1", "mem", "compv3", "compv4", "compv5", "compv6", "comp_async", "basic_async_v1", "preshuffle"]
 SCHEDULERS = ["intrawave", "interwave"]
 # For each direction and number of dimensions.
-EXPECTED = {"cpu-generic": 4, "cpu-avx2": 4, "cpu-avx512": 4, "cpu-amx": 4}
+EXPECTED = {"cpu-generic": 4, "cpu-avx2": 4, "cpu-avx512": 4, "cpu-amx": 4, "sm_80": 6, "sm_90a": 8}
 
 
 def main():

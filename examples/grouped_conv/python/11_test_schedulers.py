@@ -11,7 +11,7 @@ from example import run
 PIPELINES = ["mem", "compv3", "compv4"]
 SCHEDULERS = ["intrawave", "interwave", "auto"]
 # Pairs of pipeline and scheduler that run, for each direction and number of dimensions.
-EXPECTED = {"cpu-generic": 3, "cpu-avx2": 3, "cpu-avx512": 3, "cpu-amx": 3}
+EXPECTED = {"cpu-generic": 3, "cpu-avx2": 3, "cpu-avx512": 3, "cpu-amx": 3, "sm_80": 3, "sm_90a": 3}
 
 
 def main():

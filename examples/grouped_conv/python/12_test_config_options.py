@@ -17,7 +17,9 @@ OPTIONS = [
 ]
 # How many of them run, by the kind of arch, the direction and the dimensions.
 EXPECTED = {"cpu": {("forward", 2): 9, ("forward", 3): 8, ("bwd_data", 2): 9, ("bwd_data", 3): 8, ("bwd_weight", 2): 9,
-                    ("bwd_weight", 3): 10}}
+                    ("bwd_weight", 3): 10},
+            "sm_90a": {("forward", 2): 10, ("forward", 3): 8, ("bwd_data", 2): 10, ("bwd_data", 3): 8, ("bwd_weight", 2): 11,
+                       ("bwd_weight", 3): 10}}
 
 
 def main():

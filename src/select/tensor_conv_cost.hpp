@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The time that a convolution by the tensor copy engine (kernels/cuda/tensor_conv.hpp) is expected to take.
+#pragma once
+
+#include "config/arch_spec.hpp"
+#include "config/fit.hpp"
+#include "config/kernel_config.hpp"
+
+namespace tilewise {
+
+double tensor_conv_us(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise
