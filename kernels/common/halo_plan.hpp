@@ -18,7 +18,8 @@ struct HaloKernel {
     int tile_m, columns;  // rows of the tile; columns of a product that are computed at a time
     int warps, buffers;   // patches that are resident
     int element_bytes, out_bytes;
-    bool diagonal;  // products of several groups, as many as have columns; else each group is one
+    bool diagonal;    // products of several groups, as many as have columns; else each group is one
+    bool by_element;  // results leave one by one, so that any number of them will do
 };
 
 // Bytes from the start of shared memory; every section begins on a chunk.
@@ -50,7 +51,7 @@ constexpr int halo_product_groups(const KernelConv& conv, const HaloKernel& kern
     const int in = int(kernel.backward_data ? conv.k : conv.c), out = int(kernel.backward_data ? conv.c : conv.k);
     int groups = 1;
     while (groups <= kernel.merge && (in * groups * kernel.element_bytes % kHaloChunkBytes != 0 ||
-                                      out * groups * kernel.out_bytes % kHaloChunkBytes != 0)) {
+                                      (!kernel.by_element && out * groups * kernel.out_bytes % kHaloChunkBytes != 0))) {
         groups *= 2;
     }
     while (kernel.diagonal && 2 * groups <= kernel.merge && 2 * groups * out <= kernel.columns) groups *= 2;

@@ -31,6 +31,10 @@ struct HaloConv {
     static_assert(Config::warp_m == kStepM && Config::warp_n == kStepN && Config::warp_k * T::bytes == kStepBytes);
     static_assert(kSame<typename Config::B, T>, "operands of one type");
     static_assert(!kBackward || T::bytes == 2, "ldmatrix turns round elements of 16 bits only");
+    // 3 x 3 taps on tiles of 16 columns: the steps of a warp are rows of pixels below each other, and what one reads for a tap the
+    // next reads for the tap above it.
+    static constexpr bool kSharesRows = Config::filter_3x3;
+    static constexpr int kTaps = 3;  // of a column of such a filter
     static_assert(Config::threads == kWarps * kLanes, "a thread for every lane of every wave");
 
     const KernelArgs& args;
@@ -245,8 +249,8 @@ struct HaloConv {
         for (int i = 0; i < kStepsM; ++i) load_matrices<false>(from + pixel[i], to[i]);
     }
     // Weights of two steps of n, or of the last one: pair j.
-    TILEWISE_DEVICE void fetch_weights(u32 (&to)[kStepsN][2], int j, const Cursor& at) const {
-        const SharedAddress from = at.weights + j * (kBackward ? 2 * kChunkBytes : 2 * kStepN * plan.weight_pitch);
+    TILEWISE_DEVICE void fetch_weights(u32 (&to)[kStepsN][2], int j, SharedAddress at) const {
+        const SharedAddress from = at + j * (kBackward ? 2 * kChunkBytes : 2 * kStepN * plan.weight_pitch);
         if (2 * j + 1 < kStepsN) {
             u32 two[4];
             load_matrices<kBackward>(from, two);
@@ -259,7 +263,7 @@ struct HaloConv {
     TILEWISE_DEVICE void fetch(Operands& to, Cursor& at) const {
         fetch_pixels(to.a, at);
         TILEWISE_UNROLL
-        for (int j = 0; j < kPairsN; ++j) fetch_weights(to.b, j, at);
+        for (int j = 0; j < kPairsN; ++j) fetch_weights(to.b, j, at.weights);
         advance(at);
     }
     // The second chunk of a step that has only one.
@@ -281,6 +285,7 @@ struct HaloConv {
 
     // `chunks` of a product's reduction, from step `first` on.
     TILEWISE_DEVICE void multiply(Sums& sums, SharedAddress patch_at, int product, int first, int chunks) const {
+        if constexpr (kSharesRows) return multiply_rows(sums, patch_at, product);
         Cursor at;
         at.patch = patch_at;
         at.weights = shared + plan.weights + product * plan.product_bytes + first * weight_step() + weight_lane;
@@ -296,7 +301,7 @@ struct HaloConv {
                 fetch_pixels(operands.a, at);
                 TILEWISE_UNROLL
                 for (int j = 0; j < kPairsN; ++j) {
-                    fetch_weights(operands.b, j, at);
+                    fetch_weights(operands.b, j, at.weights);
                     multiply_columns(sums, operands, 2 * j);
                     if (2 * j + 1 < kStepsN) multiply_columns(sums, operands, 2 * j + 1);
                 }
@@ -308,6 +313,49 @@ struct HaloConv {
             fetch(operands, at);
             clear_second(operands);
             multiply_step(sums, operands);
+        }
+    }
+    // The same of 3 x 3 taps. The columns of the filter and the chunks of each are the steps, and a step has all its rows: of one
+    // more row of pixels than a column has taps, and so on, everything is fetched once. Row r of those is what sums i need
+    // for tap r - i, counted from the other end where taps run against the pixels.
+    TILEWISE_DEVICE void multiply_rows(Sums& sums, SharedAddress patch_at, int product) const {
+        constexpr int kRows = kStepsM + kTaps - 1;
+        const int row_bytes = plan.patch.width() * plan.patch.pitch, chunks = kTaps * plan.chunks;
+        const int chunk_bytes = kBackward ? kMatrix * plan.weight_pitch : kChunkBytes;
+        // Offsets are those of the first row of taps, which backward data finds in the last row of pixels.
+        const SharedAddress pixels = patch_at + pixel[0] - (kBackward ? (kTaps - 1) * row_bytes : 0);
+        SharedAddress weights = shared + plan.weights + product * plan.product_bytes + weight_lane;
+        SharedAddress offset_entry = shared + plan.offsets + lane_index() / kStepM * sizeof(u32);
+        TILEWISE_ROLLED
+        for (int left = chunks; left > 0; left -= 2) {
+            // Of a last chunk by itself, all lanes fetch.
+            const SharedAddress entry = left == 1 ? offset_entry - lane_index() / kStepM * sizeof(u32) : offset_entry;
+            const SharedAddress from = pixels + load_shared<4>(entry).words[0];
+            u32 a[kRows][4];
+            TILEWISE_UNROLL
+            for (int r = 0; r < kRows; ++r) load_matrices<false>(from + r * row_bytes, a[r]);
+            if (left == 1) {  // the second chunk of a step that has only one
+                TILEWISE_UNROLL
+                for (int r = 0; r < kRows; ++r) a[r][2] = a[r][3] = 0;
+            }
+            TILEWISE_UNROLL
+            for (int tap = 0; tap < kTaps; ++tap) {
+                u32 b[kStepsN][2];
+                TILEWISE_UNROLL
+                for (int j = 0; j < kPairsN; ++j) fetch_weights(b, j, weights + tap * chunks * chunk_bytes);
+                if (left == 1) {
+                    TILEWISE_UNROLL
+                    for (int j = 0; j < kStepsN; ++j) b[j][1] = 0;
+                }
+                TILEWISE_UNROLL
+                for (int j = 0; j < kStepsN; ++j) {
+                    TILEWISE_UNROLL
+                    for (int i = 0; i < kStepsM; ++i) {
+                        multiply_add<T, T>(sums[i][j], a[kBackward ? i + kTaps - 1 - tap : i + tap], b[j][0], b[j][1]);
+                    }
+                }
+            }
+            weights += 2 * chunk_bytes, offset_entry += 2 * sizeof(u32);
         }
     }
     // The next step is fetched ahead of the arithmetic of this one.

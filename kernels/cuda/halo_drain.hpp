@@ -62,6 +62,8 @@ struct HaloDrain {
     TILEWISE_DEVICE void run(const Sums& sums, const Target& to, const Columns& columns, const Lane& lane) const {
         if (!is_simple<Out, Sum>(args)) {
             finish_all(sums, to, columns);
+        } else if constexpr (Config::vector_c == 1) {
+            write_elements(sums, to, columns);
         } else if (args.alpha == 1.0f) {
             write<true>(sums, to, columns, lane);
         } else {
@@ -155,6 +157,25 @@ private:
                                            load_shared<kAccessBytes>(region + row * kPitch + access * kAccessBytes));
             }
             sync_warp();
+        }
+    }
+
+    // From registers: pixels of few channels, whose accesses would not be aligned.
+    TILEWISE_DEVICE void write_elements(const Sums& sums, const Target& to, const Columns& columns) const {
+        using Element = typename Out::Storage;
+        Element* const base =
+            reinterpret_cast<Element*>(to.first) + Index(columns.group) * args.c.batch_stride + columns.first;
+        TILEWISE_UNROLL
+        for (int i = 0; i < 2 * kStepsM; ++i) {
+            const HaloEntry entry = load_entry(row_table + (i * kMatrix + lane_row()) * kHaloEntryBytes);
+            if (!to.inside.holds(entry.place)) continue;
+            Element* const row = base + u64(entry.offset) * u32(args.c.row_stride);
+            TILEWISE_UNROLL
+            for (int j = 0; j < 2 * kStepsN; ++j) {
+                const int col = j / 2 * kStepN + lane_col() + j % 2;
+                const Sum sum = sums[i / 2][j / 2][i % 2 * 2 + j % 2];
+                if (col < columns.count) row[col] = element_of<Out>(finish_simple<Out>(args, sum));
+            }
         }
     }
 

@@ -53,8 +53,8 @@ private:
         }
         TILEWISE_ROLLED
         for (u32 other = 1; other < work.sharers; ++other) {
-            wait(position + other, 0);
-            add(position + other, sum);
+            wait(position + other * work.apart, 0);
+            add(position + other * work.apart, sum);
         }
         return true;
     }
@@ -69,8 +69,8 @@ private:
                 return false;
             }
             if (work.index + distance < work.sharers) {
-                wait(position + distance, 0);
-                add(position + distance, sum);
+                wait(position + distance * work.apart, 0);
+                add(position + distance * work.apart, sum);
             }
         }
         return true;
@@ -79,7 +79,7 @@ private:
     // The last block's slot is where sums meet; it writes its own there, those before it add to them.
     template <class At>
     TILEWISE_DEVICE bool combine_atomic(const Work& work, At&& sum) const {
-        const u32 last = work.sharers - 1, meeting = position - work.index + last;
+        const u32 last = work.sharers - 1, meeting = position + (last - work.index) * work.apart;
         if (work.index == 0) {
             wait(meeting, last - 1);
             add(meeting, sum);

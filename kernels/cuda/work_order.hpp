@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What a block computes, piece after piece: a tile of C, and the steps of k (each tile_k deep) that it adds up of it.
 //   TileWalk    whole tiles in the order of tile_order.hpp; with split_k every part of k is a tile of its own.
-//   StreamWalk  stream-K: the steps of k of the first tiles are shared out evenly, so that a block begins and ends in the
-//               middle of tiles and all end at the same time; a tile that several blocks share is put together by the block
-//               that has its first step (stream_k.hpp). As many tiles as fill the units whole times follow, a tile a block.
+//   StreamWalk  stream-K: as many tiles as fill all blocks whole times are computed whole; each of the rest is shared by as many
+//               blocks as there are for it, which take equal parts of k, and is put together by the one that has its first step
+//               (stream_k.hpp). Blocks that work at the same time are at the same few places along k, whatever tile they
+//               have, or what they read of A and B would not be in the cache any more when others need it.
 //   ClusterWalk one part of k of one tile: the blocks of a cluster, which have successive numbers, share the tile.
 // Every step of every tile is met exactly once. Host-compilable: it is tested there.
 #pragma once
+#include "../common/stream_slots.hpp"
 #include "tile_order.hpp"
 
 namespace tilewise::cuda {
@@ -15,6 +17,7 @@ struct Work {
     TilePlace tile;
     int begin, end;      // in steps of k
     u32 index, sharers;  // of the blocks that share the tile, in the order of k
+    u32 apart;           // positions from one sharer to the next
 };
 
 struct Blocks {
@@ -38,7 +41,7 @@ struct TileWalk {
         const int steps = steps_of(work.tile), part = int(work.tile.k_part);
         work.begin = parts <= 1 ? 0 : int(Index(steps) * part / parts);
         work.end = parts <= 1 ? steps : int(Index(steps) * (part + 1) / parts);
-        work.index = 0, work.sharers = 1;
+        work.index = 0, work.sharers = 1, work.apart = 0;
         id += stride;
         return true;
     }
@@ -51,45 +54,39 @@ TILEWISE_DEVICE u32 stream_position(const Blocks& blocks) { return blocks.count 
 template <class Order>
 struct StreamWalk {
     const Order& order;
-    u32 blocks, steps;  // steps of every tile
-    u32 shared_tiles;   // the first ones
-    Index at, end;      // of the shared steps, this block's
-    u32 id;             // then whole tiles
+    u32 blocks, position;
+    int steps;           // of every tile
+    u32 tail, sharers;   // the first tiles, and the blocks that share each of them
+    u32 id;              // of the next tile that is not shared
+    bool begun = false;  // with the piece of a shared tile
 
     TILEWISE_DEVICE StreamWalk(const Order& tiles, const KernelArgs&, int tile_steps, const Blocks& block)
-        : order(tiles), blocks(block.count), steps(u32(tile_steps)) {
-        // Between one and two tiles a block, if there are so many; a whole number of them would leave nothing to share.
-        const u32 total = order.total(), odd = total % blocks;
-        shared_tiles = total < blocks ? total : odd == 0 ? 0 : blocks + odd;
-        at = first_step(stream_position(block));
-        end = first_step(stream_position(block) + 1);
-        id = shared_tiles + block.index;
+        : order(tiles), blocks(block.count), position(stream_position(block)), steps(tile_steps) {
+        tail = order.total() % blocks;
+        sharers = tail == 0 ? 1 : stream_sharers(blocks / tail, u32(steps));
+        id = tail + block.index;
     }
 
     template <class StepsOf>
     TILEWISE_DEVICE bool next(Work& work, StepsOf&&) {
-        if (at < end) {
-            const Index tile = quotient(at, steps), left = end - at;
-            work.tile = order.locate(u32(tile));
-            work.begin = int(at - tile * steps);
-            work.end = left < Index(steps) - work.begin ? work.begin + int(left) : int(steps);
-            const u32 owner = position_of(tile * steps), last = position_of(tile * steps + steps - 1);
-            work.index = position_of(at) - owner;
-            work.sharers = last - owner + 1;
-            at += work.end - work.begin;
-            return true;
+        if (!begun) {
+            begun = true;
+            if (position < tail * sharers) {
+                const u32 index = position / tail;
+                work = {order.locate(position - index * tail),
+                        int(Index(steps) * index / sharers),
+                        int(Index(steps) * (index + 1) / sharers),
+                        index,
+                        sharers,
+                        tail};
+                return true;
+            }
         }
         if (id >= order.total()) return false;
-        work = {order.locate(id), 0, int(steps), 0, 1};
+        work = {order.locate(id), 0, steps, 0, 1, 0};
         id += blocks;
         return true;
     }
-
-private:
-    TILEWISE_DEVICE Index shared_steps() const { return Index(shared_tiles) * steps; }
-    TILEWISE_DEVICE Index first_step(u32 position) const { return quotient(shared_steps() * position, blocks); }
-    // Whose step this is: the last position that begins no later.
-    TILEWISE_DEVICE u32 position_of(Index step) const { return u32(quotient((step + 1) * blocks - 1, shared_steps())); }
 };
 
 template <class Order>
@@ -110,7 +107,7 @@ struct ClusterWalk {
         const int steps = steps_of(work.tile);
         work.begin = int(Index(steps) * part / parts);
         work.end = int(Index(steps) * (part + 1) / parts);
-        work.index = 0, work.sharers = 1;
+        work.index = 0, work.sharers = 1, work.apart = 0;
         return done = true;
     }
 };

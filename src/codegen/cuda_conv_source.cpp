@@ -7,6 +7,7 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "config/halo_first_plan.hpp"
+#include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
@@ -57,14 +58,16 @@ bool has_halo_first_template(const KernelConfig& c) {
 bool has_halo_template(const KernelConfig& c) {
     const bool plain = c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
                        c.producer_waves == 0 && c.split_k == 1 && !c.explicit_gemm && !c.split_image &&
-                       c.specialization == Specialization::none && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
-                       c.ct_dilation.rank == 0;
+                       (c.specialization == Specialization::none || shares_halo_rows(c)) && c.ct_filter.rank == 0 &&
+                       c.ct_stride.rank == 0 && c.ct_dilation.rank == 0;
     constexpr int kChunkBytes = 16, kStepRows = 16, kStepColumns = 8;
     const std::int64_t bytes = bytes_of(c.dtype);
+    // Single elements are for the input of first layers.
+    const bool has_stores =
+        c.vector_c * bytes_of(c.dtype_out) >= 4 || (c.op == Op::conv_bwd_data && c.vector_c == 1 && c.vector_b == 1);
     const bool fits = c.dtype == c.dtype_b && bytes <= 2 && (c.op == Op::conv_fwd || bytes == 2) &&
                       c.warp_tile.m == kStepRows && c.warp_tile.n == kStepColumns &&
-                      c.vector_a * bytes == kChunkBytes && c.vector_c * bytes_of(c.dtype_out) >= 4 &&
-                      c.epilogue == Epilogue::cshuffle;
+                      c.vector_a * bytes == kChunkBytes && has_stores && c.epilogue == Epilogue::cshuffle;
     if (is_halo_weight(c)) return has_halo_weight_template(c);
     if (is_halo_first(c)) return has_halo_first_template(c);
     return copies_asynchronously(c.pipeline) && plain && fits && c.persistent && is_channels_last(c.layout);

@@ -28,6 +28,10 @@ bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& ar
         return refuse(out, TILEWISE_TEXT("{} columns of {} groups at once", columns, groups),
                       TILEWISE_TEXT("at most {} for each of the tile's waves", kernel.columns));
     }
+    if (shares_halo_rows(c) && (conv.stride[1] != 1 || conv.stride[2] != 1 || conv.dilation[1] != 1)) {
+        return refuse(out, TILEWISE_TEXT("rows of pixels shared by taps, with a stride or dilation"),
+                      TILEWISE_TEXT("stride 1 and dilation 1, or specialization none"));
+    }
     const HaloAxes axes = halo_axes(conv, kernel.backward_data);
     const int classes = axes.axis[0].classes * axes.axis[1].classes * axes.axis[2].classes;
     if (classes > kHaloMostClasses) {

@@ -32,7 +32,9 @@ constexpr double kSharedBytesPerCycle = 128, kProductsPerCycle = 1100, kCacheByt
 double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
     const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
     const double columns = static_cast<double>(c.tile.n) / c.wave.n;
-    const double lines = c.tile.m + columns * c.tile.m / warp_rows;
+    // Rows that warps share are fetched once for the three taps of a column.
+    const double steps_m = warp_rows / kHaloStepRows, fetched = shares_halo_rows(c) ? (steps_m + 2) / (3 * steps_m) : 1;
+    const double lines = fetched * c.tile.m + columns * c.tile.m / warp_rows;
     const double steps = static_cast<double>(p.steps) * p.products;
     const double shared = steps * lines * 2 * kHaloChunkBytes / kSharedBytesPerCycle;
     const double products = steps * c.tile.m * columns * c.warp_tile.k / kProductsPerCycle;
@@ -53,6 +55,10 @@ bool is_halo_conv(const KernelConfig& c) {
     return c.gather == Gather::halo && (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data) && !is_first;
 }
 
+bool shares_halo_rows(const KernelConfig& c) {
+    return is_halo_conv(c) && c.specialization == Specialization::filter_3x3 && c.ndim == 2;
+}
+
 HaloKernel halo_kernel(const KernelConfig& c) {
     return {c.op == Op::conv_bwd_data,
             c.num_groups_to_merge,
@@ -62,7 +68,8 @@ HaloKernel halo_kernel(const KernelConfig& c) {
             std::max(1, c.stages),
             static_cast<int>(bytes_of(c.dtype)),
             static_cast<int>(bytes_of(c.dtype_out)),
-            access_bytes(c, 1) < kHaloChunkBytes};
+            access_bytes(c, 1) < kHaloChunkBytes,
+            c.vector_c == 1};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -100,6 +107,21 @@ void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
     });
 }
 
+namespace {
+
+// Tiles of 16 columns, their rows whole steps of a warp.
+template <class Visit>
+void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
+    const int warp_steps = c.tile.m / c.wave.m / kHaloStepRows;
+    for (int height = warp_steps; height * kHaloStepRows <= c.tile.m; height += warp_steps) {
+        const auto most = static_cast<int>(std::min<std::int64_t>(images, c.tile.m / (height * kHaloStepRows)));
+        visit(HaloTile{most, {1, height, kHaloStepRows}});
+        if (most > 1) visit(HaloTile{1, {1, height, kHaloStepRows}});
+    }
+}
+
+}  // namespace
+
 std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& c, const ArchSpec& arch) {
     const KernelConv conv = kernel_conv(problem);
     const HaloKernel kernel = halo_kernel(c);
@@ -122,7 +144,11 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
         next.cycles = static_cast<double>(divide_up(units, places)) * c.blocks_per_unit * next.tile_cycles;
         if (!best || next.cycles < best->cycles) best = next;
     };
-    each_halo_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
+    if (shares_halo_rows(c)) {
+        each_row_tile(conv.images, c, look_at);
+    } else {
+        each_halo_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
+    }
     return best;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/rounding.hpp"
 #include "config/geometry.hpp"
@@ -91,13 +92,25 @@ Pieces even_pieces(std::int64_t size, int most) {
     return pieces;
 }
 
-// A block's work on one patch, in cycles of its unit; what the numbers are from is in docs/performance/cuda-conv.md.
-double patch_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
-    constexpr double kCyclesPerStep = 2.7, kBytesPerCycle = 20, kTurnCycles = 400;
-    const double steps = double(shape.steps()) * (c.tile.m / 16) * (c.tile.n / 8);
+// Pixels of a tile are read eight at a time, each from banks of its own while they are neighbours; where a line of the tile ends
+// among them, some share banks. About so many accesses take the place of one.
+double bank_turns(int tile_width) {
+    constexpr int kPixels = 8;
+    constexpr double kShared = 0.9;
+    return 1 + kShared * std::min(1.0, double(kPixels - std::gcd(tile_width, kPixels)) / tile_width);
+}
+
+// A block's work on one patch, in cycles of its unit: products, fetching their operands, or copying; and what every patch takes.
+double patch_cycles(const HaloWeightShape& shape, const HaloTile& tile, const KernelConfig& c) {
+    constexpr double kCyclesPerStep = 2.7, kCyclesPerFetch = 4, kBytesPerCycle = 20, kTurnCycles = 400;
+    constexpr int kStepM = 16, kStepN = 8;
+    const double steps = shape.steps(), products = double(c.tile.m / kStepM) * (c.tile.n / kStepN);
+    const double fetches =
+        double(c.tile.m / kStepM) * c.wave.n * bank_turns(tile.extent[2]) + double(c.tile.n / kStepN) * c.wave.m / 2;
     const double x_bytes = double(shape.x.pixels()) * std::max(shape.x.chunks * kHaloChunkBytes, kHaloFewBytes);
     const double bytes = x_bytes + double(shape.rows()) * shape.y.chunks * kHaloChunkBytes;
-    return std::max(steps * kCyclesPerStep, bytes / kBytesPerCycle) + kTurnCycles / c.blocks_per_unit;
+    return std::max({steps * products * kCyclesPerStep, steps * fetches * kCyclesPerFetch, bytes / kBytesPerCycle}) +
+           kTurnCycles / c.blocks_per_unit;
 }
 
 class TileSearch {
@@ -131,7 +144,7 @@ private:
             if (shape.bytes(c_.stages, c_.tile.m) > bytes_ || !fits_halo_fields(images, x.depth, x.height, x.columns))
                 return;
             const std::int64_t patches = shape.patches();
-            const double cost = static_cast<double>(patches) * patch_cycles(shape, c_);
+            const double cost = static_cast<double>(patches) * patch_cycles(shape, tile, c_);
             if (best_ > 0 && cost >= best_) continue;
             best_ = cost;
             plan.tile = tile, plan.shape = shape, plan.patches = patches;
@@ -149,7 +162,7 @@ private:
 // over the results.
 void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit;
-    const double cycles = patch_cycles(plan.shape, c) * c.blocks_per_unit;
+    const double cycles = patch_cycles(plan.shape, plan.tile, c) * c.blocks_per_unit;
     // Sums go to the cache and back; a block's start and end take about as long as a few patches.
     constexpr double kSumBytes = 8, kCacheBytesPerCycle = 40, kBlockCycles = 6000, kMostParts = 512;
     const double part_cycles = sums * kSumBytes / (kCacheBytesPerCycle * arch.units);

@@ -7,6 +7,7 @@
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
+#include "kernels/common/stream_slots.hpp"
 #include "run/conv_grid.hpp"
 
 namespace tilewise {
@@ -76,10 +77,9 @@ int raster_group_of(const KernelConfig& c, std::int64_t resident) {
     return best;
 }
 
-// Blocks that share the steps of k of all tiles, each of them at least a few, or it takes longer to put sums together.
 std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident) {
-    constexpr std::int64_t kLeastSteps = 4;
-    return std::min(resident, std::max(tiles, tiles * steps / kLeastSteps));
+    if (tiles >= resident) return resident;
+    return tiles * stream_sharers(static_cast<unsigned>(resident / tiles), static_cast<unsigned>(steps));
 }
 
 namespace {

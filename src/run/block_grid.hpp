@@ -16,7 +16,7 @@ void add_reduction(LaunchGeometry& geometry, const GemmView& gemm);
 // Clusters of tiles side by side in the order they are taken, of so many that are computed at the same time.
 int raster_group_of(const KernelConfig& config, std::int64_t resident);
 
-// Blocks that share out so many steps of every tile.
+// Stream-K: of the blocks there is place for, those that have work, where every tile is so many steps deep.
 std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident);
 
 LaunchGeometry block_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);

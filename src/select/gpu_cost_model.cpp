@@ -7,6 +7,7 @@
 
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
+#include "kernels/common/stream_slots.hpp"
 #include "select/gpu_conv_cost.hpp"
 #include "select/machine_rates.hpp"
 
@@ -143,6 +144,17 @@ double sums_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
     return bytes * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;
 }
 
+double stream_sharers_of(const KernelConfig& c, double blocks, double steps) {
+    return c.stream_k == StreamK::off ? 1 : stream_sharers(static_cast<unsigned>(blocks), static_cast<unsigned>(steps));
+}
+
+// What it takes until the sums of blocks that share a tile have met: one that writes and one that waits, then every slot.
+double shared_sums_us(const KernelConfig& c, double sharers) {
+    if (sharers <= 1) return 0;
+    constexpr double kMeetUs = 3, kSlotGbps = 150;
+    return kMeetUs + (sharers - 1) * 4.0 * c.tile.m * c.tile.n / (kSlotGbps * 1e3);
+}
+
 }  // namespace
 
 double predicted_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
@@ -157,15 +169,15 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
     const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
     const TileCost tile = tile_cost(c, arch, depth, memory_bytes / tiles);
     const double full = std::floor(tiles / places), rest = tiles - full * places;
-    // Shares of stream-K are even.
-    const double rounds = c.stream_k != StreamK::off ? tiles / places : full + (rest > 0 ? 1 : 0);
-    const double tiles_us = c.stream_k != StreamK::off
-                                ? rounds * round_us(places, tile, c, arch, units)
-                                : full * round_us(places, tile, c, arch, units) + round_us(rest, tile, c, arch, units);
+    // Blocks of stream-K share what is left over.
+    const double sharers = rest > 0 ? stream_sharers_of(c, places / rest, depth / c.tile.k) : 1;
+    const double rounds = full + (rest > 0 ? 1 / sharers : 0);
+    const double tiles_us =
+        full * round_us(places, tile, c, arch, units) + round_us(rest * sharers, tile, c, arch, units) / sharers;
     // A persistent block overlaps the ends of its tiles with the next ones.
     constexpr double kBetweenUs = 0.44, kBetweenBlocksUs = 2.5;
     const double between_us = (c.persistent ? kBetweenUs : kBetweenBlocksUs) * std::max(0.0, rounds - 1);
-    return tiles_us + between_us + kFillUs + arch.launch_us + sums_us(v, c, arch);
+    return tiles_us + between_us + kFillUs + arch.launch_us + sums_us(v, c, arch) + shared_sums_us(c, sharers);
 }
 
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {

@@ -5,7 +5,10 @@
 
 #include <fmt/core.h>
 
-#include <span>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
 
 #include "build/build_settings.hpp"
 #include "config/archs.hpp"
@@ -33,9 +36,8 @@ const std::string kWide = "gemm:m=200,n=136,k=456,dtype=bf16,layout=rcr";
 const Family kFamilies[] = {
     {"gemm_bf16_rcr_mem_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8_stages4@sm_80",
      {{"tiles are read before all threads have brought their parts",
-       "wait_copies<kBuffers - 2>();\n            sync_block();", "wait_copies<kBuffers - 2>();", kProduct},
-      {"tiles are read before they are there", "wait_copies<kBuffers - 2>();", "wait_copies<kBuffers - 1>();",
-       kProduct},
+       "wait_copies<ahead - 1>();\n            sync_block();", "wait_copies<ahead - 1>();", kProduct},
+      {"tiles are read before they are there", "wait_copies<ahead - 1>();", "wait_copies<ahead>();", kProduct},
       {"chunks are not where they are looked for",
        "static TILEWISE_DEVICE u32 target(int i) { return Layout::byte_offset(line_of(i),",
        "static TILEWISE_DEVICE u32 target(int i) { return Layout::byte_offset(line_of(i) ^ 2,", kProduct},
@@ -66,37 +68,35 @@ const Family kFamilies[] = {
 
 void PrintTo(const Family& family, std::ostream* out) { *out << family.kernel; }
 
-class BrokenCudaKernel : public testing::TestWithParam<Family> {
-protected:
-    // What a run of the kernel, broken or not, comes to: empty, the error or the checker's words.
-    static std::string run(const Kernel& kernel, const std::string& problem_text, const BuiltKernel& built,
-                           Builder& builder, std::uint64_t seed) {
-        const Problem problem = *parse_problem(problem_text);
-        auto emulated = make_emulated_device(arch_named(kernel.config.arch), seed);
-        if (!emulated) return emulated.error().message;
-        OtherCode device(**emulated, built);
-        auto ready = Executable::prepare(problem, kernel, device, builder);
-        if (!ready) return ready.error().message;
-        auto tensors = Tensors::make(problem, 1);
-        if (!tensors) return tensors.error().message;
-        auto on_device = DeviceTensors::make(device, *tensors);
-        if (!on_device) return on_device.error().message;
-        auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), device,
-                                    {&on_device->operands(), 1}, 1.0f, 0.0f);
-        if (!bound) return bound.error().message;
-        if (auto status = bound->run(); !status) return status.error().message;
-        if (auto status = on_device->fetch(); !status) return status.error().message;
-        const VerifyReport report = verify_result(*tensors, 1.0f, 0.0f, {});
-        return report.ok ? std::string() : describe(report);
-    }
-};
+// What a run of the kernel, broken or not, comes to: empty, the error or the checker's words.
+std::string run_emulated(const Kernel& kernel, const std::string& problem_text, const BuiltKernel& built,
+                         Builder& builder, std::uint64_t seed) {
+    const Problem problem = *parse_problem(problem_text);
+    auto emulated = make_emulated_device(arch_named(kernel.config.arch), seed);
+    if (!emulated) return emulated.error().message;
+    OtherCode device(**emulated, built);
+    auto ready = Executable::prepare(problem, kernel, device, builder);
+    if (!ready) return ready.error().message;
+    auto tensors = Tensors::make(problem, 1);
+    if (!tensors) return tensors.error().message;
+    auto on_device = DeviceTensors::make(device, *tensors);
+    if (!on_device) return on_device.error().message;
+    auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), device,
+                                {&on_device->operands(), 1}, 1.0f, 0.0f);
+    if (!bound) return bound.error().message;
+    if (auto status = bound->run(); !status) return status.error().message;
+    if (auto status = on_device->fetch(); !status) return status.error().message;
+    const VerifyReport report = verify_result(*tensors, 1.0f, 0.0f, {});
+    return report.ok ? std::string() : describe(report);
+}
+
+class BrokenCudaKernel : public testing::TestWithParam<Family> {};
 
 TEST_P(BrokenCudaKernel, EveryFaultIsCaught) {
     const auto& [name, faults] = GetParam();
     const Kernel kernel = make_kernel(*parse_kernel_name(name));
     const ArchSpec& arch = arch_named(kernel.config.arch);
-    BuildSettings settings = build_settings().value();
-    Builder builder(settings);
+    Builder builder(build_settings().value());
     auto request = build_request(kernel.config, arch, kEmulatedCode);
     ASSERT_TRUE(request.ok()) << request.error().message;
     request->source = flat_source(request->source);
@@ -106,13 +106,32 @@ TEST_P(BrokenCudaKernel, EveryFaultIsCaught) {
     for (const auto& one : built) ASSERT_TRUE(one.ok()) << one.error().message;
     constexpr std::uint64_t kSeeds = 3;
     for (std::size_t i = 0; i < faults.size(); ++i) {
+        EXPECT_EQ(run_emulated(kernel, faults[i].problem, *built[0], builder, i), "") << faults[i].problem;
         for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-            EXPECT_EQ(run(kernel, faults[i].problem, *built[0], builder, seed), "") << "seed " << seed;
-            const std::string found = run(kernel, faults[i].problem, *built[i + 1], builder, seed);
+            const std::string found = run_emulated(kernel, faults[i].problem, *built[i + 1], builder, seed);
             EXPECT_NE(found, "") << faults[i].what << ", seed " << seed;
             if (seed == 1) std::printf("%s: %s\n", faults[i].what.c_str(), found.substr(0, found.find('\n')).c_str());
         }
     }
+}
+
+// The error of a launch that cannot end is all there is to find the reason by.
+TEST(EmulatedGpu, ADeadlockSaysWhoWaitsForWhat) {
+    const auto& [name, faults] = kFamilies[1];
+    const auto fault =
+        std::find_if(faults.begin(), faults.end(), [](const Fault& f) { return f.text == "kReleases = 4 *"; });
+    ASSERT_NE(fault, faults.end());
+    const Kernel kernel = make_kernel(*parse_kernel_name(name));
+    Builder builder(build_settings().value());
+    auto request = build_request(kernel.config, arch_named(kernel.config.arch), kEmulatedCode);
+    ASSERT_TRUE(request.ok()) << request.error().message;
+    request->source = flat_source(request->source);
+    const auto built = builder.build(changed(*request, *fault));
+    ASSERT_TRUE(built.ok()) << built.error().message;
+    const std::string found = run_emulated(kernel, kWide, *built, builder, 1);
+    EXPECT_NE(found.find("no thread can go on"), std::string::npos) << found;
+    EXPECT_NE(found.find("threads 0 to 0: wait for the transaction barrier at address"), std::string::npos) << found;
+    EXPECT_NE(found.find("threads 1 to 127: at their end"), std::string::npos) << found;
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, BrokenCudaKernel, testing::ValuesIn(kFamilies), [](const auto& family) {

@@ -3,6 +3,7 @@
 // it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -69,25 +70,18 @@ TEST(CudaWorkOrder, StreamsMeetEveryStepOnce) {
         KernelArgs args = random_args(random);
         args.split_k = 1;
         const TileOrder<> order(args, kTileM, kTileN);
-        const int steps = static_cast<int>(random.between(1, 40));
-        const auto most = static_cast<std::int64_t>(order.total()) * steps;
-        const u32 blocks = static_cast<u32>(random.between(1, std::min<std::int64_t>(most, 150)));
+        const int steps = static_cast<int>(random.between(1, 60));
+        const u32 blocks = static_cast<u32>(random.between(1, 150));
         SCOPED_TRACE(testing::Message() << order.total() << " tiles of " << steps << " steps, " << blocks << " blocks");
         std::map<Tile, std::vector<Piece>> tiles;
         for (u32 b = 0; b < blocks; ++b) {
-            int partial = 0, own = 0;
+            int partial = 0;
             for (const Work& work : work_of<StreamWalk<TileOrder<>>>(order, args, steps, {b, blocks})) {
                 ASSERT_LT(work.begin, work.end);
                 tiles[tile_of(work)].push_back({b, work});
                 partial += work.index > 0;
-                own += work.end - work.begin;
             }
             EXPECT_LE(partial, 1) << "one slot for each block";
-            // Shares are even: one step more or less, where there is at least a tile for each block.
-            const double even = static_cast<double>(most) / blocks;
-            if (order.total() % blocks != 0) {
-                EXPECT_NEAR(own, even, 1.0);
-            }
         }
         ASSERT_EQ(tiles.size(), order.total());
         for (auto& [tile, pieces] : tiles) {
@@ -101,26 +95,38 @@ TEST(CudaWorkOrder, StreamsMeetEveryStepOnce) {
             int at = 0;
             for (std::size_t p = 0; p < by_index.size(); ++p) {
                 ASSERT_NE(by_index[p], nullptr);
-                EXPECT_EQ(by_index[p]->work.begin, at);
-                at = by_index[p]->work.end;
-                // The slot of a sharer is found by its index from the one before, and who waits has the higher number.
-                EXPECT_EQ(by_index[p]->block + p, by_index[0]->block);
+                const Work& work = by_index[p]->work;
+                EXPECT_EQ(work.begin, at);
+                at = work.end;
+                EXPECT_NEAR(work.end - work.begin, steps / static_cast<double>(pieces.size()), 1.0) << "even parts";
+                // The slot of a sharer is found from the one before, and who waits has the higher number.
+                EXPECT_EQ(by_index[p]->block + p * work.apart, by_index[0]->block);
             }
             EXPECT_EQ(at, steps);
         }
     }
 }
 
-// A block's contribution to somebody else's tile is the first thing it does, so that nobody waits for long.
-TEST(CudaWorkOrder, ContributionsComeFirst) {
+// Tiles that are left over once every block has had as many as all the others are shared by all blocks there are for them.
+TEST(CudaWorkOrder, StreamsShareWhatIsLeftOver) {
     KernelArgs args = {};
     args.m = 7 * kTileM, args.n = 5 * kTileN, args.batch = 1, args.split_k = 1, args.raster_group = 1;
     const TileOrder<> order(args, kTileM, kTileN);
-    constexpr u32 kBlocks = 13;
+    constexpr u32 kBlocks = 16;  // 35 tiles: two each, and three that five blocks share
+    constexpr int kSteps = 40;
+    u32 most = 0, shared = 0;
     for (u32 b = 0; b < kBlocks; ++b) {
-        const auto all = work_of<StreamWalk<TileOrder<>>>(order, args, 10, {b, kBlocks});
-        for (std::size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i].index, 0u);
+        const auto all = work_of<StreamWalk<TileOrder<>>>(order, args, kSteps, {b, kBlocks});
+        u32 steps = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            steps += static_cast<u32>(all[i].end - all[i].begin);
+            shared += all[i].sharers > 1;
+            EXPECT_TRUE(i == 0 || all[i].index == 0) << "contributions come first";
+        }
+        most = std::max(most, steps);
     }
+    EXPECT_EQ(shared, 3u * 5);
+    EXPECT_EQ(most, 2u * kSteps + kSteps / 5);
 }
 
 }  // namespace

@@ -104,8 +104,8 @@ TEST(HaloPlan, ProductsAreWholeChunks) {
     for (int i = 0; i < 500; ++i) {
         KernelConv conv = random_conv(random);
         conv.c = random.between(1, 40), conv.k = random.between(1, 40);
-        const HaloKernel kernel = {random.chance(50), 1 << random.between(0, 5), 128, 32, 4, 2, 2, 2,
-                                   random.chance(50)};
+        const HaloKernel kernel = {
+            random.chance(50), 1 << random.between(0, 5), 128, 32, 4, 2, 2, 2, random.chance(50), false};
         const int groups = halo_product_groups(conv, kernel);
         if (groups > kernel.merge) continue;
         HaloAxis axes[kMaxKernelDims];
