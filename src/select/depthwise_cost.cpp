@@ -6,12 +6,13 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "problem/facts.hpp"
+#include "select/gpu_clock.hpp"
 
 namespace tilewise {
 namespace {
 
 // All constants were fitted to the times of the default set's kernels on an H200.
-constexpr double kLanesPerUnit = 128, kCyclesPerUs = 1700;
+constexpr double kLanesPerUnit = 128;
 constexpr double kDepthwiseMemoryReached = 0.85;
 constexpr double kStartUs = 1.5;  // a block's weights and first lines
 constexpr double kSecondKernelUs = 2.5;

@@ -9,6 +9,7 @@
 #include "config/halo_weight_plan.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_cost.hpp"
+#include "select/gpu_clock.hpp"
 #include "select/gpu_cost_model.hpp"
 #include "select/tensor_conv_cost.hpp"
 
@@ -36,7 +37,7 @@ double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
 
 // What the plan says of it, and a second kernel.
 double halo_weight_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kCyclesPerUs = 1700, kSecondKernelUs = 2.5, kNever = 1e9;
+    constexpr double kSecondKernelUs = 2.5, kNever = 1e9;
     const auto plan = halo_weight_plan(view.problem, c, arch);
     if (!plan) return kNever;
     const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
@@ -44,7 +45,7 @@ double halo_weight_us(const ProblemView& view, const KernelConfig& c, const Arch
 }
 
 double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kCyclesPerUs = 1700, kNever = 1e9;
+    constexpr double kNever = 1e9;
     const auto plan = halo_first_plan(view.problem, c, arch);
     if (!plan) return kNever;
     return std::max(plan->cycles / kCyclesPerUs, bytes_moved(view.problem) / (arch.memory_gbps * 1e3)) + arch.launch_us;
@@ -52,7 +53,7 @@ double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchS
 
 // The same of patches whose products leave at once.
 double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kCyclesPerUs = 1700, kSetUpUs = 3, kNever = 1e9;
+    constexpr double kSetUpUs = 3, kNever = 1e9;
     const auto choice = choose_halo_tile(view.problem, c, arch);
     if (!choice) return kNever;
     const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);

@@ -8,13 +8,13 @@
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
 #include "run/tensor_grid.hpp"
+#include "select/gpu_clock.hpp"
 #include "select/machine_rates.hpp"
 
 namespace tilewise {
 namespace {
 
 // All constants were fitted to 1900 times of 75 layers and up to 45 kernels each on an H200; cycles are of kCyclesPerUs.
-constexpr double kCyclesPerUs = 1700;
 
 bool is_alone(const KernelConfig& c) { return c.wave.m == 1; }
 bool adds_in_workspace(const KernelConfig& c) { return c.split_k > 1 && !c.cluster_k; }
