@@ -52,8 +52,9 @@ void expect_patches(int pad) {
             Meetings found, by_tap;
             for (int i = 0; i < Taps::kInputs; ++i) {
                 const int tap = Taps::tap(i, o);
-                if (tap >= 0) found.insert({tap, Taps::origin(patch, pad) + i});
-                if (tap >= 0) EXPECT_TRUE(Taps::is_used(i));
+                if (tap < 0) continue;
+                found.insert({tap, Taps::origin(patch, pad) + i});
+                EXPECT_TRUE(Taps::is_used(i));
             }
             for (int tap = 0; tap < Line::taps; ++tap) {
                 const int i = Taps::input(o, tap);
