@@ -59,6 +59,33 @@ TEST(CudaWorkOrder, TilesAreTakenWholeOrByParts) {
     }
 }
 
+TEST(CudaWorkOrder, TheBlocksOfAClusterShareATile) {
+    Random random(6);
+    for (int i = 0; i < 100; ++i) {
+        KernelArgs args = random_args(random);
+        args.split_k = static_cast<int>(random.between(2, 8));
+        const TileOrder<> order(args, kTileM, kTileN);
+        const int steps = static_cast<int>(random.between(args.split_k, 40));
+        std::map<Tile, std::vector<bool>> seen;
+        for (u32 b = 0; b < order.total(); ++b) {
+            const auto all = work_of<ClusterWalk<TileOrder<>>>(order, args, steps, {b, order.total()});
+            ASSERT_EQ(all.size(), 1u) << "a block has one part of one tile";
+            const Work& work = all.front();
+            EXPECT_LT(work.begin, work.end);
+            EXPECT_EQ(tile_of(work), tile_of(work_of<ClusterWalk<TileOrder<>>>(
+                                         order, args, steps, {b / u32(args.split_k) * u32(args.split_k), 0})[0]));
+            auto& met = seen[tile_of(work)];
+            met.resize(static_cast<std::size_t>(steps));
+            for (int s = work.begin; s < work.end; ++s) {
+                EXPECT_FALSE(met[static_cast<std::size_t>(s)]);
+                met[static_cast<std::size_t>(s)] = true;
+            }
+        }
+        EXPECT_EQ(seen.size() * static_cast<std::size_t>(args.split_k), order.total());
+        for (const auto& [tile, met] : seen) EXPECT_EQ(std::count(met.begin(), met.end(), true), steps);
+    }
+}
+
 struct Piece {
     u32 block;
     Work work;
