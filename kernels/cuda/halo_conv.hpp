@@ -240,6 +240,7 @@ struct HaloConv {
     // The offset after the last step's is some other word of shared memory, and not used.
     TILEWISE_DEVICE void advance(Cursor& at) const {
         at.weights += weight_step(), at.offset_entry += 2 * sizeof(u32);
+        hide(at.weights);
         at.offset = load_shared<4>(at.offset_entry).words[0];
     }
 
@@ -356,6 +357,7 @@ struct HaloConv {
                 }
             }
             weights += 2 * chunk_bytes, offset_entry += 2 * sizeof(u32);
+            hide(weights);
         }
     }
     // The next step is fetched ahead of the arithmetic of this one.

@@ -172,6 +172,10 @@ TILEWISE_DEVICE void store_shared_float2(SharedAddress to, float x, float y) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(x), "f"(y) : "memory");
 }
 
+// The same address, but the compiler does not know: it derives no other way to count with it. (ptxas 13.0 loses track of one of
+// two counts of the same loop where registers are short.)
+TILEWISE_DEVICE void hide(SharedAddress& address) { asm volatile("" : "+r"(address)); }
+
 // ---- Asynchronous copies, cp.async (sm_80 and later) ----
 
 // `bytes` (4, 8 or 16) of global memory into shared memory; of these the first `valid` are read, the rest are zero.

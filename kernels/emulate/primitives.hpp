@@ -124,6 +124,8 @@ TILEWISE_DEVICE void add_global(T* to, const T (&x)[4]) {
 
 // ---- Asynchronous copies ----
 
+TILEWISE_DEVICE void hide(SharedAddress&) {}
+
 template <int bytes>
 TILEWISE_DEVICE void copy_async(SharedAddress to, const void* from, int valid) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16);
