@@ -9,7 +9,7 @@
 JOBS := $(shell nproc)
 VENV := .venv/bin
 # Expanded when a recipe runs, thus after setup, which may have installed the compiler.
-CONFIGURE = CXX="$$(tools/setup --print-compiler)" cmake > /dev/null --preset
+CONFIGURE = CXX="$$(tools/setup --print-compiler)" cmake > /dev/null $(if $(UNITE),-DTILEWISE_UNITE=$(UNITE)) --preset
 BUILD = cmake --build -j$(JOBS) --preset
 CTEST = ctest -j$(JOBS) --progress --preset
 # Thread sanitizer of g++ 12 does not start where addresses are randomised widely; not every container may turn it off.

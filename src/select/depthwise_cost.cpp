@@ -11,7 +11,7 @@
 namespace tilewise {
 namespace {
 
-// All constants were fitted to the times of the default set's kernels on an H200.
+// The constants are estimates from the times of earlier kernels on an H200.
 constexpr double kLanesPerUnit = 128;
 constexpr double kDepthwiseMemoryReached = 0.85;
 constexpr double kStartUs = 1.5;  // a block's weights and first lines
