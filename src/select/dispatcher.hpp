@@ -33,7 +33,7 @@ struct SelectOptions {
     Strategy strategy = Strategy::automatic;
     RuleSet rule_set = RuleSet::standard;
     std::size_t measure_top = 0;  // kernels that are measured; 0: as many as suit the device
-    MeasureProgress progress{};  // of measuring
+    MeasureProgress progress{};   // of measuring
     // The stream that the plan is for. While the program captures it nothing may be measured: the ranked choice is taken.
     Stream stream = kDefaultStream;
     Ranking rank;  // a user's own, called without a lock

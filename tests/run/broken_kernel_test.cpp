@@ -96,8 +96,8 @@ TEST_F(BrokenKernelTest, EveryFaultIsCaught) {
 
 // Chunks of images come to be beyond 2^31 elements only; a smaller limit shows that they are right.
 TEST_F(BrokenKernelTest, ImagesAreTakenInChunks) {
-    const Fault small_chunks = {"a small limit", "kSplitImageElements = Index(1) << 31",
-                                "kSplitImageElements = Index(1) << 10", {}};
+    const Fault small_chunks = {
+        "a small limit", "kSplitImageElements = Index(1) << 31", "kSplitImageElements = Index(1) << 10", {}};
     Builder builder(settings_);
     for (const std::string op : {"conv_fwd", "conv_bwd_data", "conv_bwd_weight"}) {
         const Kernel kernel = conv_kernel(op, "_splitimage");
