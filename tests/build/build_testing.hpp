@@ -138,6 +138,8 @@ inline pid_t start_again(const std::string& test, const std::vector<std::string>
     const int null = open("/dev/null", O_RDWR);
     dup2(null, STDOUT_FILENO);
     for (const std::string& variable : environment) putenv(const_cast<char*>(variable.c_str()));
+    // The test that is named belongs to every shard.
+    unsetenv("GTEST_TOTAL_SHARDS"), unsetenv("GTEST_SHARD_INDEX");
     execl("/proc/self/exe", "tilewise_tests", filter.c_str(), "--gtest_also_run_disabled_tests", nullptr);
     _exit(126);
 }
