@@ -23,7 +23,6 @@ namespace tilewise::cuda {
 
 template <class Config>
 struct ConvTiles {
-    static constexpr bool kPlain = Config::warp_k == 1;
     static constexpr bool kForward = Config::direction == Direction::forward,
                           kWeight = Config::direction == Direction::backward_weight;
     // The activation that is read through the taps: dy of backward data, x otherwise.
@@ -44,8 +43,7 @@ struct ConvTiles {
     // Channels-first activations are contiguous along pixels.
     static constexpr bool kRowsAlongK = Config::channels_last, kPixelsAlongK = !Config::channels_last;
     template <class T, class Source, int extent, bool along_k, int vector>
-    using Gather =
-        typename GatherChoice<T, Source, extent, Config::tile_k, along_k, vector, Config::threads, kPlain>::type;
+    using Gather = typename GatherChoice<T, Source, extent, Config::tile_k, along_k, vector, Config::threads>::type;
     template <class T, int extent, bool along_k, int vector>
     using Matrix = typename TileChoice<T, extent, Config::tile_k, along_k, vector, Config::threads>::type;
 

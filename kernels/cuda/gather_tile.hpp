@@ -5,7 +5,6 @@
 // other one once per step.
 //   GatherTile   tiles lie in shared memory as they do in global memory
 //   TurnedBytes  8-bit elements that are neighbours along the extent, for mma.sync, which wants neighbours along k
-//   TurnedWords  fp32 that are neighbours along k, for plain arithmetic, which reads rows of one step of k
 #pragma once
 #include "gather_source.hpp"
 #include "transposed_tile.hpp"
@@ -176,75 +175,14 @@ struct TurnedBytes {
     TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const { move(to, step, k_left); }
 };
 
-// Elements one by one; neighbouring threads take neighbours along k.
-template <class T, class Source, int extent, int depth, int threads>
-struct TurnedWords {
-    static_assert(T::bytes == 4, "elements of 32 bits");
-    static constexpr bool kAlongK = false;
-    using Layout = TileLayout<depth, extent * 4>;
-    static constexpr int kBytes = Layout::kBytes;
-    static constexpr int kRowStep = threads / depth, kCount = (extent + kRowStep - 1) / kRowStep, kRegisters = kCount;
-    static_assert(threads % depth == 0, "a thread keeps its place along k");
-    struct Registers {
-        u32 word[kCount];
-    };
-
-    const Source& source;
-    u32 k_begin;
-    typename Source::Outer outers[kCount];
-
-    TILEWISE_DEVICE TurnedWords(const Source& from, Index first, Index k) : source(from), k_begin(u32(k)) {
-        TILEWISE_UNROLL
-        for (int i = 0; i < kCount; ++i) outers[i] = source.outer(u32(first) + u32(row_of(i)));
-    }
-    static TILEWISE_DEVICE int own_k() { return thread_index() % depth; }
-    static TILEWISE_DEVICE int row_of(int i) { return thread_index() / depth + i * kRowStep; }
-    static TILEWISE_DEVICE bool has_row(int i) { return extent % kRowStep == 0 || row_of(i) < extent; }
-    static TILEWISE_DEVICE u32 target(int i) { return Layout::byte_offset(own_k(), row_of(i) * 4); }
-
-    template <class F>
-    TILEWISE_DEVICE void each(int step, int k_left, F&& f) const {
-        const typename Source::Inner inner = source.inner(k_begin + u32(step * depth + own_k()));
-        const bool exists = own_k() < k_left;
-        TILEWISE_UNROLL
-        for (int i = 0; i < kCount; ++i) {
-            if (has_row(i)) f(i, Source::address(outers[i], inner), exists && source.is_inside(outers[i], inner));
-        }
-    }
-    TILEWISE_DEVICE void load(Registers& registers, int step, int k_left) const {
-        each(step, k_left, [&](int i, const char* from, bool inside) {
-            registers.word[i] = inside ? load_global<4>(from).words[0] : 0;
-        });
-    }
-    static TILEWISE_DEVICE void put(const Registers& registers, SharedAddress to) {
-        TILEWISE_UNROLL
-        for (int i = 0; i < kCount; ++i) {
-            if (has_row(i)) store_shared<4>(to + target(i), {{registers.word[i]}});
-        }
-    }
-    TILEWISE_DEVICE void move(SharedAddress to, int step, int k_left) const {
-        Registers registers;
-        load(registers, step, k_left);
-        put(registers, to);
-    }
-    TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const {
-        each(step, k_left,
-             [&](int i, const char* from, bool inside) { copy_async<4>(to + target(i), from, inside ? 4 : 0); });
-    }
-};
-
 // As the arithmetic needs it.
-template <class T, class Source, int extent, int depth, bool along_k, int vector, int threads, bool plain_arithmetic>
+template <class T, class Source, int extent, int depth, bool along_k, int vector, int threads>
 struct GatherChoice {
     using type = GatherTile<T, Source, extent, depth, along_k, vector, threads>;
 };
 template <class T, class Source, int extent, int depth, int vector, int threads>
-requires(T::bytes == 1) struct GatherChoice<T, Source, extent, depth, false, vector, threads, false> {
+requires(T::bytes == 1) struct GatherChoice<T, Source, extent, depth, false, vector, threads> {
     using type = TurnedBytes<T, Source, extent, depth, threads>;
-};
-template <class T, class Source, int extent, int depth, int vector, int threads>
-struct GatherChoice<T, Source, extent, depth, true, vector, threads, true> {
-    using type = TurnedWords<T, Source, extent, depth, threads>;
 };
 
 }  // namespace tilewise::cuda

@@ -64,10 +64,8 @@ struct WgmmaShape {
     static constexpr int kBytesB = kTaps * kTapBytes;
     static constexpr int kCopiedBytes = kBytesA + kBytesB;
     // Matrices along k have a line for each row or column, of which few may be there (MatrixSource::copied_bytes).
-    // The maps of convolutions have whole boxes.
-    static constexpr bool kTrims = kCluster == 1 && !requires { Config::direction; };
-    static constexpr bool kTrimsRows = kTrims && kRowsAlongK;
-    static constexpr bool kTrimsColumns = kTrims && kColumnsAlongK && !kPackedB;
+    static constexpr bool kTrimsRows = kRowsAlongK && kCluster == 1;
+    static constexpr bool kTrimsColumns = kColumnsAlongK && kCluster == 1 && !kPackedB;
     static constexpr int kStageBytes = (kCopiedBytes + 1023) / 1024 * 1024;  // stages begin blocks of the swizzle
     static constexpr int kStagingBytes = 64 * kLineBytes;                    // one buffer; each warpgroup has two
     // Three products of fp32's tf32 halves: behind the stages, what the matrix unit leaves out of them (wgmma_halves.hpp).

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -16,6 +15,7 @@
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "device/device_error.hpp"
+#include "device/host_recording.hpp"
 #include "device/host_rows.hpp"
 
 namespace tilewise {
@@ -136,23 +136,6 @@ private:
     LaunchGeometry geometry_;
 };
 
-class CpuRecording final : public Recording {
-public:
-    CpuRecording(RecordedWork work, std::int64_t calls) : work_(std::move(work)), calls_(calls) {}
-
-    Result<double> replay() override {
-        const auto begin = std::chrono::steady_clock::now();
-        for (std::int64_t i = 0; i < calls_; ++i) {
-            if (auto status = work_(kDefaultStream, i); !status) return status.error();
-        }
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    }
-
-private:
-    RecordedWork work_;
-    std::int64_t calls_;
-};
-
 std::string cpu_model() {
     const auto text = read_file("/proc/cpuinfo");
     if (!text) return "x86-64";
@@ -202,7 +185,7 @@ public:
     Status synchronize(Stream) override { return {}; }
     bool is_capturing(Stream) const override { return false; }
     Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {
-        return std::unique_ptr<Recording>(std::make_unique<CpuRecording>(work, calls));
+        return std::unique_ptr<Recording>(std::make_unique<HostRecording>(work, calls));
     }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {

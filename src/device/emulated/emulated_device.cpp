@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "device/device_error.hpp"
 #include "device/emulated/emulated_launch.hpp"
 #include "device/emulated/fiber_stack.hpp"
+#include "device/host_recording.hpp"
 #include "device/host_rows.hpp"
 #include "kernels/common/machine.hpp"
 
@@ -19,23 +19,6 @@ namespace tilewise {
 namespace {
 
 constexpr std::size_t kAllocationAlignment = 256;  // as CUDA's
-
-class EmulatedRecording final : public Recording {
-public:
-    EmulatedRecording(RecordedWork work, std::int64_t calls) : work_(std::move(work)), calls_(calls) {}
-
-    Result<double> replay() override {
-        const auto begin = std::chrono::steady_clock::now();
-        for (std::int64_t i = 0; i < calls_; ++i) {
-            if (auto status = work_(kDefaultStream, i); !status) return status.error();
-        }
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    }
-
-private:
-    RecordedWork work_;
-    std::int64_t calls_;
-};
 
 class EmulatedDevice final : public Device {
 public:
@@ -81,7 +64,7 @@ public:
     Status synchronize(Stream) override { return {}; }
     bool is_capturing(Stream) const override { return false; }
     Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {
-        return std::unique_ptr<Recording>(std::make_unique<EmulatedRecording>(work, calls));
+        return std::unique_ptr<Recording>(std::make_unique<HostRecording>(work, calls));
     }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override { return load_emulated_code(kernel); }
