@@ -7,7 +7,7 @@ text is the library's, channels last; it may leave out a dilation of 1. Needs th
 import dataclasses
 import math
 
-from gpu_problems import NO_FAMILY
+from gpu_problems import NO_FAMILY, read_lines
 
 DIRECTIONS = ("conv_fwd", "conv_bwd_data", "conv_bwd_weight")
 ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}  # the types that cuDNN has in all directions
@@ -100,13 +100,4 @@ def parse_case(text: str, family: str = NO_FAMILY) -> ConvCase:
 
 def parse_cases(lines: str) -> list[ConvCase]:
     """Every layer in every direction."""
-    cases = []
-    for number, line in enumerate(lines.splitlines(), 1):
-        text, _, family = (part.strip() for part in line.partition("#"))
-        if not text:
-            continue
-        try:
-            cases += [parse_case(op + text[text.index(":"):], family or NO_FAMILY) for op in DIRECTIONS]
-        except ValueError as error:
-            raise ValueError(f"line {number}: {error}") from None
-    return cases
+    return read_lines(lines, lambda text, family: [parse_case(op + text[text.index(":"):], family) for op in DIRECTIONS])

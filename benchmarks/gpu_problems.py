@@ -76,17 +76,22 @@ def parse_case(text: str, family: str = NO_FAMILY) -> GemmCase:
                     **{name: int(value) for name, value in sizes.items()})
 
 
-def parse_cases(lines: str) -> list[GemmCase]:
-    cases = []
+def read_lines(lines: str, parse) -> list:
+    """What parse(text, family) gives for each line that has a problem: a list."""
+    cases: list = []
     for number, line in enumerate(lines.splitlines(), 1):
         text, _, family = (part.strip() for part in line.partition("#"))
         if not text:
             continue
         try:
-            cases.append(parse_case(text, family or NO_FAMILY))
+            cases += parse(text, family or NO_FAMILY)
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
     return cases
+
+
+def parse_cases(lines: str) -> list[GemmCase]:
+    return read_lines(lines, lambda text, family: [parse_case(text, family)])
 
 
 def choose_cases(cases: list[GemmCase], only: str | None, limit: int | None) -> list[GemmCase]:

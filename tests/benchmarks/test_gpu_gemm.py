@@ -11,6 +11,7 @@ import tilewise
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import gpu_child  # noqa: E402
+import gpu_comparison  # noqa: E402
 import gpu_gemm  # noqa: E402
 import gpu_plot  # noqa: E402
 import gpu_problems  # noqa: E402
@@ -159,7 +160,7 @@ def test_a_fault_ends_one_problem_and_not_the_run(child):
     fast = gpu_gemm.read_options(["--timeout", "0.5"])
 
     def compare(m, options=options):
-        return gpu_gemm.compare_one(child, gpu_problems.parse_case(TEXT.replace("m=2", f"m={m}")), options)
+        return gpu_comparison.compare_one(child, gpu_problems.parse_case(TEXT.replace("m=2", f"m={m}")), options)
 
     first = compare(1)
     assert compare(2) == first  # the same process
@@ -176,7 +177,7 @@ def test_results_are_written_after_each_problem(child, tmp_path, capsys):
     path = tmp_path / "results.json"
     options = gpu_gemm.read_options(["--json", str(path), "--timeout", "5"])
     case = gpu_problems.parse_case(TEXT.replace("m=2", "m=66"))
-    results = gpu_gemm.compare_all(child, [case], options, {"device": "none"})
+    results = gpu_comparison.compare_all(child, [case], options, {"device": "none"})
     written = json.loads(path.read_text())
     assert written["results"] == results and written["environment"] == {"device": "none"}
     assert "FAILED" in capsys.readouterr().out
