@@ -66,11 +66,11 @@ def torch_call(case: ConvCase, one: Operands, dtype: torch.dtype | None = None) 
     return torch.ops.aten.convolution_backward(b, a, c, None, *options, [False, True, False])[1]
 
 
-def make_reference(case: ConvCase, one: Operands) -> torch.Tensor:
-    """In float32, laid out as ours; cuDNN's own search is left out for it."""
+def make_reference(case: ConvCase, one: Operands, dtype: torch.dtype | None = torch.float32) -> torch.Tensor:
+    """cuDNN's result in a type, None for that of the problem, laid out as ours; its own search is left out for it."""
     kind = {"conv_fwd": "y", "conv_bwd_data": "x", "conv_bwd_weight": "w"}[case.op]
     torch.backends.cudnn.benchmark = False
-    result = torch_call(case, one, torch.float32)
+    result = torch_call(case, one, dtype)
     torch.backends.cudnn.benchmark = True
     dims = len(case.size)
     if dims == 1:

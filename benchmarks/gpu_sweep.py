@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Times many kernels on problems, to fit the model that ranks them (src/select/gpu_cost_model.cpp) and to see what it misses.
+"""Times many kernels on problems, to fit the models that rank them (src/select/gpu_cost_model.cpp) and to see what they miss.
 
   PYTHONPATH=python python3 benchmarks/gpu_sweep.py OUT.jsonl [--problems FILE] [--only REGEX] [--top N] [--others N] ...
 
 For each problem: the model's first N kernels, and others of the default set, picked at random but the same every time. A line of
-JSON for each: problem, kernel, predicted_us, us (null where it failed), error (of the norm, beside a product in float64). As in
-gpu_gemm.py, operands take turns so that none is in the cache, and the launches of a kernel are one CUDA graph. Prints what the
-model's first choice and its best few reach of the fastest, by geometric mean.
+JSON for each: problem, kernel, predicted_us, us (null where it failed), error (of the norm, beside a product in float64 or
+cuDNN's convolution). A line of the file is one problem, a GEMM or a direction of a layer. As in gpu_gemm.py, operands take
+turns so that none is in the cache, and the launches of a kernel are one CUDA graph. Prints what the model's first choice and its
+best few reach of the fastest, by geometric mean.
 """
 import argparse
 import concurrent.futures
@@ -19,18 +20,25 @@ import time
 
 import torch
 
+import gpu_conv_compare
+import gpu_conv_problems
 import tilewise
-from gpu_compare import DEVICE, as_written, capture, make_sets, release
-from gpu_problems import ROOT, GemmCase, choose_cases, parse_cases, read_peaks
+from gpu_compare import DEVICE, Operands, as_written, capture, make_sets, release
+from gpu_conv_problems import ConvCase
+from gpu_problems import ROOT, GemmCase, choose_cases, parse_case, read_lines, read_peaks
 from gpu_report import geomean
+
+Case = GemmCase | ConvCase
 
 FEW = 8  # of the model's best
 REPLAY_US = 1000
 REPLAYS = 3
-MOST_CHECKED_ROWS = 1024
+MOST_CHECKED_ROWS = 1024  # of a product
+MOST_SETS = 64
+MOST_CALL_US = 2000
 
 
-def chosen_kernels(case: GemmCase, top: int, others: int) -> dict[str, float]:
+def chosen_kernels(case: Case, top: int, others: int) -> dict[str, float]:
     """Names and predictions, best first."""
     ranked = [candidate for candidate in tilewise.select(case.text, arch="sm_90a").candidates if candidate.predicted_us]
     rest = ranked[top:]
@@ -38,22 +46,35 @@ def chosen_kernels(case: GemmCase, top: int, others: int) -> dict[str, float]:
     return {candidate.name: candidate.predicted_us for candidate in ranked[:top] + picked}
 
 
-def prepare(case: GemmCase, kernel: str):
-    try:
-        return tilewise.prepare(case.text, device=DEVICE, kernel=kernel)
-    except (tilewise.Error, ValueError) as error:
-        print(f"{kernel}: {error}", file=sys.stderr)
-        return None
-
-
-def build_all(cases: list[GemmCase], plans: list[dict[str, float]]) -> None:
+def build_all(cases: list[Case], plans: list[dict[str, float]]) -> None:
     """Every kernel once, on all cores."""
     first = {kernel: case for case, plan in zip(cases, plans) for kernel in plan}
+
+    def build(kernel: str) -> None:
+        try:
+            tilewise.prepare(first[kernel].text, device=DEVICE, kernel=kernel)
+        except tilewise.Error:
+            pass  # said where it is timed
+
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda kernel: prepare(first[kernel], kernel), first))
+        list(pool.map(build, first))
 
 
-def time_kernel(run, sets, rounds: int, stream) -> float:
+def time_call(call) -> float:
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    call()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) * 1e3
+
+
+def time_kernel(run, sets, least_us: float, stream) -> float:
+    """The median of a few graphs of about REPLAY_US; a call that alone takes longer is timed once."""
+    one_us = time_call(lambda: run(sets[0].a, sets[0].b, out=sets[0].c))
+    if one_us > MOST_CALL_US:
+        return one_us
+    rounds = max(1, int(REPLAY_US / (len(sets) * max(least_us, min(one_us / 2, REPLAY_US)))))
     graph = capture(stream, [lambda one=one: run(one.a, one.b, out=one.c) for one in sets], rounds)
     times = []
     with torch.cuda.stream(stream):
@@ -67,25 +88,42 @@ def time_kernel(run, sets, rounds: int, stream) -> float:
     return sorted(times[1:])[REPLAYS // 2]
 
 
-def sweep_problem(case: GemmCase, plan: dict[str, float], stream, out) -> list[dict]:
-    peaks = read_peaks(*torch.cuda.get_device_capability(DEVICE))
-    sets = make_sets(case)[:64]
+def parse_any(text: str, family: str) -> list[Case]:
+    return [gpu_conv_problems.parse_case(text, family) if text.startswith("conv") else parse_case(text, family)]
+
+
+def operands_and_reference(case: Case):
+    """Operands that take turns, and the first rows of the result of the first ones."""
+    if isinstance(case, ConvCase):
+        sets = gpu_conv_compare.make_sets(case)[:MOST_SETS]
+        reference = gpu_conv_compare.make_reference(case, sets[0], dtype=None)  # float32 may take longer than all timing
+        if case.op == "conv_bwd_weight":  # a prepared problem takes dy first
+            sets = [Operands(one.b, one.a, one.c) for one in sets]
+        return sets, reference
+    sets = make_sets(case)[:MOST_SETS]
     a, b = as_written(case, sets[0])
-    reference = a[:MOST_CHECKED_ROWS].double() @ b.double()
-    rounds = max(1, int(REPLAY_US / (len(sets) * max(peaks.roof_us(case), peaks.launch_us))))
+    return sets, a[:MOST_CHECKED_ROWS].double() @ b.double()
+
+
+def sweep_problem(case: Case, plan: dict[str, float], stream, out) -> list[dict]:
+    peaks = read_peaks(*torch.cuda.get_device_capability(DEVICE))
+    sets, reference = operands_and_reference(case)
+    least_us = max(peaks.roof_us(case), peaks.launch_us)
     torch.cuda.synchronize()
     results = []
     for kernel, predicted in plan.items():
         result = {"problem": case.text, "kernel": kernel, "predicted_us": predicted, "us": None, "error": None}
-        run = prepare(case, kernel)
-        if run is not None:
+        try:
+            run = tilewise.prepare(case.text, device=DEVICE, kernel=kernel)
             sets[0].c.fill_(-1)
             torch.cuda.synchronize()
             run(sets[0].a, sets[0].b, out=sets[0].c)
             torch.cuda.synchronize()
-            found = sets[0].c[:MOST_CHECKED_ROWS].double()
+            found = sets[0].c[:len(reference)].double()
             result["error"] = ((found - reference).norm() / reference.norm()).item()
-            result["us"] = time_kernel(run, sets, rounds, stream)
+            result["us"] = time_kernel(run, sets, least_us, stream)
+        except tilewise.Error as error:
+            print(f"FAILED {case.text} {kernel}: {error}", flush=True)
         results.append(result)
         out.write(json.dumps(result) + "\n")
     out.flush()
@@ -103,7 +141,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600)
     options = parser.parse_args()
     begin = time.monotonic()
-    cases = choose_cases(parse_cases(options.problems.read_text(encoding="utf-8")), options.only, None)[::options.every]
+    cases = choose_cases(read_lines(options.problems.read_text(encoding="utf-8"), parse_any), options.only, None)[::options.every]
     plans = [chosen_kernels(case, options.top, options.others) for case in cases]
     torch.ones(1, device=DEVICE)
     build_all(cases, plans)
