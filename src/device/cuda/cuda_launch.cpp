@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <mutex>
+
 #include "device/cuda/context_scope.hpp"
 #include "device/device_error.hpp"
 
@@ -24,6 +26,18 @@ public:
 
     std::int64_t packed_b_bytes(const KernelArgs&) const override { return 0; }
 
+    // Launches of several problems share the function, and each may need another size: what one was allowed must not be taken
+    // back when the next is prepared.
+    Status allow_shared_bytes(std::int64_t bytes) const {
+        const std::lock_guard lock(mutex_);
+        if (bytes <= allowed_shared_bytes_) return {};
+        auto status =
+            driver_.check(driver_.function_set_attribute(kernel, kMaxDynamicSharedBytes, static_cast<int>(bytes)),
+                          "cuFuncSetAttribute");
+        if (status) allowed_shared_bytes_ = bytes;
+        return status;
+    }
+
     CUfunction kernel = nullptr;
     CUfunction reduce = nullptr;  // null for a kernel without one
     CUfunction pack = nullptr;    // likewise
@@ -33,6 +47,8 @@ private:
     const Driver& driver_;
     CUcontext context_;
     CUmodule module_;
+    mutable std::mutex mutex_;
+    mutable std::int64_t allowed_shared_bytes_ = 0;
 };
 
 CUtensorMapDataType tensor_type(DType dtype) {
@@ -242,11 +258,7 @@ Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, 
     if (geometry.pack_b_blocks > 0 && !cuda_code->pack_b) {
         return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
-    const auto set = [&](CUfunctionAttribute attribute, std::int64_t value) {
-        return driver.check(driver.function_set_attribute(cuda_code->kernel, attribute, static_cast<int>(value)),
-                            "cuFuncSetAttribute");
-    };
-    if (auto status = set(kMaxDynamicSharedBytes, geometry.block.shared_bytes); !status) return status.error();
+    if (auto status = cuda_code->allow_shared_bytes(geometry.block.shared_bytes); !status) return status.error();
     auto launch =
         std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), std::move(geometry), waits_for_others);
     if (auto status = launch->encode_maps(); !status) return status.error();
