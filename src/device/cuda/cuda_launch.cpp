@@ -103,8 +103,35 @@ Result<CUtensorMap> encode_im2col(const Driver& driver, const TensorMapSpec& spe
                                     spec.box.columns));
 }
 
+Result<CUtensorMap> encode_pixel_box(const Driver& driver, const TensorMapSpec& spec) {
+    constexpr std::uint32_t kRank = 5;
+    const PixelBoxSpec& pixels = *spec.pixels;
+    std::uint64_t sizes[kRank] = {static_cast<std::uint64_t>(spec.size[0])}, strides[kRank - 1] = {};
+    std::uint32_t box[kRank] = {static_cast<std::uint32_t>(spec.box.columns)}, steps[kRank] = {1, 1, 1, 1, 1};
+    auto stride = static_cast<std::uint64_t>(spec.stride_bytes[0]);
+    for (std::size_t i = 0; i < pixels.size.size(); ++i) {
+        sizes[i + 1] = static_cast<std::uint64_t>(pixels.size[i]),
+                  box[i + 1] = static_cast<std::uint32_t>(pixels.box[i]);
+        strides[i] = stride;
+        stride *= sizes[i + 1];
+    }
+    sizes[kRank - 1] = static_cast<std::uint64_t>(spec.size[2]);
+    box[kRank - 1] = static_cast<std::uint32_t>(pixels.images);
+    strides[kRank - 2] = static_cast<std::uint64_t>(spec.stride_bytes[1]);
+    CUtensorMap map{};
+    const auto code =
+        driver.tensor_map_encode(&map, tensor_type(spec.dtype), kRank, stand_in, sizes, strides, box, steps, 0,
+                                 swizzle_of(spec.box.columns * bytes_of(spec.dtype)), kPromotion256, 0);
+    if (code == kSuccess) return map;
+    return device_error(fmt::format("{} ({} images of {} x {} x {} pixels of {} channels, boxes of {} x {} x {} x {})",
+                                    driver.failure("cuTensorMapEncodeTiled", code).message, spec.size[2],
+                                    pixels.size[2], pixels.size[1], pixels.size[0], spec.size[0], box[4], box[3],
+                                    box[2], box[1]));
+}
+
 Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
     if (spec.im2col) return encode_im2col(driver, spec);
+    if (spec.pixels) return encode_pixel_box(driver, spec);
     CUtensorMap map{};
     const std::uint64_t sizes[3] = {static_cast<std::uint64_t>(spec.size[0]), static_cast<std::uint64_t>(spec.size[1]),
                                     static_cast<std::uint64_t>(spec.size[2])};
