@@ -43,7 +43,9 @@ inline constexpr int kHaloMatrix = 8, kHaloStepRows = 16;  // lines of a chunk o
 inline constexpr int kHaloMostClasses = 64, kHaloEntry = 8;
 inline constexpr int kHaloMostChunks = 32;  // of a pixel's channels: a lane copies one
 inline constexpr int kHaloMostBox = 256;    // positions of a box along each axis
+inline constexpr int kHaloMostBoxStep = 8;  // from column to column of a residue
 inline constexpr int kHaloBoxAlign = 1024, kHaloBarrierBytes = 8;
+constexpr int halo_box_up(int bytes) { return (bytes + kHaloBoxAlign - 1) / kHaloBoxAlign * kHaloBoxAlign; }
 // The copy engine swizzles pixels of so many bytes.
 constexpr bool is_halo_box_line(int bytes) { return bytes == 32 || bytes == 64 || bytes == 128; }
 
@@ -103,6 +105,8 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     if (kernel.boxes) {
         p.patch.pitch = p.patch.chunks * kHaloChunkBytes;
         p.swizzle = p.patch.pitch - kHaloChunkBytes;
+        const int box = p.patch.images * p.patch.depth * p.patch.height * p.patch.phase * p.patch.pitch;
+        p.patch.plane = halo_box_up(box) / p.patch.pitch;
     }
     p.drain_pitch = halo_odd_chunks(kernel.columns * kernel.out_bytes);
     constexpr int kPassBytes = kHaloStepRows * kHaloMatrix * 4;  // sums of one step
@@ -119,9 +123,8 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.drain = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
     p.barriers = p.drain + kernel.warps * p.drain_bytes;
     p.patches = p.barriers;
-    if (kernel.boxes) {
-        const auto up = [](int bytes) { return (bytes + kHaloBoxAlign - 1) / kHaloBoxAlign * kHaloBoxAlign; };
-        p.patches = up(p.barriers + kernel.buffers * kHaloBarrierBytes), p.patch_bytes = up(p.patch_bytes);
+    if (kernel.boxes) {  // whose planes are whole blocks of the swizzle
+        p.patches = halo_box_up(p.barriers + kernel.buffers * kHaloBarrierBytes);
     }
     p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
     return p;

@@ -35,9 +35,15 @@ struct HaloBoxFeed {
         for (int d = 0; d < kMaxKernelDims; ++d) {
             at[d] = origin.output[d] * launch.axes[d].in_step + launch.axes[d].first;
         }
-        barrier_expect(barrier, u32(plan.patch.bytes()));
-        copy_pixel_box(shared + plan.patches + index * plan.patch_bytes, map, barrier, int(channel), at[2], at[1],
-                       at[0], origin.image, kKeepNormal);
+        const HaloPatchShape& patch = plan.patch;
+        const int plane_bytes = patch.plane * patch.pitch;
+        const int box_bytes = patch.images * patch.depth * patch.height * patch.phase * patch.pitch;
+        SharedAddress to = shared + plan.patches + index * plan.patch_bytes;
+        barrier_expect(barrier, u32(patch.steps[2] * box_bytes));
+        TILEWISE_ROLLED
+        for (int residue = 0; residue < patch.steps[2]; ++residue, to += plane_bytes) {
+            copy_pixel_box(to, map, barrier, int(channel), at[2] + residue, at[1], at[0], origin.image, kKeepNormal);
+        }
     }
     TILEWISE_DEVICE void wait(const HaloPlan& plan, SharedAddress shared, int step) const {
         wait_copies<0>();  // of weights

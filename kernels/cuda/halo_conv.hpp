@@ -148,11 +148,11 @@ struct HaloConv {
 
     // What does not depend on the tile; reads nothing of global memory.
     TILEWISE_DEVICE void prepare() {
-        feed.prepare(plan, shared);
         rows().make_table(launch.axes, launch.tile);
         weights().make_class_table();
         sync_block();
         weights().make_tap_table();
+        if (weights().has_classes()) sync_block();
         weights().make_offsets();
         const int lane = lane_index();
         TILEWISE_UNROLL
@@ -163,7 +163,6 @@ struct HaloConv {
         weight_lane = kBackward ? (low * kMatrix + inner) * plan.weight_pitch + high * kChunkBytes
                                 : (high * kMatrix + inner) * plan.weight_pitch + low * kChunkBytes;
         drain().find_rows(drain_lane);
-        if (weights().has_classes()) sync_block();  // the tap table is read next
     }
 
     // Every step but the first few computes a tile, and all start the copies of one that is kBuffers - 1 further on. Each part
@@ -172,7 +171,7 @@ struct HaloConv {
         const int block = int(block_index());
         const int count = launch.units + (block < launch.longer ? 1 : 0);
         Place place = place_of(block * launch.units + (block < launch.longer ? block : launch.longer)), ahead = place;
-        prepare();
+        feed.prepare(plan, shared);
         griddep_wait();
         int loaded = -1, reading = 0, filling = 0;
         TILEWISE_ROLLED
@@ -187,7 +186,8 @@ struct HaloConv {
                 advance(ahead);
                 filling = filling + 1 == kBuffers ? 0 : filling + 1;
             }
-            // Weights come after the first patches: those that go through registers are waited for while patches are on their way.
+            // What else there is to do first, and weights that go through registers, is done while patches are on their way.
+            if (step == 1 - kBuffers) prepare();
             const bool is_new = place.slab != loaded;
             if (is_new) {
                 loaded = place.slab;

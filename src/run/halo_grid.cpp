@@ -24,7 +24,8 @@ TensorMapSpec patch_map(const Problem& p, const KernelConfig& c, const HaloPatch
     PixelBoxSpec pixels;
     pixels.size = {1, 1, 1};
     for (int d = 0; d < size.rank; ++d) pixels.size[static_cast<std::size_t>(size.rank - 1 - d)] = size[d];
-    pixels.box = {patch.columns, patch.height, patch.depth};
+    pixels.step = patch.steps[2];
+    pixels.box = {patch.phase * patch.steps[2], patch.height, patch.depth};
     pixels.images = patch.images;
     map.pixels = pixels;
     return map;
