@@ -149,10 +149,14 @@ struct HaloConv {
     // What does not depend on the tile; reads nothing of global memory.
     TILEWISE_DEVICE void prepare() {
         rows().make_table(launch.axes, launch.tile);
-        weights().make_class_table();
+        weights().count_classes();
         sync_block();
-        weights().make_tap_table();
-        if (weights().has_classes()) sync_block();
+        if (weights().has_classes()) {
+            weights().number_classes();
+            sync_block();
+            weights().make_tap_table();
+            sync_block();
+        }
         weights().make_offsets();
         const int lane = lane_index();
         TILEWISE_UNROLL

@@ -34,12 +34,20 @@ struct HaloWeights {
         if (!has_classes()) return {0, u32(taps() * plan.chunks)};
         return load_entry(shared + plan.class_table + which * kHaloEntryBytes);
     }
-    TILEWISE_DEVICE void make_class_table() const {
+    // Its chunks first; then, after a barrier, its first step.
+    TILEWISE_DEVICE void count_classes() const {
         if (!has_classes() || thread_index() >= plan.classes) return;
-        int first = 0;
-        for (int c = 0; c < thread_index(); ++c) first += halo_class_steps(axes, c, plan.chunks);
         store_entry(shared + plan.class_table + thread_index() * kHaloEntryBytes,
-                    {u32(first), u32(halo_class_taps(axes, thread_index()) * plan.chunks)});
+                    {0, u32(halo_class_taps(axes, thread_index()) * plan.chunks)});
+    }
+    TILEWISE_DEVICE void number_classes() const {
+        if (thread_index() >= plan.classes) return;
+        u32 first = 0;
+        TILEWISE_ROLLED
+        for (int c = 0; c < thread_index(); ++c) {
+            first += (load_entry(shared + plan.class_table + c * kHaloEntryBytes).offset + 1) / 2;
+        }
+        store_shared<4>(shared + plan.class_table + thread_index() * kHaloEntryBytes, Packet<4>{{first}});
     }
 
     // Where a tap is: its first chunk in the reduction, and the distance of its pixels in the patch, in bytes.
@@ -62,7 +70,6 @@ struct HaloWeights {
     }
     // Strided backward data looks taps up, since these take a while to locate. Needs the class table.
     TILEWISE_DEVICE void make_tap_table() const {
-        if (!has_classes()) return;
         TILEWISE_ROLLED
         for (int tap = thread_index(); tap < taps(); tap += Config::threads) {
             store_entry(shared + plan.tap_table + tap * kHaloEntryBytes, locate<kBackward>(u32(tap)));
