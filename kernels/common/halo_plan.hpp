@@ -46,8 +46,12 @@ inline constexpr int kHaloMostBox = 256;    // positions of a box along each axi
 inline constexpr int kHaloMostBoxStep = 8;  // from column to column of a residue
 inline constexpr int kHaloBoxAlign = 1024, kHaloBarrierBytes = 8;
 constexpr int halo_box_up(int bytes) { return (bytes + kHaloBoxAlign - 1) / kHaloBoxAlign * kHaloBoxAlign; }
-// The copy engine swizzles pixels of so many bytes.
-constexpr bool is_halo_box_line(int bytes) { return bytes == 32 || bytes == 64 || bytes == 128; }
+// Pixels that the copy engine can put so that eight neighbours are on banks of their own: swizzled, or an odd number of chunks.
+inline constexpr int kHaloMostBoxChunks = 31;
+constexpr int halo_box_swizzle(int chunks) { return chunks % 2 != 0 ? 0 : (chunks - 1) * kHaloChunkBytes; }
+constexpr bool is_halo_box_line(int chunks) {
+    return chunks == 2 || chunks == 4 || chunks == 8 || (chunks % 2 != 0 && chunks <= kHaloMostBoxChunks);
+}
 
 constexpr int halo_odd_chunks(int bytes) {
     return ((bytes + kHaloChunkBytes - 1) / kHaloChunkBytes | 1) * kHaloChunkBytes;
@@ -104,7 +108,7 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.patch = halo_patch_shape(axes, tile, p.products * p.chunks);
     if (kernel.boxes) {
         p.patch.pitch = p.patch.chunks * kHaloChunkBytes;
-        p.swizzle = p.patch.pitch - kHaloChunkBytes;
+        p.swizzle = halo_box_swizzle(p.patch.chunks);
         const int box = p.patch.images * p.patch.depth * p.patch.height * p.patch.phase * p.patch.pitch;
         p.patch.plane = halo_box_up(box) / p.patch.pitch;
     }

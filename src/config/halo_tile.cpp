@@ -44,7 +44,7 @@ double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
 
 bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_bytes) {
     const bool is_box =
-        plan.swizzle == 0 || std::max(plan.patch.height, plan.patch.phase * plan.patch.steps[2]) <= kHaloMostBox;
+        plan.patch.plane == 0 || std::max(plan.patch.height, plan.patch.phase * plan.patch.steps[2]) <= kHaloMostBox;
     return plan.total_bytes <= shared_bytes && is_box &&
            fits_halo_fields(tile.images, plan.patch.depth, plan.patch.height, plan.patch.columns);
 }

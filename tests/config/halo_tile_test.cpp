@@ -58,8 +58,8 @@ void expect_sound(const HaloChoice& choice, const KernelConv& conv, const Kernel
     if (!stages_halo_boxes(c)) return;
     EXPECT_EQ(plan.patches % kHaloBoxAlign, 0);
     EXPECT_EQ(patch.plane * patch.pitch % kHaloBoxAlign, 0);
-    EXPECT_TRUE(is_halo_box_line(patch.pitch));
-    EXPECT_EQ(plan.swizzle, patch.pitch - kHaloChunkBytes);
+    EXPECT_EQ(patch.pitch, patch.chunks * kHaloChunkBytes);
+    EXPECT_TRUE(is_halo_box_line(patch.chunks));
     EXPECT_LE(std::max(patch.phase * patch.steps[2], patch.height), kHaloMostBox);
     EXPECT_LE(patch.images * patch.depth * patch.height * patch.phase, patch.plane);
 }
@@ -90,6 +90,8 @@ TEST(HaloTile, BoxesTakePixelsThatTheSwizzleKnows) {
     };
     const std::string rest = ",in=14x14,filter=3x3,stride=1,pad=1,dtype=bf16,layout=nhwgc";
     EXPECT_FALSE(misfit("conv_fwd:n=4,g=32,c=256,k=256" + rest, 4)) << "64 bytes";
+    EXPECT_FALSE(misfit("conv_fwd:n=4,g=24,c=384,k=384" + rest, 1)) << "32 bytes";
+    EXPECT_FALSE(misfit("conv_fwd:n=4,g=24,c=192,k=192" + rest, 1)) << "16 bytes";
     EXPECT_TRUE(misfit("conv_fwd:n=4,g=24,c=96,k=96" + rest, 12)) << "96 bytes";
     EXPECT_TRUE(misfit("conv_fwd:n=4,g=32,c=512,k=512" + rest, 8)) << "256 bytes";
 }
