@@ -74,7 +74,8 @@ HaloKernel halo_kernel(const KernelConfig& c) {
             static_cast<int>(bytes_of(c.dtype_out)),
             access_bytes(c, 1) < kHaloChunkBytes,
             c.vector_c == 1,
-            stages_halo_boxes(c)};
+            stages_halo_boxes(c),
+            0};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -129,7 +130,8 @@ void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
 
 std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& c, const ArchSpec& arch) {
     const KernelConv conv = kernel_conv(problem);
-    const HaloKernel kernel = halo_kernel(c);
+    constexpr int kMostOutStages = 2;
+    HaloKernel kernel = halo_kernel(c);
     const HaloAxes axes = halo_axes(conv, kernel.backward_data);
     const int warp_rows = c.tile.m / c.wave.m;
     const std::int64_t shared = halo_shared_bytes(c, arch);
@@ -137,13 +139,21 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
     const auto look_at = [&](const HaloTile& tile) {
         HaloChoice next;
         next.tile = tile;
-        next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
-        if (!has_room(tile, next.plan, shared)) return;
+        // Results leave as boxes where there is room for them.
+        for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
+            next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
+            if (has_room(tile, next.plan, shared)) break;
+            if (kernel.out_stages == 0) return;
+        }
         next.tiles = divide_up(conv.images, tile.images);
         for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
         next.slabs = conv.groups / kernel.merge * next.plan.column_tiles;
         const std::int64_t units = next.tiles * next.slabs, places = std::int64_t{arch.units} * c.blocks_per_unit;
-        next.blocks = static_cast<int>(std::min(units, places));
+        // Slabs side by side, where that takes no more turns.
+        const std::int64_t each = places / std::max<std::int64_t>(1, next.slabs);
+        const bool is_beside = each > 0 && divide_up(next.tiles, each) <= divide_up(units, places);
+        next.beside = is_beside ? static_cast<int>(next.slabs) : 1;
+        next.blocks = static_cast<int>(is_beside ? next.slabs * std::min(next.tiles, each) : std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
         // Blocks that share a unit share what it can do in a cycle.
         next.cycles = static_cast<double>(divide_up(units, places)) * c.blocks_per_unit * next.tile_cycles;
