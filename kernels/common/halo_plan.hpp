@@ -16,7 +16,7 @@ struct HaloKernel {
     bool backward_data;
     int merge;            // groups of a tile
     int tile_m, columns;  // rows of the tile; columns of a product that are computed at a time
-    int warps, buffers;   // patches that are resident
+    int warps, buffers;   // patches that are resident: fewer where a block has fewer tiles
     int element_bytes, out_bytes;
     bool diagonal;    // products of several groups, as many as have columns; else each group is one
     bool by_element;  // results leave one by one, so that any number of them will do
@@ -47,7 +47,7 @@ inline constexpr int kHaloMostChunks = 32;     // of a pixel's channels: a lane 
 inline constexpr int kHaloMostBox = 256;       // positions of a box along each axis
 inline constexpr int kHaloMostBoxStep = 8;     // from column to column of a residue
 inline constexpr int kHaloScratchBytes = 512;  // for what a matrix store of a warp has to put somewhere
-inline constexpr int kHaloBoxAlign = 1024, kHaloPlainBoxAlign = 128, kHaloBarrierBytes = 8;
+inline constexpr int kHaloBoxAlign = 1024, kHaloPlainBoxAlign = 128, kHaloBarrierBytes = 8, kHaloMostBuffers = 8;
 constexpr int halo_round_up(int bytes, int unit) { return (bytes + unit - 1) / unit * unit; }
 // Pixels that the copy engine can put so that eight neighbours are on banks of their own: swizzled, or an odd number of chunks.
 inline constexpr int kHaloMostBoxChunks = 31;
@@ -147,7 +147,7 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     }
     p.patches = p.barriers;
     if (kernel.boxes) {  // whose planes are whole blocks of the swizzle
-        p.patches = halo_round_up(p.barriers + kernel.buffers * kHaloBarrierBytes, kHaloBoxAlign);
+        p.patches = halo_round_up(p.barriers + kHaloMostBuffers * kHaloBarrierBytes, kHaloBoxAlign);
     }
     p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
     return p;

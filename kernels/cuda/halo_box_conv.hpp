@@ -15,7 +15,7 @@ struct HaloBoxFeed {
     static constexpr int kStepM = 16;
     using Out = typename Config::Out;
     static constexpr int kBuffers = Config::stages;
-    static_assert(kBuffers > 1, "the next patch is on its way while one is read");
+    static_assert(kBuffers > 1 && kBuffers <= kHaloMostBuffers, "the next patch is on its way while one is read");
 
     const TensorMap &map, &out_map;
 

@@ -135,28 +135,33 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
     const HaloAxes axes = halo_axes(conv, kernel.backward_data);
     const int warp_rows = c.tile.m / c.wave.m;
     const std::int64_t shared = halo_shared_bytes(c, arch);
+    const int column_tiles = halo_plan(conv, axes.axis, HaloTile{1, {1, 1, 1}}, kernel, warp_rows).column_tiles;
+    const std::int64_t slabs = conv.groups / kernel.merge * column_tiles;
+    const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
+    const int most_buffers = kernel.buffers;
     std::optional<HaloChoice> best;
     const auto look_at = [&](const HaloTile& tile) {
         HaloChoice next;
         next.tile = tile;
-        // Results leave as boxes where there is room for them.
+        next.slabs = slabs, next.tiles = divide_up(conv.images, tile.images);
+        for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
+        const std::int64_t units = next.tiles * slabs, turns = divide_up(units, places);
+        // A block has no more patches than tiles. Results leave as boxes where there is room for them.
+        kernel.buffers = static_cast<int>(std::min<std::int64_t>(most_buffers, std::max<std::int64_t>(1, turns)));
         for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
             next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
             if (has_room(tile, next.plan, shared)) break;
             if (kernel.out_stages == 0) return;
         }
-        next.tiles = divide_up(conv.images, tile.images);
-        for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
-        next.slabs = conv.groups / kernel.merge * next.plan.column_tiles;
-        const std::int64_t units = next.tiles * next.slabs, places = std::int64_t{arch.units} * c.blocks_per_unit;
+        next.kernel = kernel;
         // Slabs side by side, where that takes no more turns.
-        const std::int64_t each = places / std::max<std::int64_t>(1, next.slabs);
-        const bool is_beside = each > 0 && divide_up(next.tiles, each) <= divide_up(units, places);
-        next.beside = is_beside ? static_cast<int>(next.slabs) : 1;
-        next.blocks = static_cast<int>(is_beside ? next.slabs * std::min(next.tiles, each) : std::min(units, places));
+        const std::int64_t each = places / std::max<std::int64_t>(1, slabs);
+        const bool is_beside = each > 0 && divide_up(next.tiles, each) <= turns;
+        next.beside = is_beside ? static_cast<int>(slabs) : 1;
+        next.blocks = static_cast<int>(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
         // Blocks that share a unit share what it can do in a cycle.
-        next.cycles = static_cast<double>(divide_up(units, places)) * c.blocks_per_unit * next.tile_cycles;
+        next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles;
         if (!best || next.cycles < best->cycles) best = next;
     };
     if (shares_halo_rows(c)) {

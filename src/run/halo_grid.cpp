@@ -52,10 +52,8 @@ void set_halo_grid(LaunchGeometry& geometry, const Problem& problem, const Kerne
     const HaloTile& tile = choice->tile;
     geometry.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
     geometry.blocks = choice->blocks;
-    HaloKernel kernel = halo_kernel(config);
-    kernel.out_stages = choice->plan.out_stages;
-    const HaloLaunch launch =
-        halo_launch(kernel_conv(problem), tile, kernel, config.tile.m / config.wave.m, choice->blocks, choice->beside);
+    const HaloLaunch launch = halo_launch(kernel_conv(problem), tile, choice->kernel, config.tile.m / config.wave.m,
+                                          choice->blocks, choice->beside);
     std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
     geometry.block.shared_bytes = choice->plan.total_bytes;
     if (stages_halo_boxes(config)) geometry.tensor_maps = box_maps(problem, config, *choice);

@@ -45,7 +45,7 @@ void expect_sound(const HaloChoice& choice, const KernelConv& conv, const Kernel
     EXPECT_LE(choice.tile.rows(), c.tile.m);
     EXPECT_LE(plan.total_bytes, halo_shared_bytes(c, arch));
     EXPECT_LE(plan.barriers, plan.patches);
-    EXPECT_EQ(plan.total_bytes, plan.patches + c.stages * plan.patch_bytes);
+    EXPECT_EQ(plan.total_bytes, plan.patches + choice.kernel.buffers * plan.patch_bytes);
     EXPECT_GE(patch.phase * patch.steps[2], patch.columns);
     // The last tap of the tile's last output is inside of the patch.
     const HaloAxes axes = halo_axes(conv, c.op == Op::conv_bwd_data);

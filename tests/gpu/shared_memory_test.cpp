@@ -9,7 +9,7 @@ namespace {
 class GpuSharedMemory : public GpuTest {
 protected:
     struct Ready {
-        Tensors tensors;
+        std::unique_ptr<Tensors> tensors;  // stay where they are
         DeviceTensors on_device;
         std::shared_ptr<const Executable> executable;
     };
@@ -17,11 +17,12 @@ protected:
         const Problem problem = parse_problem(text).value();
         auto executable = Executable::prepare(problem, kernel, *device, *builder);
         if (!executable) return executable.error();
-        auto tensors = Tensors::make(problem, 1);
-        if (!tensors) return tensors.error();
+        auto made = Tensors::make(problem, 1);
+        if (!made) return made.error();
+        auto tensors = std::make_unique<Tensors>(std::move(*made));
         auto on_device = DeviceTensors::make(*device, *tensors);
         if (!on_device) return on_device.error();
-        return Ready{std::move(*tensors), std::move(*on_device),
+        return Ready{std::move(tensors), std::move(*on_device),
                      std::make_shared<const Executable>(std::move(*executable))};
     }
     void expect_right(Ready& ready, const KernelConfig& config) const {
@@ -32,7 +33,7 @@ protected:
         ASSERT_TRUE(ready.on_device.fetch().ok());
         VerifyOptions options;
         options.summation = summation_of(config, device->arch());
-        const VerifyReport report = verify_result(ready.tensors, 1.0f, 0.0f, options);
+        const VerifyReport report = verify_result(*ready.tensors, 1.0f, 0.0f, options);
         EXPECT_TRUE(report.ok) << describe(report);
     }
 };
