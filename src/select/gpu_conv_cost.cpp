@@ -11,6 +11,7 @@
 #include "select/gpu_clock.hpp"
 #include "select/gpu_cost_model.hpp"
 #include "select/halo_conv_cost.hpp"
+#include "select/halo_weight_cost.hpp"
 #include "select/tensor_conv_cost.hpp"
 
 namespace tilewise {
@@ -33,15 +34,6 @@ double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
     const bool wide = c.vector_a * bytes_of(c.dtype) >= 4 && c.vector_b * bytes_of(c.dtype_b) >= 4;
     return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch) *
            (wide ? kLookUp : kByElement);
-}
-
-// What the plan says of it, and a second kernel.
-double halo_weight_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kSecondKernelUs = 2.5, kNever = 1e9;
-    const auto plan = halo_weight_plan(view.problem, c, arch);
-    if (!plan) return kNever;
-    const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
-    return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSecondKernelUs;
 }
 
 double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {

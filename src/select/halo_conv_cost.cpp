@@ -10,6 +10,7 @@
 #include "problem/kernel_conv.hpp"
 #include "select/gpu_clock.hpp"
 #include "select/halo_traffic.hpp"
+#include "select/machine_rates.hpp"
 
 namespace tilewise {
 namespace {
@@ -49,13 +50,7 @@ HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
     return w;
 }
 
-// Parts of the machine that work at the same time, none of them quite hidden by the others.
-double side_by_side(std::initializer_list<double> parts) {
-    constexpr double kSharpness = 2.5;
-    double sum = 0;
-    for (const double part : parts) sum += std::pow(part, kSharpness);
-    return std::pow(sum, 1 / kSharpness);
-}
+constexpr double kPatchSharpness = 2.5;  // no part is quite hidden by the others
 
 // Of a unit that has enough blocks to be busy: what it issues, what passes through shared memory, products, and lines that leave.
 // A store and a line of the patch take far more than their own instructions: places, bounds and addresses of each.
@@ -67,7 +62,8 @@ double busy_cycles(const HaloTileWork& w) {
         (w.stores * kPerStore + w.copied_lines * kPerCopiedLine + w.fetches + w.products) / kIssuedPerCycle;
     const double shared = w.fetches * kFetchCycles + w.copied_bytes / kSharedBytesPerCycle + w.stores * kStoreCycles;
     return side_by_side({issue, shared, w.products * kProductCycles, w.copied_bytes / kCacheBytesPerCycle,
-                         w.store_lines * kStoreLineCycles});
+                         w.store_lines * kStoreLineCycles},
+                        kPatchSharpness);
 }
 
 // From the beginning of a tile to its end, however much else the unit has to do: a warp's steps wait for their operands, the
@@ -100,11 +96,12 @@ double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSp
     const HaloTileWork work = work_of(c, *choice);
     const double tiles = up(static_cast<double>(choice->tiles) * static_cast<double>(choice->slabs), choice->blocks);
     const double sharing = std::min<double>(c.blocks_per_unit, up(choice->blocks, arch.units));
-    const double cycles = side_by_side({tiles * sharing * busy_cycles(work), tiles * waiting_cycles(work, c)});
+    const double cycles =
+        side_by_side({tiles * sharing * busy_cycles(work), tiles * waiting_cycles(work, c)}, kPatchSharpness);
     const double memory_us =
         halo_traffic_bytes(view.problem, c, *choice, arch) / (arch.memory_gbps * kMemoryReached * 1e3);
     const double slabs_of_block = 1 + std::min(tiles, static_cast<double>(choice->slabs) / choice->blocks);
-    return side_by_side({cycles / kCyclesPerUs, memory_us}) + arch.launch_us + kSetUpUs +
+    return side_by_side({cycles / kCyclesPerUs, memory_us}, kPatchSharpness) + arch.launch_us + kSetUpUs +
            slabs_of_block * weights_us(view.problem, c, choice->plan);
 }
 

@@ -21,13 +21,6 @@ namespace {
 bool is_alone(const KernelConfig& c) { return c.wave.m == 1; }
 bool adds_in_workspace(const KernelConfig& c) { return c.split_k > 1 && !c.cluster_k; }
 
-// Parts of the machine that work at the same time.
-double together(std::initializer_list<double> parts, double sharpness) {
-    double sum = 0;
-    for (const double part : parts) sum += std::pow(part, sharpness);
-    return std::pow(sum, 1 / sharpness);
-}
-
 double whole_tiles(std::int64_t size, std::int64_t tile) { return blocks_of(size, tile) * static_cast<double>(tile); }
 
 // The share of the rows that come without a walk over pixels, and of which the tensor does not have all bytes.
@@ -71,7 +64,7 @@ double stage_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arc
     const double cache = copied / cache_per_cycle * std::pow(busy, kCrowding);
     // Two stages of several taps leave the copies little time.
     constexpr double kTwoStages = 1.45, kSharpness = 4;
-    return together({products, shared, cache, copy_cycles(p, c)}, kSharpness) *
+    return side_by_side({products, shared, cache, copy_cycles(p, c)}, kSharpness) *
            (taps > 1 && c.stages <= 2 ? kTwoStages : 1);
 }
 
@@ -121,7 +114,7 @@ double tensor_conv_us(const ProblemView& view, const KernelConfig& c, const Arch
                                   : rounds * (steps * stage + end) + (c.persistent ? 0 : kBetweenBlocks) * (rounds - 1);
     constexpr double kMemoryReached = 1.0, kFillUs = 3.07, kWithMemory = 3;
     const double memory_us = bytes_moved(p) / (arch.memory_gbps * kMemoryReached * 1e3);
-    double us = together({cycles / kCyclesPerUs, memory_us}, kWithMemory) + kFillUs;
+    double us = side_by_side({cycles / kCyclesPerUs, memory_us}, kWithMemory) + kFillUs;
     if (adds_in_workspace(c)) {
         constexpr double kUsPerMegabyte = 2.1, kSecondKernelUs = 9.7;
         us += static_cast<double>(view.elements[2]) * 4e-6 * c.split_k * kUsPerMegabyte + kSecondKernelUs;
