@@ -20,6 +20,7 @@ struct HaloKernel {
     int element_bytes, out_bytes;
     bool diagonal;    // products of several groups, as many as have columns; else each group is one
     bool by_element;  // results leave one by one, so that any number of them will do
+    bool boxes;       // the copy engine stages patches: pixels without gaps between them, swizzled
 };
 
 // Bytes from the start of shared memory; every section begins on a chunk.
@@ -31,7 +32,8 @@ struct HaloPlan {
     int classes, steps;             // of outputs; of the reduction, two chunks each, over all classes
 
     int weight_pitch, product_bytes;  // from row to row of a product's weights, and all of them
-    int weights, offsets, class_table, tap_table, row_table, drain, patches;
+    int weights, offsets, class_table, tap_table, row_table, drain, barriers, patches;
+    int swizzle;                   // the bits of an address that those three above them turn; 0 for none
     int drain_pitch, drain_bytes;  // of a warp
     int patch_bytes, total_bytes;
     HaloPatchShape patch;
@@ -40,6 +42,10 @@ struct HaloPlan {
 inline constexpr int kHaloMatrix = 8, kHaloStepRows = 16;  // lines of a chunk of weights; rows of an mma step
 inline constexpr int kHaloMostClasses = 64, kHaloEntry = 8;
 inline constexpr int kHaloMostChunks = 32;  // of a pixel's channels: a lane copies one
+inline constexpr int kHaloMostBox = 256;    // positions of a box along each axis
+inline constexpr int kHaloBoxAlign = 1024, kHaloBarrierBytes = 8;
+// The copy engine swizzles pixels of so many bytes.
+constexpr bool is_halo_box_line(int bytes) { return bytes == 32 || bytes == 64 || bytes == 128; }
 
 constexpr int halo_odd_chunks(int bytes) {
     return ((bytes + kHaloChunkBytes - 1) / kHaloChunkBytes | 1) * kHaloChunkBytes;
@@ -94,6 +100,10 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
         p.product_bytes = kernel.columns * p.weight_pitch;
     }
     p.patch = halo_patch_shape(axes, tile, p.products * p.chunks);
+    if (kernel.boxes) {
+        p.patch.pitch = p.patch.chunks * kHaloChunkBytes;
+        p.swizzle = p.patch.pitch - kHaloChunkBytes;
+    }
     p.drain_pitch = halo_odd_chunks(kernel.columns * kernel.out_bytes);
     constexpr int kPassBytes = kHaloStepRows * kHaloMatrix * 4;  // sums of one step
     const int drain = halo_drain_rows(warp_rows, p.drain_pitch) * p.drain_pitch;
@@ -107,7 +117,12 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     const int taps = axes[0].taps * axes[1].taps * axes[2].taps;
     p.row_table = p.tap_table + (p.classes == 1 ? 0 : halo_chunk_up(taps * kHaloEntry));
     p.drain = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
-    p.patches = p.drain + kernel.warps * p.drain_bytes;
+    p.barriers = p.drain + kernel.warps * p.drain_bytes;
+    p.patches = p.barriers;
+    if (kernel.boxes) {
+        const auto up = [](int bytes) { return (bytes + kHaloBoxAlign - 1) / kHaloBoxAlign * kHaloBoxAlign; };
+        p.patches = up(p.barriers + kernel.buffers * kHaloBarrierBytes), p.patch_bytes = up(p.patch_bytes);
+    }
     p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
     return p;
 }

@@ -146,25 +146,34 @@ private:
             store_shared<kChunkBytes>(shared + plan.weights + b, zero_packet<kChunkBytes>());
         }
         sync_block();
-        // A lane stays at its tap and channel, and the warps share the lines, a few of them on their way at a time.
-        constexpr int batch = 4;
+        // A lane stays at its taps and channels, and the warps share the lines. Waiting for memory is all the time it takes: what
+        // a thread has to fetch is on its way at once, for 3 x 3 taps of up to 8 channels all of it.
+        constexpr int kPlaces = 3, kLines = 4;
         const int c = int(conv.c), k = int(conv.k), row = taps() * c, lines = plan.products * plan.product_groups * k;
         const int warp = thread_index() / kLanes;
         TILEWISE_ROLLED
-        for (int i = lane_index(); i < row; i += kLanes) {
-            const int tap = int(u32(i) / u32(c)), channel = i - tap * c, reduction_chunk = int(first_chunk(u32(tap)));
+        for (int i = lane_index(); i < row; i += kPlaces * kLanes) {
             TILEWISE_ROLLED
-            for (int first = warp; first < lines; first += batch * kWarps) {
-                typename T::Storage held[batch];
+            for (int first = warp; first < lines; first += kLines * kWarps) {
+                typename T::Storage held[kPlaces][kLines];
                 TILEWISE_UNROLL
-                for (int j = 0; j < batch; ++j) {
-                    const int line = first + j * kWarps;
-                    if (line < lines) held[j] = from[line * row + i];
+                for (int p = 0; p < kPlaces; ++p) {
+                    TILEWISE_UNROLL
+                    for (int j = 0; j < kLines; ++j) {
+                        const int line = first + j * kWarps, at = i + p * kLanes;
+                        if (line < lines && at < row) held[p][j] = from[line * row + at];
+                    }
                 }
                 TILEWISE_UNROLL
-                for (int j = 0; j < batch; ++j) {
-                    const int line = first + j * kWarps;
-                    if (line < lines) put_diagonal(held[j], line, channel, reduction_chunk);
+                for (int p = 0; p < kPlaces; ++p) {
+                    const int at = i + p * kLanes, tap = int(u32(at) / u32(c));
+                    if (at >= row) continue;
+                    const int reduction_chunk = int(first_chunk(u32(tap)));
+                    TILEWISE_UNROLL
+                    for (int j = 0; j < kLines; ++j) {
+                        const int line = first + j * kWarps;
+                        if (line < lines) put_diagonal(held[p][j], line, at - tap * c, reduction_chunk);
+                    }
                 }
             }
         }

@@ -44,6 +44,12 @@ bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& ar
         return refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks),
                       TILEWISE_TEXT("at most {}: merge fewer groups", kHaloMostChunks));
     }
+    if (kernel.boxes && (!is_halo_box_line(static_cast<int>(chunks) * kHaloChunkBytes) || axes.axis[2].in_step != 1)) {
+        return refuse(out,
+                      TILEWISE_TEXT("patches by the copy engine: {} bytes of a pixel, stride {}",
+                                    chunks * kHaloChunkBytes, axes.axis[2].in_step),
+                      TILEWISE_TEXT("32, 64 or 128 bytes, and stride 1 forward"));
+    }
     return !choose_halo_tile(v.problem, c, arch) &&
            refuse(out, TILEWISE_TEXT("weights and the smallest patch of pixels"),
                   TILEWISE_TEXT("at most {} bytes of shared memory", halo_shared_bytes(c, arch)));

@@ -43,7 +43,8 @@ double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
 }
 
 bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_bytes) {
-    return plan.total_bytes <= shared_bytes &&
+    const bool is_box = plan.swizzle == 0 || std::max(plan.patch.height, plan.patch.columns) <= kHaloMostBox;
+    return plan.total_bytes <= shared_bytes && is_box &&
            fits_halo_fields(tile.images, plan.patch.depth, plan.patch.height, plan.patch.columns);
 }
 
@@ -59,6 +60,8 @@ bool shares_halo_rows(const KernelConfig& c) {
     return is_halo_conv(c) && c.specialization == Specialization::filter_3x3 && c.ndim == 2;
 }
 
+bool stages_halo_boxes(const KernelConfig& c) { return is_halo_conv(c) && c.pipeline == Pipeline::mem; }
+
 HaloKernel halo_kernel(const KernelConfig& c) {
     return {c.op == Op::conv_bwd_data,
             c.num_groups_to_merge,
@@ -69,7 +72,8 @@ HaloKernel halo_kernel(const KernelConfig& c) {
             static_cast<int>(bytes_of(c.dtype)),
             static_cast<int>(bytes_of(c.dtype_out)),
             access_bytes(c, 1) < kHaloChunkBytes,
-            c.vector_c == 1};
+            c.vector_c == 1,
+            stages_halo_boxes(c)};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {

@@ -60,6 +60,14 @@ inline void randomize_window(Random& random, ConvShape& s, int i, std::int64_t l
     }
 }
 
+// Kernels for first layers read or write x one element at a time, and take few channels of it.
+inline bool has_few_channels_of_x(const KernelConfig& config) {
+    const int vector = config.op == Op::conv_fwd        ? config.vector_a
+                       : config.op == Op::conv_bwd_data ? config.vector_c
+                                                        : config.vector_b;
+    return config.gather == Gather::halo && config.num_groups_to_merge == 1 && vector == 1;
+}
+
 inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig& config) {
     const auto channels = [&] { return random.between(1, random.chance(50) ? 8 : random.chance(70) ? 70 : 150); };
     if (config.specialization == Specialization::depthwise || random.chance(10)) {
@@ -75,10 +83,10 @@ inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig&
         s.k = s.g * random.between(1, random.chance(80) ? 9 : 30);
         return;
     }
-    if (config.gather == Gather::halo && config.vector_a == 1) {  // first layers
+    if (has_few_channels_of_x(config)) {
         s.g = 1;
         s.c = random.between(1, 4);
-        s.k = config.vector_c * random.between(1, 9);
+        s.k = std::max({config.vector_a, config.vector_b, config.vector_c}) * random.between(1, 9);
         return;
     }
     // Kernels that move several elements at once take channels of whole accesses only.
