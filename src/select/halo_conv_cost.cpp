@@ -22,10 +22,11 @@ double up(double size, double unit) { return std::ceil(size / unit); }
 
 // What a tile is made of, counted in instructions of a warp.
 struct HaloTileWork {
-    double warp_products, warp_steps;  // of the warp with most
-    double fetches, products;          // ldmatrix and mma.sync, of all warps
-    double stores, store_lines;        // accesses of a warp, and the lines of memory that they meet
-    double copied_lines, copied_bytes;
+    double warp_products, warp_steps;   // of the warp with most
+    double fetches, products;           // ldmatrix and mma.sync, of all warps
+    double stores, store_lines;         // accesses of a warp, and the lines of memory that they meet
+    double copied_lines, copied_bytes;  // of the patch, by threads
+    double boxed_pixels;                // by the copy engine
 };
 
 HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
@@ -45,7 +46,11 @@ HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
     w.products = steps * steps_m * steps_n;
     w.stores = results * c.wave.m * up(rows * up(columns, c.vector_c), 32);
     w.store_lines = results * choice.tile.rows() * up(result_bytes, line_bytes);
-    w.copied_lines = static_cast<double>(p.patch.images) * p.patch.depth * p.patch.height;
+    if (stages_halo_boxes(c)) {
+        w.boxed_pixels = p.patch.pixels();
+    } else {
+        w.copied_lines = static_cast<double>(p.patch.images) * p.patch.depth * p.patch.height;
+    }
     w.copied_bytes = static_cast<double>(p.patch.pixels()) * p.patch.chunks * kHaloChunkBytes;
     return w;
 }
@@ -57,12 +62,12 @@ constexpr double kPatchSharpness = 2.5;  // no part is quite hidden by the other
 double busy_cycles(const HaloTileWork& w) {
     constexpr double kIssuedPerCycle = 4, kPerStore = 105, kPerCopiedLine = 210;
     constexpr double kFetchCycles = 2.8, kProductCycles = 2.05, kStoreCycles = 8, kStoreLineCycles = 3.1;
-    constexpr double kSharedBytesPerCycle = 128, kCacheBytesPerCycle = 43;
+    constexpr double kSharedBytesPerCycle = 128, kCacheBytesPerCycle = 43, kBoxedPixelCycles = 1;
     const double issue =
         (w.stores * kPerStore + w.copied_lines * kPerCopiedLine + w.fetches + w.products) / kIssuedPerCycle;
     const double shared = w.fetches * kFetchCycles + w.copied_bytes / kSharedBytesPerCycle + w.stores * kStoreCycles;
     return side_by_side({issue, shared, w.products * kProductCycles, w.copied_bytes / kCacheBytesPerCycle,
-                         w.store_lines * kStoreLineCycles},
+                         w.store_lines * kStoreLineCycles, w.boxed_pixels * kBoxedPixelCycles},
                         kPatchSharpness);
 }
 
