@@ -84,7 +84,8 @@ double halo_traffic_bytes(const Problem& p, const KernelConfig& c, const HaloCho
     // passes through it too.
     constexpr double kKept = 0.25;
     const double least = bytes_moved(p), kept = kKept * static_cast<double>(arch.cache_bytes);
-    if (kept >= least || choice.slabs == 1) return least;
+    const bool side_by_side = choice.slab_blocks < choice.blocks;
+    if (kept >= least || choice.slabs == 1 || side_by_side) return least;
     const Visits visits(choice, kept / least);
     const KernelConv conv = kernel_conv(p);
     const HaloPlan& plan = choice.plan;

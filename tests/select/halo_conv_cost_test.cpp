@@ -58,10 +58,20 @@ TEST(HaloConvCost, IsBoundedByMemoryAndGrowsWithTheWork) {
 }
 
 TEST(HaloConvCost, CountsLinesThatSlabsShareOnceWhereTheCacheHoldsThem) {
-    const KernelConfig narrow = halo_config(Op::conv_fwd, {256, 24, 16}, {4, 1, 1}, 1);
-    const Problem small = layer("conv_fwd", 4, 32, 8, 28), large = layer("conv_fwd", 64, 32, 8, 56);
-    EXPECT_EQ(traffic_of(small, narrow), bytes_moved(small));
-    EXPECT_GT(traffic_of(large, narrow), 2 * bytes_moved(large));  // pieces of 16 bytes of lines of 128
+    const KernelConfig c = halo_config(Op::conv_fwd, {256, 48, 16}, {4, 1, 1}, 1);
+    const Problem small = layer("conv_fwd", 2, 32, 48, 14), large = layer("conv_fwd", 64, 32, 48, 28);
+    EXPECT_EQ(traffic_of(small, c), bytes_moved(small));
+    EXPECT_GT(traffic_of(large, c), 1.2 * bytes_moved(large));  // pieces of 96 bytes of lines of 128
+}
+
+TEST(HaloConvCost, CountsLinesOnceWhereSlabsComeSideBySide) {
+    const ArchSpec& arch = arch_named("sm_90a");
+    const KernelConfig c = halo_config(Op::conv_fwd, {256, 24, 16}, {4, 1, 1}, 1);
+    const Problem large = layer("conv_fwd", 64, 32, 8, 56);  // pieces of 16 bytes
+    const auto choice = choose_halo_tile(large, c, arch);
+    ASSERT_TRUE(choice);
+    EXPECT_EQ(choice->slab_blocks * choice->slabs, choice->blocks);
+    EXPECT_EQ(traffic_of(large, c), bytes_moved(large));
 }
 
 TEST(HaloConvCost, TakesWholeLinesOnce) {
