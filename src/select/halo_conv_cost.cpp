@@ -15,18 +15,19 @@
 namespace tilewise {
 namespace {
 
-// All constants were fitted to 680 times of 48 layers on an H200, of each half to see that they hold for the other; cycles are of
+// All constants were fitted to 441 times of 48 layers on an H200, of each half to see that they hold for the other; cycles are of
 // kCyclesPerUs.
 
 double up(double size, double unit) { return std::ceil(size / unit); }
 
 // What a tile is made of, counted in instructions of a warp.
 struct HaloTileWork {
-    double warp_products, warp_steps;   // of the warp with most
-    double fetches, products;           // ldmatrix and mma.sync, of all warps
-    double stores, store_lines;         // accesses of a warp, and the lines of memory that they meet
-    double copied_lines, copied_bytes;  // of the patch, by threads
-    double boxed_pixels;                // by the copy engine
+    double warp_products, warp_steps;  // of the warp with most
+    double fetches, products;          // ldmatrix and mma.sync, of all warps
+    double stores, store_lines;        // accesses of a warp, and the lines of memory that they meet
+    double copied_lines, copies;       // of the patch, by threads: lines, and copies of a warp
+    double boxed_pixels;               // by the copy engine
+    double copied_bytes;
 };
 
 HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
@@ -49,7 +50,9 @@ HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
     if (stages_halo_boxes(c)) {
         w.boxed_pixels = p.patch.pixels();
     } else {
+        const double step = p.patch.steps[2], pixels = 32 / p.patch.chunks;  // of a copy
         w.copied_lines = static_cast<double>(p.patch.images) * p.patch.depth * p.patch.height;
+        w.copies = w.copied_lines * step * up(up(p.patch.columns, step), pixels);
     }
     w.copied_bytes = static_cast<double>(p.patch.pixels()) * p.patch.chunks * kHaloChunkBytes;
     return w;
@@ -60,27 +63,30 @@ constexpr double kPatchSharpness = 2.5;  // no part is quite hidden by the other
 // Of a unit that has enough blocks to be busy: what it issues, what passes through shared memory, products, and lines that leave.
 // A store and a line of the patch take far more than their own instructions: places, bounds and addresses of each.
 double busy_cycles(const HaloTileWork& w) {
-    constexpr double kIssuedPerCycle = 4, kPerStore = 105, kPerCopiedLine = 210;
-    constexpr double kFetchCycles = 2.8, kProductCycles = 2.05, kStoreCycles = 8, kStoreLineCycles = 3.1;
-    constexpr double kSharedBytesPerCycle = 128, kCacheBytesPerCycle = 43, kBoxedPixelCycles = 1;
+    constexpr double kIssuedPerCycle = 4, kPerStore = 115, kPerCopiedLine = 170, kPerCopy = 30;
+    constexpr double kFetchCycles = 2.7, kProductCycles = 1.8, kStoreCycles = 8, kStoreLineCycles = 3.7;
+    constexpr double kSharedBytesPerCycle = 128, kBoxedPixelCycles = 2.4;
     const double issue =
-        (w.stores * kPerStore + w.copied_lines * kPerCopiedLine + w.fetches + w.products) / kIssuedPerCycle;
+        (w.stores * kPerStore + w.copied_lines * kPerCopiedLine + w.copies * kPerCopy + w.fetches + w.products) /
+        kIssuedPerCycle;
     const double shared = w.fetches * kFetchCycles + w.copied_bytes / kSharedBytesPerCycle + w.stores * kStoreCycles;
-    return side_by_side({issue, shared, w.products * kProductCycles, w.copied_bytes / kCacheBytesPerCycle,
-                         w.store_lines * kStoreLineCycles, w.boxed_pixels * kBoxedPixelCycles},
+    return side_by_side({issue, shared, w.products * kProductCycles, w.store_lines * kStoreLineCycles,
+                         w.boxed_pixels * kBoxedPixelCycles},
                         kPatchSharpness);
 }
 
 // From the beginning of a tile to its end, however much else the unit has to do: a warp's steps wait for their operands, the
-// results of a product for the last step, and all for the patch.
+// results of a product for the last step, and all for the patch, unless the copy engine fetches it. Where a step has all rows of
+// a column of taps, there is enough to do meanwhile.
 double waiting_cycles(const HaloTileWork& w, const KernelConfig& c) {
-    constexpr double kTile = 1400, kProduct = 1400, kStep = 107, kOneBuffer = 450;
-    return kTile + w.warp_products * kProduct + w.warp_steps * kStep + (c.stages < 2 ? kOneBuffer : 0);
+    constexpr double kLines = 1160, kBoxes = 80, kProduct = 1360, kStep = 112, kStepOfRows = 5, kOneBuffer = 350;
+    return (stages_halo_boxes(c) ? kBoxes : kLines) + w.warp_products * kProduct +
+           w.warp_steps * (shares_halo_rows(c) ? kStepOfRows : kStep) + (c.stages < 2 ? kOneBuffer : 0);
 }
 
 // Weights come in chunks, all on their way at once, or one by one into the diagonals of zeros, four of each warp at a time.
 double weights_us(const Problem& p, const KernelConfig& c, const HaloPlan& plan) {
-    constexpr double kUsPerByte = 4e-5, kUsPerBatch = 0.66;
+    constexpr double kUsPerByte = 6.8e-5, kUsPerBatch = 0.38;
     const KernelConv conv = kernel_conv(p);
     double us = static_cast<double>(plan.products) * plan.product_bytes * kUsPerByte;
     if (halo_kernel(c).diagonal) {
@@ -95,7 +101,7 @@ double weights_us(const Problem& p, const KernelConfig& c, const HaloPlan& plan)
 }  // namespace
 
 double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kNever = 1e9, kSetUpUs = 1.9, kMemoryReached = 0.95;
+    constexpr double kNever = 1e9, kSetUpUs = 1.5, kMemoryReached = 0.95;
     const auto choice = choose_halo_tile(view.problem, c, arch);
     if (!choice) return kNever;
     const HaloTileWork work = work_of(c, *choice);
