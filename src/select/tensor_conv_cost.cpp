@@ -15,7 +15,7 @@
 namespace tilewise {
 namespace {
 
-// All constants were fitted to 1240 times of 168 problems on an H200, of each half to see that they hold for the other; cycles are
+// All constants were fitted to 1560 times of 168 problems on an H200, of each half to see that they hold for the other; cycles are
 // of kCyclesPerUs.
 
 bool is_alone(const KernelConfig& c) { return c.wave.m == 1; }
@@ -33,23 +33,31 @@ double outside_share(const Problem& p, const KernelConfig& c) {
     return 1 - static_cast<double>(size / line * line) / whole_tiles(size, tile);
 }
 
+// The share of the pixels of a walk that it finds the last channels of a group for, where these do not fill a line.
+double short_share(const Problem& p, const KernelConfig& c) {
+    const std::int64_t channels = (c.op == Op::conv_bwd_data ? p.conv.k : p.conv.c) / p.conv.g;
+    const bool walks = walks_taps(c) && c.op != Op::conv_bwd_weight;
+    return walks && channels % channel_line(c) != 0 ? 1 / static_cast<double>(channel_lines(c, channels)) : 0;
+}
+
 // The copy engine's time for a stage: by rows, whatever their length; pixels that it has to find take it longer, and rows that
 // lie outside of their tensor, in part or all of it, several times as long.
 double copy_cycles(const Problem& p, const KernelConfig& c) {
-    constexpr double kPixel = 2.26, kRow = 0.93, kOutside = 4.3;
+    constexpr double kPixel = 2.39, kRow = 0.84, kShort = 1.8, kOutside = 5.4;
     const double depth_line = static_cast<double>(depth_bytes(c) / bytes_of(c.dtype)),
                  column_line = static_cast<double>(column_line_bytes(c) / bytes_of(c.dtype_b));
     const double m = c.tile.m, n = c.tile.n, depth = c.tile.k;
     double pixels = (m + room_lines(c)) * depth / (depth_line * joined_taps(c)), rows = n * depth / depth_line;
     if (c.op == Op::conv_bwd_data) rows = n * depth / column_line;
     if (c.op == Op::conv_bwd_weight) pixels = n / column_line * depth, rows = m / 64 * depth;
-    return pixels * (walks_taps(c) ? kPixel : kRow) + rows * kRow * (1 + kOutside * outside_share(p, c));
+    return pixels * (walks_taps(c) ? kPixel : kRow) * (1 + kShort * short_share(p, c)) +
+           rows * kRow * (1 + kOutside * outside_share(p, c));
 }
 
 // One stage: products, what passes through shared memory for them, what comes through the L2 cache, and the copy engine.
 double stage_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arch, double busy) {
-    constexpr double kReached = 1.32, kAlone = 2.0, kLinesAlongN = 1.09, kLinesAlongBoth = 0.78;
-    constexpr double kSharedBytesPerCycle = 128, kSharedReached = 1.53, kCacheReached = 1.54, kCrowding = 1.0;
+    constexpr double kReached = 1.27, kAlone = 1.5, kLinesAlongN = 1.065, kLinesAlongBoth = 0.75;
+    constexpr double kSharedBytesPerCycle = 128, kSharedReached = 1.53, kCacheReached = 1.68, kCrowding = 1.64;
     const double bytes = static_cast<double>(bytes_of(c.dtype)), taps = joined_taps(c);
     const double flops_per_cycle = peak_tflops(arch, c.dtype) * 1e6 / (arch.units * kCyclesPerUs);
     const double lines = c.op == Op::conv_bwd_data ? kLinesAlongN : c.op == Op::conv_bwd_weight ? kLinesAlongBoth : 1;
@@ -63,15 +71,15 @@ double stage_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arc
     const double cache_per_cycle = arch.cache_gbps * 1e3 / (arch.units * kCyclesPerUs) * kCacheReached;
     const double cache = copied / cache_per_cycle * std::pow(busy, kCrowding);
     // Two stages of several taps leave the copies little time.
-    constexpr double kTwoStages = 1.45, kSharpness = 4;
+    constexpr double kTwoStages = 1.37, kSharpness = 4;
     return side_by_side({products, shared, cache, copy_cycles(p, c)}, kSharpness) *
            (taps > 1 && c.stages <= 2 ? kTwoStages : 1);
 }
 
 // What a tile's results take, where nothing hides it.
 double ending_cycles(const KernelConfig& c, double classes) {
-    constexpr double kStart = 1150, kEach = 0.047, kHidden = 0.011, kSums = 0.081, kApart = 0.152;
-    constexpr double kCluster = 5200, kClusterEach = 0.12;
+    constexpr double kStart = 1320, kEach = 0.034, kHidden = 0.005, kSums = 0.073, kApart = 0.134;
+    constexpr double kCluster = 4480, kClusterEach = 0.13;
     const double results = static_cast<double>(c.tile.m) * c.tile.n;
     double cycles = kStart + results * (c.pipeline == Pipeline::compv5 ? kHidden : kEach);
     if (adds_in_workspace(c)) cycles += results * kSums;
@@ -89,7 +97,7 @@ double classes_of(const Problem& p, const KernelConfig& c) {
 
 // Stream-K: tiles that fill the units whole times, then those left over, whose sums meet in pairs where blocks share them.
 double streamed_cycles(const KernelConfig& c, double tiles, double units, double tile_steps, double stage, double end) {
-    constexpr double kMeeting = 4300, kMeetingEach = 0.31;
+    constexpr double kMeeting = 5000, kMeetingEach = 0.3;
     const double full = std::floor(tiles / units), rest = tiles - full * units;
     const double cycles = full * (tile_steps * stage + end);
     if (rest == 0) return cycles;
@@ -109,14 +117,14 @@ double tensor_conv_us(const ProblemView& view, const KernelConfig& c, const Arch
     const bool streams = c.stream_k != StreamK::off;
     const double stage = stage_cycles(p, c, arch, streams ? 1 : std::min(1.0, tiles / units));
     const double end = ending_cycles(c, classes), rounds = std::ceil(tiles / units);
-    constexpr double kBetweenBlocks = 3300;
+    constexpr double kBetweenBlocks = 4000;
     const double cycles = streams ? streamed_cycles(c, tiles, units, steps, stage, end)
                                   : rounds * (steps * stage + end) + (c.persistent ? 0 : kBetweenBlocks) * (rounds - 1);
-    constexpr double kMemoryReached = 1.0, kFillUs = 3.07, kWithMemory = 3;
+    constexpr double kMemoryReached = 1.0, kFillUs = 3.44, kWithMemory = 3;
     const double memory_us = bytes_moved(p) / (arch.memory_gbps * kMemoryReached * 1e3);
     double us = side_by_side({cycles / kCyclesPerUs, memory_us}, kWithMemory) + kFillUs;
     if (adds_in_workspace(c)) {
-        constexpr double kUsPerMegabyte = 2.1, kSecondKernelUs = 9.7;
+        constexpr double kUsPerMegabyte = 2.04, kSecondKernelUs = 9.5;
         us += static_cast<double>(view.elements[2]) * 4e-6 * c.split_k * kUsPerMegabyte + kSecondKernelUs;
     }
     return us;
