@@ -135,14 +135,12 @@ struct HaloLaunch {
     HaloPlan plan;
     int tiles[kMaxKernelDims], image_tiles;  // of pixels, along each axis
     int units, longer;                       // tiles of a block; so many of the first blocks have one more
-    int slab_blocks, slab_tiles;             // blocks of a slab, or all where some have tiles of two; tiles of a slab
 };
 static_assert(sizeof(HaloLaunch) <= sizeof(int) * kMaxKernelGeometry);
 
-// `blocks` is at most the number of tiles. Either they share all tiles of all slabs in one row (`slab_blocks` is `blocks`), or every
-// slab has as many blocks of its own, so that slabs are worked on side by side.
+// `blocks` is at most the number of tiles.
 constexpr HaloLaunch halo_launch(const KernelConv& conv, const HaloTile& tile, const HaloKernel& kernel, int warp_rows,
-                                 int blocks, int slab_blocks) {
+                                 int blocks) {
     HaloLaunch launch{};
     for (int d = 0; d < kMaxKernelDims; ++d) {
         launch.axes[d] = halo_axis(conv, d, kernel.backward_data);
@@ -152,10 +150,8 @@ constexpr HaloLaunch halo_launch(const KernelConv& conv, const HaloTile& tile, c
     launch.plan = halo_plan(conv, launch.axes, tile, kernel, warp_rows);
     launch.image_tiles = (int(conv.images) + tile.images - 1) / tile.images;
     const Index pixels = Index(launch.image_tiles) * launch.tiles[0] * launch.tiles[1] * launch.tiles[2];
-    const Index slabs = launch.plan.column_tiles * (conv.groups / kernel.merge);
-    const Index shared = slab_blocks == blocks ? pixels * slabs : pixels;
-    launch.slab_tiles = int(pixels), launch.slab_blocks = slab_blocks;
-    launch.units = int(shared / slab_blocks), launch.longer = int(shared % slab_blocks);
+    const Index all = pixels * launch.plan.column_tiles * (conv.groups / kernel.merge);
+    launch.units = int(all / blocks), launch.longer = int(all % blocks);
     return launch;
 }
 

@@ -169,11 +169,9 @@ struct HaloConv {
     // Every step but the first few computes a tile, and all start the copies of one that is kBuffers - 1 further on. Each part
     // is there once: code that runs once takes longer to fetch than to run.
     TILEWISE_DEVICE void work() {
-        const int slab = int(u32(block_index()) / u32(launch.slab_blocks));
-        const int block = int(block_index()) - slab * launch.slab_blocks;  // of those that share the slab
+        const int block = int(block_index());
         const int count = launch.units + (block < launch.longer ? 1 : 0);
-        const int first = block * launch.units + (block < launch.longer ? block : launch.longer);
-        Place place = place_of(slab * launch.slab_tiles + first), ahead = place;
+        Place place = place_of(block * launch.units + (block < launch.longer ? block : launch.longer)), ahead = place;
         prepare();
         griddep_wait();
         int loaded = -1, reading = 0, filling = 0;

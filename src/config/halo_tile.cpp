@@ -126,36 +126,6 @@ void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
 
 }  // namespace
 
-namespace {
-
-// A line of memory that several slabs have narrow pieces of comes from memory once for each of them, unless they come to it at
-// about the same time or the cache holds everything: a quarter of it is about what lasts.
-bool slabs_share_lines(const Problem& p, const KernelConfig& c, const HaloPlan& plan, const ArchSpec& arch) {
-    constexpr std::int64_t kNarrowBytes = 64;
-    const std::int64_t sets = plan.products, in = plan.in_channels * sets * bytes_of(c.dtype),
-                       out = plan.out_channels * sets * bytes_of(c.dtype_out);
-    return std::min(in, out) <= kNarrowBytes && bytes_moved(p) > static_cast<double>(arch.cache_bytes) / 4;
-}
-
-// Blocks of the launch; says how many tiles the longest has. Slabs that share lines have blocks of their own, side by side, unless
-// that leaves many places empty.
-std::int64_t set_blocks(HaloChoice& choice, std::int64_t places, bool share_lines) {
-    constexpr double kWorthIt = 1.15;
-    const std::int64_t units = choice.tiles * choice.slabs, turns = divide_up(units, places);
-    const std::int64_t each = std::min(choice.tiles, places / choice.slabs);
-    if (share_lines && each > 0) {
-        const std::int64_t side_by_side = divide_up(choice.tiles, each);
-        if (static_cast<double>(side_by_side) <= kWorthIt * static_cast<double>(turns)) {
-            choice.blocks = static_cast<int>(each * choice.slabs), choice.slab_blocks = static_cast<int>(each);
-            return side_by_side;
-        }
-    }
-    choice.blocks = choice.slab_blocks = static_cast<int>(std::min(units, places));
-    return turns;
-}
-
-}  // namespace
-
 std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& c, const ArchSpec& arch) {
     const KernelConv conv = kernel_conv(problem);
     const HaloKernel kernel = halo_kernel(c);
@@ -171,11 +141,11 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
         next.tiles = divide_up(conv.images, tile.images);
         for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
         next.slabs = conv.groups / kernel.merge * next.plan.column_tiles;
-        const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
-        const std::int64_t turns = set_blocks(next, places, slabs_share_lines(problem, c, next.plan, arch));
+        const std::int64_t units = next.tiles * next.slabs, places = std::int64_t{arch.units} * c.blocks_per_unit;
+        next.blocks = static_cast<int>(std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
         // Blocks that share a unit share what it can do in a cycle.
-        next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles;
+        next.cycles = static_cast<double>(divide_up(units, places)) * c.blocks_per_unit * next.tile_cycles;
         if (!best || next.cycles < best->cycles) best = next;
     };
     if (shares_halo_rows(c)) {

@@ -37,7 +37,6 @@ struct HaloChoice {
     std::int64_t tiles = 0;  // of pixels, for one slab of groups
     std::int64_t slabs = 0;  // sets of merged groups, times the tiles of their columns
     int blocks = 0;          // of the launch
-    int slab_blocks = 0;     // that share a slab, or all of them where slabs follow each other
     double tile_cycles = 0;  // that a unit takes for a tile, about
     double cycles = 0;       // for all
 };

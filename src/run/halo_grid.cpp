@@ -38,8 +38,8 @@ void set_halo_grid(LaunchGeometry& geometry, const Problem& problem, const Kerne
     const HaloTile& tile = choice->tile;
     geometry.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
     geometry.blocks = choice->blocks;
-    const HaloLaunch launch = halo_launch(kernel_conv(problem), tile, halo_kernel(config),
-                                          config.tile.m / config.wave.m, choice->blocks, choice->slab_blocks);
+    const HaloLaunch launch =
+        halo_launch(kernel_conv(problem), tile, halo_kernel(config), config.tile.m / config.wave.m, choice->blocks);
     std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
     geometry.block.shared_bytes = choice->plan.total_bytes;
     if (stages_halo_boxes(config)) {

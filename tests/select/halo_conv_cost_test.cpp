@@ -64,16 +64,6 @@ TEST(HaloConvCost, CountsLinesThatSlabsShareOnceWhereTheCacheHoldsThem) {
     EXPECT_GT(traffic_of(large, c), 1.2 * bytes_moved(large));  // pieces of 96 bytes of lines of 128
 }
 
-TEST(HaloConvCost, CountsLinesOnceWhereSlabsComeSideBySide) {
-    const ArchSpec& arch = arch_named("sm_90a");
-    const KernelConfig c = halo_config(Op::conv_fwd, {256, 24, 16}, {4, 1, 1}, 1);
-    const Problem large = layer("conv_fwd", 64, 32, 8, 56);  // pieces of 16 bytes
-    const auto choice = choose_halo_tile(large, c, arch);
-    ASSERT_TRUE(choice);
-    EXPECT_EQ(choice->slab_blocks * choice->slabs, choice->blocks);
-    EXPECT_EQ(traffic_of(large, c), bytes_moved(large));
-}
-
 TEST(HaloConvCost, TakesWholeLinesOnce) {
     const KernelConfig wide = halo_config(Op::conv_fwd, {256, 32, 16}, {4, 1, 1}, 8);
     const Problem large = layer("conv_fwd", 64, 32, 8, 56);  // 8 groups of 8 channels are a line
