@@ -6,6 +6,7 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "problem/facts.hpp"
+#include "select/depthwise_strips_cost.hpp"
 #include "select/gpu_clock.hpp"
 
 namespace tilewise {
@@ -38,32 +39,6 @@ Sizes sizes_of(const Extents& e) {
     return s;
 }
 
-// A thread walks down strips; a line of inputs costs its conversions and the multiply-adds of all rows that it meets.
-Work strips_work(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
-    constexpr double kPerInput = 6, kPerOutput = 6, kPerLine = 20, kPerStrip = 250;
-    const bool backward = c.op == Op::conv_bwd_data, weight = c.op == Op::conv_bwd_weight;
-    const Sizes out = sizes_of(backward ? p.conv.in : output_size(p.conv)), filter = sizes_of(p.conv.filter);
-    const Sizes stride = sizes_of(p.conv.stride);
-    const double vector = c.vector_a, width = spec.strip_width, height = spec.strip_height;
-    const double per_line = backward ? stride.height : 1 / stride.height;  // rows of outputs for a line of inputs
-    const double lines = height / per_line + filter.height - 1;
-    const double inputs =
-        backward ? width / stride.width + filter.width / stride.width : width * stride.width + filter.width - 1;
-    const double taps = filter.width * filter.height / (backward ? stride.width * stride.height : stride.height);
-    const double line =
-        filter.depth * (vector * width * taps * (backward ? per_line : 1) + inputs * (vector + kPerInput)) +
-        per_line * width * (weight ? vector + kPerInput : 2 * vector + kPerOutput) + kPerLine;
-    const double strips =
-        static_cast<double>(p.conv.n) * out.depth * blocks_of(out.height, height) * blocks_of(out.width, width);
-    Work work;
-    work.threads = c.wave.m * 32.0;
-    const double channel_tiles = blocks_of(static_cast<double>(p.conv.g), c.tile.n);
-    work.blocks = channel_tiles * (weight ? c.split_k : blocks_of(strips, spec.strips));
-    work.instructions =
-        (weight ? blocks_of(blocks_of(strips, c.split_k), spec.strips) : 1) * (kPerStrip + lines * line);
-    return work;
-}
-
 // A block walks down its strips line by line; every warp turns lines around and multiplies, in turn.
 Work band_work(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
     constexpr double kPerLine = 110, kPerProduct = 3, kPerWalk = 500;
@@ -83,20 +58,32 @@ Work band_work(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spe
     return work;
 }
 
-// Every product on its own: three or four instructions, and a load for each.
+// Every product on its own. Backward data looks at every tap, also at those that the stride passes over; backward weight has a
+// pixel for each warp at a time, and waits for it.
 Work any_work(const Problem& p, const KernelConfig& c) {
-    constexpr double kPerProduct = 10, kThreads = 1024;
+    constexpr double kThreads = 1024, kPerOutput = 350, kPerTap = 23, kPerElement = 14, kBackward = 1.25;
+    const double taps = static_cast<double>(product(p.conv.filter)), vector = c.vector_a;
     Work work;
     work.threads = kThreads;
-    work.blocks = flops(p) / 2 / kThreads;
-    work.instructions = kPerProduct * (1 + 3.0 / c.vector_a);
+    if (c.op == Op::conv_bwd_weight) {
+        constexpr double kPixelInstructions = 150;
+        const double pixels = static_cast<double>(p.conv.n * product(output_size(p.conv)));
+        work.blocks =
+            blocks_of(static_cast<double>(p.conv.k), kAnyWeightChannels) * blocks_of(taps, kAnyWeightTaps) * c.split_k;
+        work.instructions = pixels / (static_cast<double>(c.split_k) * c.wave.m) * kPixelInstructions;
+        return work;
+    }
+    const bool backward = c.op == Op::conv_bwd_data;
+    const std::int64_t pixels = product(backward ? p.conv.in : output_size(p.conv));
+    work.blocks = static_cast<double>(p.conv.n * pixels * (backward ? p.conv.c : p.conv.k)) / vector / kThreads;
+    work.instructions = (kPerOutput + taps * (kPerTap + kPerElement * vector)) * (backward ? kBackward : 1);
     return work;
 }
 
 Work work_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
     switch (spec.kind) {
         case DepthwiseKind::any: return any_work(p, c);
-        case DepthwiseKind::strips: return strips_work(p, c, spec);
+        case DepthwiseKind::strips:  // predicted_strips_us
         case DepthwiseKind::band: return band_work(p, c, spec);
     }
     return {};
@@ -107,6 +94,7 @@ Work work_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec)
 double predicted_depthwise_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     const Problem& p = view.problem;
     const DepthwiseSpec spec = depthwise_spec(c);
+    if (spec.kind == DepthwiseKind::strips) return predicted_strips_us(p, c, spec, arch);
     const Work work = work_of(p, c, spec);
     // Blocks that are there at the same time share a unit's issue slots; a unit with one block cannot use them all.
     constexpr double kIssued = 0.7, kThreadsToFill = 384;
