@@ -6,17 +6,33 @@
 //   backward weight  rows: channels of dy, lines along them for each pixel      columns: x at the tap of each line of channels
 // The reduction runs over taps and lines of channels, taps slowest; for backward weight over pixels, in as many parts as
 // split_k says, whose sums meet in the workspace. A tap of backward weight begins a new line of columns, so tiles may hold
-// columns that no weight has. Channels beyond the last arrive as zeros only where there is one group: several must have
-// whole lines of channels to sum over.
+// columns that no weight has.
+// Groups whose channels end inside a line: the map of the activation has the groups as its innermost pixels, of which a walk
+// visits one, and the tap's offset says which, so that zeros follow a group's last channel and nothing is fetched for them.
+// Where the copy engine cannot count that far (more groups, three dimensions), the next group's channels come instead. Either
+// way only products that hold channels of the group are issued, 32 bytes of a line each; the last may be half zeros.
 // A stage may hold several taps along w (tile_k of several lines; stride 1): one column of pixels with a few more than the
 // tile has rows, which each tap reads shifted by a dilation, and the weights of each. Rows then count the pixels of x that a
 // line of y needs, so a few at the end of each line are none of y's.
 // Bytes   a tile reads (tile_m + tile_n) x its reduction through the L2 cache: each pixel once for each tap, or stage of taps.
 #pragma once
+#include "../common/tensor_launch.hpp"
 #include "conv_taps.hpp"
 #include "wgmma_gemm.hpp"
 
 namespace tilewise::cuda {
+
+// Of one group, where groups are pixels of the map.
+template <int kDims, class Pixel>
+TILEWISE_DEVICE void copy_group_pixels(unsigned to, const TensorMap& map, unsigned barrier, int group, int c,
+                                       const Pixel& from, const u16 (&offset)[kDims]) {
+    const auto by = static_cast<u16>(group);
+    if constexpr (kDims == 1) {
+        copy_im2col(to, map, barrier, c, 0, from.at[0], from.image, by, offset[0], kKeepNormal);
+    } else if constexpr (kDims == 2) {
+        copy_im2col(to, map, barrier, c, 0, from.at[0], from.at[1], from.image, by, offset[0], offset[1], kKeepNormal);
+    }
+}
 
 template <int kDims, class Pixel>
 TILEWISE_DEVICE void copy_pixels(unsigned to, const TensorMap& map, unsigned barrier, int c, const Pixel& from,
@@ -150,7 +166,8 @@ struct ConvSource {
     const TensorMap &map_a, &map_b;
     ClusterPlace<Shape> me;
     Walk pixels;
-    int lines;  // of channels, in the reduction or of a tap's columns
+    int lines;          // of channels, in the reduction or of a tap's columns
+    bool groups_apart;  // whether groups are pixels of the map
     // Of the tile:
     int column, group;
     typename Walk::Pixel pixel;  // forward, backward data
@@ -161,11 +178,19 @@ struct ConvSource {
     u16 box_offset[kOverPixels ? kColumnBoxes : 1][kDims];
 
     TILEWISE_DEVICE ConvSource(const KernelArgs& kernel_args, const TensorMap& a, const TensorMap& b)
-        : args(kernel_args), map_a(a), map_b(b), pixels(kernel_args.conv), lines(line_count(kernel_args.conv)) {}
+        : args(kernel_args),
+          map_a(a),
+          map_b(b),
+          pixels(kernel_args.conv),
+          lines(line_count(kernel_args.conv)),
+          groups_apart(reinterpret_cast<const TensorLaunch&>(kernel_args.geometry).groups_apart != 0) {}
 
+    // Of a group, in the activation that is gathered.
+    static TILEWISE_DEVICE int summed_channels(const KernelConv& conv) {
+        return static_cast<int>(kDirection == Direction::backward_data ? conv.k : conv.c);
+    }
     static TILEWISE_DEVICE int line_count(const KernelConv& conv) {
-        const Index channels = kDirection == Direction::backward_data ? conv.k : conv.c;
-        return static_cast<int>((channels + kLine - 1) / kLine);
+        return (summed_channels(conv) + kLine - 1) / kLine;
     }
     static TILEWISE_DEVICE int all_taps(const KernelConv& conv) {
         return static_cast<int>(conv.filter[0] * conv.filter[1] * conv.filter[2]);
@@ -200,6 +225,24 @@ struct ConvSource {
             const int index = Places::kHasClasses ? static_cast<int>(tile.batch / u32(args.conv.groups)) : 0;
             if (index != of) of = index, count = steps(args, tile);
             return count;
+        }
+    };
+
+    // Products along k of the next stage: the last line of a group's channels may be short. Of pixels, all.
+    struct Depths {
+        int lines, last, line;
+        TILEWISE_DEVICE Depths(const KernelArgs& args, int step) {
+            if constexpr (!kOverPixels) {
+                lines = line_count(args.conv);
+                last = (summed_channels(args.conv) - (lines - 1) * kLine) * Shape::A::bytes;
+                last = (last + Shape::kStepBytes - 1) / Shape::kStepBytes;
+                line = step % lines;
+            }
+        }
+        TILEWISE_DEVICE int next() {
+            if constexpr (kOverPixels) return Shape::kSteps;
+            if (++line == lines) line = 0;
+            return uniform(line == 0 ? last : Shape::kSteps);
         }
     };
 
@@ -240,23 +283,30 @@ struct ConvSource {
 private:
     int row = 0;  // backward weight
 
+    // From a channel of the tile's group on.
+    TILEWISE_DEVICE void copy_channels(unsigned to, const TensorMap& map, unsigned barrier, int channel,
+                                       const typename Walk::Pixel& from, const u16 (&offset)[kDims]) const {
+        if constexpr (kDims < kMaxKernelDims) {
+            if (groups_apart) return copy_group_pixels<kDims>(to, map, barrier, group, channel, from, offset);
+        }
+        copy_pixels<kDims>(to, map, barrier, group * summed_channels(args.conv) + channel, from, offset);
+    }
+
     TILEWISE_DEVICE void copy_over_taps(unsigned to, unsigned barrier) {
         const bool forward = kDirection == Direction::forward;
-        const int channels = static_cast<int>(forward ? args.conv.c : args.conv.k);
         const int channel = line * kLine;
         u16 offset[kDims];
         TILEWISE_UNROLL
         for (int i = 0; i < kDims; ++i) offset[i] = taps.offset(i);
-        copy_pixels<kDims>(to, map_a, barrier, group * channels + channel, pixel, offset);
-        // The map of the weights has lines of channels c, the output's channels of all groups, and taps.
-        const int first_k = group * static_cast<int>(args.conv.k);
+        copy_channels(to, map_a, barrier, channel, pixel, offset);
+        // The map of the weights has lines of channels c, the output's channels of a group, and taps, which go on through
+        // those of the other channels, so that so many further on are the next group's.
+        const int first_tap = group * static_cast<int>(args.conv.k) * all_taps(args.conv);
         TILEWISE_UNROLL
         for (int i = 0; i < kTaps; ++i) {
             const unsigned at = to + Shape::kBytesA + static_cast<unsigned>(i * Shape::kTapBytes);
-            const int tap = taps.tap() + (forward ? i : -i);
-            const int along_k = forward ? channel : first_k + channel;
-            copy_columns<Shape>(map_b, at, barrier, forward ? first_k + column : column, along_k, tap, me.in_m,
-                                me.sharing_b);
+            const int tap = first_tap + taps.tap() + (forward ? i : -i);
+            copy_columns<Shape>(map_b, at, barrier, column, channel, tap, me.in_m, me.sharing_b);
         }
         if (++line == lines) {
             line = 0;
@@ -275,7 +325,7 @@ private:
             // Beyond the last: no channel is there, and zeros come.
             const int channel = unit < units ? (unit - tap * lines) * kLine : static_cast<int>(args.conv.c);
             walk.go_to(unit < units ? tap : 0);
-            box_channel[box] = group * static_cast<int>(args.conv.c) + channel;
+            box_channel[box] = channel;
             TILEWISE_UNROLL
             for (int i = 0; i < kDims; ++i) box_offset[box][i] = walk.offset(i);
         }
@@ -286,9 +336,8 @@ private:
         const typename Walk::Pixel from = pixels.locate(static_cast<u32>(step * Shape::kTileK));
         TILEWISE_UNROLL
         for (int box = 0; box < kColumnBoxes; ++box) {
-            copy_pixels<kDims>(
-                to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kColumnLineBytes), map_b,
-                barrier, box_channel[box], from, box_offset[box]);
+            copy_channels(to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kColumnLineBytes),
+                          map_b, barrier, box_channel[box], from, box_offset[box]);
         }
     }
 };

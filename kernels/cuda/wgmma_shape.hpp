@@ -52,6 +52,7 @@ struct WgmmaShape {
     // half as long, as may be lines along n.
     static constexpr int kDepthBytes = kTileK * A::bytes % kLineBytes == 0 ? kLineBytes : kLineBytes / 2;
     static constexpr int kDepth = kDepthBytes / A::bytes;
+    static constexpr int kStepBytes = 32, kSteps = kDepthBytes / kStepBytes;  // of k in one product, products in a line
     static constexpr int kRowLineBytes = kRowsAlongK ? kDepthBytes : kLineBytes;
     static constexpr int kColumnLineBytes = kColumnsAlongK                        ? kDepthBytes
                                             : kTileN * B::bytes % kLineBytes == 0 ? kLineBytes

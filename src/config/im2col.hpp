@@ -25,6 +25,21 @@ struct Im2colLine {
 // With the taps that a stage of the config joins, along the innermost dimension.
 Im2colLine im2col_line(const Problem& problem, const KernelConfig& config, int dim);
 
+// The copy engine counts in few bits how far a walk over pixels begins and ends beyond the image, and how far taps move it: the
+// more dimensions, the fewer.
+struct Im2colLimits {
+    std::int64_t corner, farthest;
+
+    bool hold(std::int64_t at) const { return at >= -corner && at < corner; }
+};
+Im2colLimits im2col_limits(int dims);
+
+// Whether the groups are a dimension of pixels, of which a walk visits one: then zeros follow the last channel of each. For
+// groups whose channels are not whole lines, if the copy engine can count them.
+bool gathers_groups_apart(const Problem& problem, const KernelConfig& config);
+// Channels per group of the activation that is gathered.
+std::int64_t gathered_channels(const Problem& problem);
+
 // Whether the config's activation is gathered so: a filter of one tap without stride and padding needs no walk.
 bool walks_taps(const KernelConfig& config);
 
@@ -38,6 +53,9 @@ int room_lines(const KernelConfig& config);
 // whole number of these (kDepthBytes and kColumnLineBytes in kernels/cuda/wgmma_shape.hpp).
 std::int64_t depth_bytes(const KernelConfig& config);
 std::int64_t column_line_bytes(const KernelConfig& config);
+
+// Elements of k that one product takes; a line of channels may end with fewer products than it has room for.
+std::int64_t product_depth(const KernelConfig& config);
 
 // Elements of a line of channels, and the lines that hold some channels.
 std::int64_t channel_line(const KernelConfig& config);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
@@ -26,22 +27,35 @@ double together(std::initializer_list<double> parts, double sharpness) {
     return std::pow(sum, 1 / sharpness);
 }
 
+// What of an average stage's lines is multiplied, and fetched: the last line of a group's channels may be short.
+struct Shares {
+    double multiplied = 1, fetched = 1;
+};
+Shares shares_of(const Problem& p, const KernelConfig& c) {
+    if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return {};
+    const std::int64_t channels = gathered_channels(p);
+    const auto room = static_cast<double>(channel_lines(c, channels) * channel_line(c));
+    const bool zeros_follow = p.conv.g == 1 || gathers_groups_apart(p, c);
+    return {static_cast<double>(round_up(channels, product_depth(c))) / room,
+            zeros_follow ? static_cast<double>(channels) / room : 1};
+}
+
 // One stage: products, what passes through shared memory for them, and what comes through the L2 cache.
-double stage_cycles(const KernelConfig& c, const ArchSpec& arch, double busy) {
+double stage_cycles(const KernelConfig& c, const ArchSpec& arch, double busy, const Shares& shares) {
     constexpr double kReached = 1.19, kAlone = 1.35, kLinesAlongN = 0.84, kLinesAlongBoth = 0.92;
     constexpr double kSharedBytesPerCycle = 128, kSharedReached = 1.265, kCacheReached = 0.894, kCrowding = 0.307;
     const double bytes = static_cast<double>(bytes_of(c.dtype)), taps = joined_taps(c);
     const double flops_per_cycle = peak_tflops(arch, c.dtype) * 1e6 / (arch.units * kCyclesPerUs);
     const double lines = c.op == Op::conv_bwd_data ? kLinesAlongN : c.op == Op::conv_bwd_weight ? kLinesAlongBoth : 1;
-    const double products =
-        2.0 * c.tile.m * c.tile.n * c.tile.k / flops_per_cycle / kReached / (is_alone(c) ? kAlone : 1) * lines;
+    const double products = 2.0 * c.tile.m * c.tile.n * c.tile.k / flops_per_cycle / kReached /
+                            (is_alone(c) ? kAlone : 1) * lines * shares.multiplied;
     const double copied =
         ((c.tile.m + room_lines(c)) / taps + static_cast<double>(c.tile.n) / c.cluster.m) * c.tile.k * bytes;
     // Each product of 64 rows reads them, and all columns.
-    const double read = c.tile.m / 64.0 * (64 + c.tile.n) * c.tile.k * bytes;
+    const double read = c.tile.m / 64.0 * (64 + c.tile.n) * c.tile.k * bytes * shares.multiplied;
     const double shared = (read + copied) / (kSharedBytesPerCycle * kSharedReached);
     const double cache_per_cycle = arch.cache_gbps * 1e3 / (arch.units * kCyclesPerUs) * kCacheReached;
-    const double cache = copied / cache_per_cycle * std::pow(busy, kCrowding);
+    const double cache = copied * shares.fetched / cache_per_cycle * std::pow(busy, kCrowding);
     // Two stages of several taps leave the copies little time.
     constexpr double kTwoStages = 1.59, kSharpness = 8;
     return together({products, shared, cache}, kSharpness) * (taps > 1 && c.stages <= 2 ? kTwoStages : 1);
@@ -72,7 +86,7 @@ double tensor_conv_us(const ProblemView& view, const KernelConfig& c, const Arch
     const double units = arch.units, tiles = static_cast<double>(tensor_conv_tiles(p, c));
     const double steps = static_cast<double>(tensor_conv_steps(p, c)) / classes_of(p, c) / c.split_k;
     const bool streams = c.stream_k != StreamK::off;
-    const double stage = stage_cycles(c, arch, streams ? 1 : std::min(1.0, tiles / units));
+    const double stage = stage_cycles(c, arch, streams ? 1 : std::min(1.0, tiles / units), shares_of(p, c));
     const double results = static_cast<double>(c.tile.m) * c.tile.n, rounds = tiles / units;
     double cycles = 0;
     if (streams) {
