@@ -10,7 +10,8 @@
 // Groups whose channels end inside a line: the map of the activation has the groups as its innermost pixels, of which a walk
 // visits one, and the tap's offset says which, so that zeros follow a group's last channel and nothing is fetched for them.
 // Where the copy engine cannot count that far (more groups, three dimensions), the next group's channels come instead. Either
-// way only products that hold channels of the group are issued, 32 bytes of a line each; the last may be half zeros.
+// way only products that hold channels of the group are issued, 32 bytes of a line each; the last may be half zeros. The
+// widest tiles are for many channels, of which a short line is a small part: they issue all.
 // A stage may hold several taps along w (tile_k of several lines; stride 1): one column of pixels with a few more than the
 // tile has rows, which each tap reads shifted by a dilation, and the weights of each. Rows then count the pixels of x that a
 // line of y needs, so a few at the end of each line are none of y's.
@@ -21,6 +22,8 @@
 #include "wgmma_gemm.hpp"
 
 namespace tilewise::cuda {
+
+inline constexpr int kLeastWideTile = 256;  // columns
 
 // Of one group, where groups are pixels of the map.
 template <int kDims, class Pixel>
@@ -60,7 +63,7 @@ struct ConvPlaces {
     static constexpr int kDims = Config::ndim, kTaps = Shape::kTaps, kLine = Shape::kColumnLine;
     static constexpr Direction kDirection = Config::direction;
     static constexpr bool kHasClasses = kDirection == Direction::backward_data && kTaps == 1;
-    static constexpr bool kMoves = kDirection != Direction::forward || kTaps > 1;
+    static constexpr bool kMoves = kDirection != Direction::forward || kTaps > 1 || !Shape::kStoresWhole;
 
     const KernelArgs& args;
     bool whole;                                   // whether tiles are rows and columns of C after all
@@ -78,6 +81,8 @@ struct ConvPlaces {
         } else {
             whole = kDirection == Direction::forward || args.conv.c % kLine == 0;
         }
+        // A tile's last columns leave with what follows them, which must not be there.
+        if (!Shape::kStoresWhole && args.n > Shape::kTileN) whole = false;
     }
 
     TILEWISE_DEVICE void begin(const TilePlace& tile) {
@@ -228,11 +233,12 @@ struct ConvSource {
         }
     };
 
-    // Products along k of the next stage: the last line of a group's channels may be short. Of pixels, all.
+    // Products along k of the next stage: the last line of a group's channels may be short.
+    static constexpr bool kTrims = !kOverPixels && Shape::kTileN < kLeastWideTile;
     struct Depths {
         int lines, last, line;
         TILEWISE_DEVICE Depths(const KernelArgs& args, int step) {
-            if constexpr (!kOverPixels) {
+            if constexpr (kTrims) {
                 lines = line_count(args.conv);
                 last = (summed_channels(args.conv) - (lines - 1) * kLine) * Shape::A::bytes;
                 last = (last + Shape::kStepBytes - 1) / Shape::kStepBytes;
@@ -240,7 +246,7 @@ struct ConvSource {
             }
         }
         TILEWISE_DEVICE int next() {
-            if constexpr (kOverPixels) return Shape::kSteps;
+            if constexpr (!kTrims) return Shape::kSteps;
             if (++line == lines) line = 0;
             return uniform(line == 0 ? last : Shape::kSteps);
         }

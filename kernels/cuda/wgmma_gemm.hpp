@@ -93,9 +93,9 @@ struct WgmmaGemm {
         const unsigned long long at_b = operand_at<Shape::kColumnLineBytes>(b, kLeadingB, 8 * Shape::kColumnLineBytes);
         if (depth == Shape::kSteps) {
             multiply_taps<Shape::kSteps>(sums, at_a, at_b, keep);
-        } else if (depth == 1) {
+        } else if (Shape::kSteps == 2 || depth == 1) {
             multiply_taps<1>(sums, at_a, at_b, keep);
-        } else if (Shape::kSteps == 2 || depth == 2) {
+        } else if (depth == 2) {
             multiply_taps<2>(sums, at_a, at_b, keep);
         } else {
             multiply_taps<3>(sums, at_a, at_b, keep);

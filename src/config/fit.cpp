@@ -273,12 +273,11 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
         return refuse(out, TILEWISE_TEXT("groups of {} channels with cluster_k", p.conv.c / p.conv.g),
                       TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
     }
-    // Beyond the channels of a group come those of the next one, not zeros, and no product may take both.
+    // Beyond the channels of a group come those of the next one, not zeros, and nothing may sum up both.
     const std::int64_t summed = gathered_channels(p);
-    return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % product_depth(c) != 0 &&
-           !gathers_groups_apart(p, c) &&
+    return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % summed_unit(c) != 0 && !gathers_groups_apart(p, c) &&
            refuse(out, TILEWISE_TEXT("{} groups of {} channels to sum over", p.conv.g, summed),
-                  TILEWISE_TEXT("a multiple of {} channels, or fewer groups", product_depth(c)));
+                  TILEWISE_TEXT("a multiple of {} channels, or fewer groups", summed_unit(c)));
 }
 
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {

@@ -62,9 +62,10 @@ bool gathers_groups_apart(const Problem& p, const KernelConfig& c) {
     return fits;
 }
 
-std::int64_t product_depth(const KernelConfig& c) {
+std::int64_t summed_unit(const KernelConfig& c) {
     constexpr std::int64_t kProductBytes = 32;
-    return kProductBytes / bytes_of(c.dtype);
+    constexpr int kLeastWideTile = 256;
+    return c.tile.n < kLeastWideTile ? kProductBytes / bytes_of(c.dtype) : channel_line(c);
 }
 
 std::int64_t depth_bytes(const KernelConfig& c) {

@@ -54,8 +54,9 @@ int room_lines(const KernelConfig& config);
 std::int64_t depth_bytes(const KernelConfig& config);
 std::int64_t column_line_bytes(const KernelConfig& config);
 
-// Elements of k that one product takes; a line of channels may end with fewer products than it has room for.
-std::int64_t product_depth(const KernelConfig& config);
+// What lines of channels are summed up in units of: products, of which the last line may have fewer than it has room for, or
+// whole lines in wide tiles (kTrims in kernels/cuda/tensor_conv.hpp).
+std::int64_t summed_unit(const KernelConfig& config);
 
 // Elements of a line of channels, and the lines that hold some channels.
 std::int64_t channel_line(const KernelConfig& config);

@@ -36,7 +36,7 @@ Shares shares_of(const Problem& p, const KernelConfig& c) {
     const std::int64_t channels = gathered_channels(p);
     const auto room = static_cast<double>(channel_lines(c, channels) * channel_line(c));
     const bool zeros_follow = p.conv.g == 1 || gathers_groups_apart(p, c);
-    return {static_cast<double>(round_up(channels, product_depth(c))) / room,
+    return {static_cast<double>(round_up(channels, summed_unit(c))) / room,
             zeros_follow ? static_cast<double>(channels) / room : 1};
 }
 
