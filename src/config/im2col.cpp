@@ -35,6 +35,11 @@ Im2colLine im2col_line(const Problem& p, const KernelConfig& c, int d) {
     if (d == s.in.rank - 1) {
         const std::int64_t joined = (joined_taps(c) - 1) * s.dilation[d];
         line.rows += joined, line.farthest -= joined;
+        // Zeros behind a line that are also those before the next one.
+        if (joined > 0 && line.farthest == 0) {
+            const std::int64_t before = -line.lower, behind = line.rows - before - line.size;
+            line.rows -= std::clamp<std::int64_t>(std::min(before, behind), 0, joined);
+        }
     }
     return line;
 }
