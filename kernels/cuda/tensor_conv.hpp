@@ -7,35 +7,19 @@
 // The reduction runs over taps and lines of channels, taps slowest; for backward weight over pixels, in as many parts as
 // split_k says, whose sums meet in the workspace. A tap of backward weight begins a new line of columns, so tiles may hold
 // columns that no weight has.
-// Groups whose channels end inside a line: the map of the activation has the groups as its innermost pixels, of which a walk
-// visits one, and the tap's offset says which, so that zeros follow a group's last channel and nothing is fetched for them.
-// Where the copy engine cannot count that far (more groups, three dimensions), the next group's channels come instead. Either
-// way only products that hold channels of the group are issued, 32 bytes of a line each; the last may be half zeros. The
-// widest tiles are for many channels, of which a short line is a small part: they issue all.
+// Groups whose channels end inside a line: the next group's follow, and weights of zero for them. Copies are fast from multiples
+// of 32 bytes on, which is also what one product takes of a line, so a group that begins between two begins with the last
+// channels of the one before, for which the weights are zeros as well. Tiles that are no whole lines of columns are made for
+// such groups: they issue only products that hold some of its channels.
 // A stage may hold several taps along w (tile_k of several lines; stride 1): one column of pixels with a few more than the
 // tile has rows, which each tap reads shifted by a dilation, and the weights of each. Rows then count the pixels of x that a
 // line of y needs, so a few at the end of each line are none of y's.
 // Bytes   a tile reads (tile_m + tile_n) x its reduction through the L2 cache: each pixel once for each tap, or stage of taps.
 #pragma once
-#include "../common/tensor_launch.hpp"
 #include "conv_taps.hpp"
 #include "wgmma_gemm.hpp"
 
 namespace tilewise::cuda {
-
-inline constexpr int kLeastWideTile = 256;  // columns
-
-// Of one group, where groups are pixels of the map.
-template <int kDims, class Pixel>
-TILEWISE_DEVICE void copy_group_pixels(unsigned to, const TensorMap& map, unsigned barrier, int group, int c,
-                                       const Pixel& from, const u16 (&offset)[kDims]) {
-    const auto by = static_cast<u16>(group);
-    if constexpr (kDims == 1) {
-        copy_im2col(to, map, barrier, c, 0, from.at[0], from.image, by, offset[0], kKeepNormal);
-    } else if constexpr (kDims == 2) {
-        copy_im2col(to, map, barrier, c, 0, from.at[0], from.at[1], from.image, by, offset[0], offset[1], kKeepNormal);
-    }
-}
 
 template <int kDims, class Pixel>
 TILEWISE_DEVICE void copy_pixels(unsigned to, const TensorMap& map, unsigned barrier, int c, const Pixel& from,
@@ -171,10 +155,10 @@ struct ConvSource {
     const TensorMap &map_a, &map_b;
     ClusterPlace<Shape> me;
     Walk pixels;
-    int lines;          // of channels, in the reduction or of a tap's columns
-    bool groups_apart;  // whether groups are pixels of the map
+    int lines;  // of channels, in the reduction or of a tap's columns
     // Of the tile:
     int column, group;
+    int before = 0;              // channels of the group before that are copied with this one's
     typename Walk::Pixel pixel;  // forward, backward data
     Taps taps;
     int taps_class = -1;
@@ -183,12 +167,7 @@ struct ConvSource {
     u16 box_offset[kOverPixels ? kColumnBoxes : 1][kDims];
 
     TILEWISE_DEVICE ConvSource(const KernelArgs& kernel_args, const TensorMap& a, const TensorMap& b)
-        : args(kernel_args),
-          map_a(a),
-          map_b(b),
-          pixels(kernel_args.conv),
-          lines(line_count(kernel_args.conv)),
-          groups_apart(reinterpret_cast<const TensorLaunch&>(kernel_args.geometry).groups_apart != 0) {}
+        : args(kernel_args), map_a(a), map_b(b), pixels(kernel_args.conv), lines(line_count(kernel_args.conv)) {}
 
     // Of a group, in the activation that is gathered.
     static TILEWISE_DEVICE int summed_channels(const KernelConv& conv) {
@@ -234,7 +213,7 @@ struct ConvSource {
     };
 
     // Products along k of the next stage: the last line of a group's channels may be short.
-    static constexpr bool kTrims = !kOverPixels && Shape::kTileN < kLeastWideTile;
+    static constexpr bool kTrims = !kOverPixels && Shape::kTileN % 64 != 0;
     struct Depths {
         int lines, last, line;
         TILEWISE_DEVICE Depths(const KernelArgs& args, int step) {
@@ -267,6 +246,7 @@ struct ConvSource {
     TILEWISE_DEVICE void begin(const TilePlace& tile, int step) {
         column = Shape::first_column(tile);
         group = group_of(args, tile);
+        before = group * summed_channels(args.conv) % (Shape::kStepBytes / Shape::A::bytes);
         if constexpr (kOverPixels) {
             begin_columns(Shape::first_row(tile));
         } else {
@@ -289,22 +269,13 @@ struct ConvSource {
 private:
     int row = 0;  // backward weight
 
-    // From a channel of the tile's group on.
-    TILEWISE_DEVICE void copy_channels(unsigned to, const TensorMap& map, unsigned barrier, int channel,
-                                       const typename Walk::Pixel& from, const u16 (&offset)[kDims]) const {
-        if constexpr (kDims < kMaxKernelDims) {
-            if (groups_apart) return copy_group_pixels<kDims>(to, map, barrier, group, channel, from, offset);
-        }
-        copy_pixels<kDims>(to, map, barrier, group * summed_channels(args.conv) + channel, from, offset);
-    }
-
     TILEWISE_DEVICE void copy_over_taps(unsigned to, unsigned barrier) {
         const bool forward = kDirection == Direction::forward;
-        const int channel = line * kLine;
+        const int channel = line * kLine - before;
         u16 offset[kDims];
         TILEWISE_UNROLL
         for (int i = 0; i < kDims; ++i) offset[i] = taps.offset(i);
-        copy_channels(to, map_a, barrier, channel, pixel, offset);
+        copy_pixels<kDims>(to, map_a, barrier, group * summed_channels(args.conv) + channel, pixel, offset);
         // The map of the weights has lines of channels c, the output's channels of a group, and taps, which go on through
         // those of the other channels, so that so many further on are the next group's.
         const int first_tap = group * static_cast<int>(args.conv.k) * all_taps(args.conv);
@@ -331,7 +302,7 @@ private:
             // Beyond the last: no channel is there, and zeros come.
             const int channel = unit < units ? (unit - tap * lines) * kLine : static_cast<int>(args.conv.c);
             walk.go_to(unit < units ? tap : 0);
-            box_channel[box] = channel;
+            box_channel[box] = group * static_cast<int>(args.conv.c) + channel;
             TILEWISE_UNROLL
             for (int i = 0; i < kDims; ++i) box_offset[box][i] = walk.offset(i);
         }
@@ -342,8 +313,9 @@ private:
         const typename Walk::Pixel from = pixels.locate(static_cast<u32>(step * Shape::kTileK));
         TILEWISE_UNROLL
         for (int box = 0; box < kColumnBoxes; ++box) {
-            copy_channels(to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kColumnLineBytes),
-                          map_b, barrier, box_channel[box], from, box_offset[box]);
+            copy_pixels<kDims>(
+                to + Shape::kBytesA + static_cast<unsigned>(box * Shape::kTileK * Shape::kColumnLineBytes), map_b,
+                barrier, box_channel[box], from, box_offset[box]);
         }
     }
 };

@@ -246,15 +246,20 @@ bool cannot_join(const Problem& p, const KernelConfig& c, Rejected* out) {
     return false;
 }
 
+// The copy engine counts in few bits how far a walk over pixels begins and ends beyond the image, and how far taps move it.
 bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     if (!walks_taps(c)) return false;
+    struct Limits {
+        std::int64_t corner, farthest;
+    };
+    constexpr Limits kLimits[] = {{1 << 15, 65535}, {1 << 7, 255}, {1 << 4, 31}};  // by dimensions
     constexpr std::int64_t kMostStep = 8;
     const Problem& p = v.problem;
-    const Im2colLimits most = im2col_limits(p.conv.in.rank);
+    const Limits& most = kLimits[p.conv.in.rank - 1];
     for (int d = 0; d < p.conv.in.rank; ++d) {
         const Im2colLine line = im2col_line(p, c, d);
         for (const std::int64_t corner : {line.lower, line.upper()}) {
-            if (most.hold(corner)) continue;
+            if (corner >= -most.corner && corner < most.corner) continue;
             return refuse(out, TILEWISE_TEXT("a walk that begins or ends {} pixels beyond dimension {}", corner, d),
                           TILEWISE_TEXT("{} to {}, or a kernel that gathers", -most.corner, most.corner - 1));
         }
@@ -273,11 +278,7 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
         return refuse(out, TILEWISE_TEXT("groups of {} channels with cluster_k", p.conv.c / p.conv.g),
                       TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
     }
-    // Beyond the channels of a group come those of the next one, not zeros, and nothing may sum up both.
-    const std::int64_t summed = gathered_channels(p);
-    return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % summed_unit(c) != 0 && !gathers_groups_apart(p, c) &&
-           refuse(out, TILEWISE_TEXT("{} groups of {} channels to sum over", p.conv.g, summed),
-                  TILEWISE_TEXT("a multiple of {} channels, or fewer groups", summed_unit(c)));
+    return false;
 }
 
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {

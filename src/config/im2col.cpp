@@ -44,33 +44,14 @@ Im2colLine im2col_line(const Problem& p, const KernelConfig& c, int d) {
     return line;
 }
 
-Im2colLimits im2col_limits(int dims) {
-    constexpr Im2colLimits kLimits[] = {{1 << 15, 65535}, {1 << 7, 255}, {1 << 4, 31}};
-    return kLimits[dims - 1];
-}
-
 std::int64_t gathered_channels(const Problem& p) {
     return (p.op == Op::conv_bwd_data ? p.conv.k : p.conv.c) / p.conv.g;
 }
 
-bool gathers_groups_apart(const Problem& p, const KernelConfig& c) {
-    const int dims = p.conv.in.rank;
-    const std::int64_t groups = p.conv.g;
-    if (!walks_taps(c) || groups == 1 || dims == kMaxSpatialDims) return false;
-    if (gathered_channels(p) % channel_line(c) == 0) return false;
-    const Im2colLimits limits = im2col_limits(dims + 1);
-    bool fits = limits.hold(1 - groups) && groups - 1 <= limits.farthest;
-    for (int d = 0; d < dims && fits; ++d) {
-        const Im2colLine line = im2col_line(p, c, d);
-        fits = limits.hold(line.lower) && limits.hold(line.upper()) && line.farthest <= limits.farthest;
-    }
-    return fits;
-}
-
 std::int64_t summed_unit(const KernelConfig& c) {
     constexpr std::int64_t kProductBytes = 32;
-    constexpr int kLeastWideTile = 256;
-    return c.tile.n < kLeastWideTile ? kProductBytes / bytes_of(c.dtype) : channel_line(c);
+    constexpr int kColumnLine = 64;
+    return c.tile.n % kColumnLine != 0 ? kProductBytes / bytes_of(c.dtype) : channel_line(c);
 }
 
 std::int64_t depth_bytes(const KernelConfig& c) {

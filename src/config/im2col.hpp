@@ -25,18 +25,6 @@ struct Im2colLine {
 // With the taps that a stage of the config joins, along the innermost dimension.
 Im2colLine im2col_line(const Problem& problem, const KernelConfig& config, int dim);
 
-// The copy engine counts in few bits how far a walk over pixels begins and ends beyond the image, and how far taps move it: the
-// more dimensions, the fewer.
-struct Im2colLimits {
-    std::int64_t corner, farthest;
-
-    bool hold(std::int64_t at) const { return at >= -corner && at < corner; }
-};
-Im2colLimits im2col_limits(int dims);
-
-// Whether the groups are a dimension of pixels, of which a walk visits one: then zeros follow the last channel of each. For
-// groups whose channels are not whole lines, if the copy engine can count them.
-bool gathers_groups_apart(const Problem& problem, const KernelConfig& config);
 // Channels per group of the activation that is gathered.
 std::int64_t gathered_channels(const Problem& problem);
 
@@ -55,7 +43,7 @@ std::int64_t depth_bytes(const KernelConfig& config);
 std::int64_t column_line_bytes(const KernelConfig& config);
 
 // What lines of channels are summed up in units of: products, of which the last line may have fewer than it has room for, or
-// whole lines in wide tiles (kTrims in kernels/cuda/tensor_conv.hpp).
+// whole lines in tiles of whole lines of columns (kTrims in kernels/cuda/tensor_conv.hpp).
 std::int64_t summed_unit(const KernelConfig& config);
 
 // Elements of a line of channels, and the lines that hold some channels.

@@ -76,7 +76,7 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
         geometry.pack_threads = kExpandThreads;
         geometry.pack_blocks = kBlocksPerUnit * arch.units;
     }
-    if (geometry.block.uses_tensor_maps()) set_tensor_launch(geometry, p, c);
+    if (geometry.block.uses_tensor_maps()) geometry.tensor_maps = tensor_conv_maps(p, c, geometry.block);
     return geometry;
 }
 

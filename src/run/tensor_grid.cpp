@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "run/tensor_grid.hpp"
 
-#include <cstring>
-
 #include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
-#include "kernels/common/tensor_launch.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -30,17 +27,14 @@ TensorMapSpec pixel_rows(const Problem& p, int operand, std::int64_t bytes) {
     return map;
 }
 
-// Of groups apart, a walk visits the first, from where offsets lead to the others.
 TensorMapSpec im2col_pixels(const Problem& p, const KernelConfig& c, int operand, std::int64_t bytes) {
     const Activation a = activation(p, operand);
-    const std::int64_t apart = gathers_groups_apart(p, c) ? p.conv.g : 1, own = a.channels / apart;
     TensorMapSpec map;
-    map.size = {own, a.pixels * apart, p.conv.n};
-    map.stride_bytes = {own * bytes, a.pixels * a.channels * bytes};
+    map.size = {a.channels, a.pixels, p.conv.n};
+    map.stride_bytes = {a.channels * bytes, a.pixels * a.channels * bytes};
     Im2colSpec im2col;
-    im2col.dims = p.conv.in.rank + (apart > 1 ? 1 : 0);
-    if (apart > 1) im2col.size[0] = apart, im2col.step[0] = 1, im2col.lower[0] = 0, im2col.upper[0] = 1 - apart;
-    for (int d = 0; d < p.conv.in.rank; ++d) {
+    im2col.dims = p.conv.in.rank;
+    for (int d = 0; d < im2col.dims; ++d) {
         const Im2colLine line = im2col_line(p, c, d);
         const auto i = static_cast<std::size_t>(im2col.dims - 1 - d);
         im2col.size[i] = line.size, im2col.step[i] = line.step;
@@ -107,15 +101,15 @@ std::int64_t tensor_conv_steps(const Problem& p, const KernelConfig& c) {
     return product(p.conv.filter) / joined_taps(c) * channel_lines(c, channels);
 }
 
-void set_tensor_launch(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c) {
-    const TensorLaunch launch = {gathers_groups_apart(p, c) ? 1 : 0};
-    std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
+std::vector<TensorMapSpec> tensor_conv_maps(const Problem& p, const KernelConfig& c, const LaunchSpec& block) {
+    std::vector<TensorMapSpec> maps;
     for (int operand = 0; operand < 3; ++operand) {
         TensorMapSpec map = operand_map(p, c, operand);
         map.dtype = operand_dtype(c, operand);
-        map.box = geometry.block.boxes[static_cast<std::size_t>(operand)];
-        geometry.tensor_maps.push_back(map);
+        map.box = block.boxes[static_cast<std::size_t>(operand)];
+        maps.push_back(map);
     }
+    return maps;
 }
 
 }  // namespace tilewise

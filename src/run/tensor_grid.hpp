@@ -9,7 +9,7 @@ namespace tilewise {
 std::int64_t tensor_conv_tiles(const Problem& problem, const KernelConfig& config);
 // Stages of a tile's reduction, which no class of a stride cuts short.
 std::int64_t tensor_conv_steps(const Problem& problem, const KernelConfig& config);
-// The tensor maps, and what the kernel must know of them.
-void set_tensor_launch(LaunchGeometry& geometry, const Problem& problem, const KernelConfig& config);
+std::vector<TensorMapSpec> tensor_conv_maps(const Problem& problem, const KernelConfig& config,
+                                            const LaunchSpec& block);
 
 }  // namespace tilewise

@@ -35,9 +35,8 @@ Shares shares_of(const Problem& p, const KernelConfig& c) {
     if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return {};
     const std::int64_t channels = gathered_channels(p);
     const auto room = static_cast<double>(channel_lines(c, channels) * channel_line(c));
-    const bool zeros_follow = p.conv.g == 1 || gathers_groups_apart(p, c);
     return {static_cast<double>(round_up(channels, summed_unit(c))) / room,
-            zeros_follow ? static_cast<double>(channels) / room : 1};
+            p.conv.g == 1 ? static_cast<double>(channels) / room : 1};
 }
 
 // One stage: products, what passes through shared memory for them, and what comes through the L2 cache.
