@@ -213,7 +213,7 @@ struct ConvSource {
     };
 
     // Products along k of the next stage: the last line of a group's channels may be short.
-    static constexpr bool kTrims = !kOverPixels && Shape::kTileN % 64 != 0;
+    static constexpr bool kTrims = !kOverPixels && Shape::kTileN > 32 && Shape::kTileN % 64 != 0;
     struct Depths {
         int lines, last, line;
         TILEWISE_DEVICE Depths(const KernelArgs& args, int step) {

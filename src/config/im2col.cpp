@@ -51,7 +51,8 @@ std::int64_t gathered_channels(const Problem& p) {
 std::int64_t summed_unit(const KernelConfig& c) {
     constexpr std::int64_t kProductBytes = 32;
     constexpr int kColumnLine = 64;
-    return c.tile.n % kColumnLine != 0 ? kProductBytes / bytes_of(c.dtype) : channel_line(c);
+    return c.tile.n > kColumnLine / 2 && c.tile.n % kColumnLine != 0 ? kProductBytes / bytes_of(c.dtype)
+                                                                     : channel_line(c);
 }
 
 std::int64_t depth_bytes(const KernelConfig& c) {
