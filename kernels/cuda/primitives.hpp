@@ -18,6 +18,8 @@ TILEWISE_DEVICE u32 block_count() { return gridDim.x; }
 TILEWISE_DEVICE int block_threads() { return int(blockDim.x); }
 // The same in all threads of a warp, and known to be so.
 TILEWISE_DEVICE int warp_index() { return __shfl_sync(0xffffffffu, int(threadIdx.x) >> 5, 0); }
+// A number that all threads of a warp have anyway, from then on known to be so: branches on it do not part them.
+TILEWISE_DEVICE int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
 // What the lane has whose index differs in the bits of `mask`. All lanes of a warp together.
 TILEWISE_DEVICE float exchange(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }

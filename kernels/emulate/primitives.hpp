@@ -25,6 +25,7 @@ TILEWISE_DEVICE u32 block_index() { return tilewise_machine->me->block; }
 TILEWISE_DEVICE u32 block_count() { return tilewise_machine->me->block_count; }
 TILEWISE_DEVICE int block_threads() { return tilewise_machine->me->block_threads; }
 TILEWISE_DEVICE int warp_index() { return thread_index() >> 5; }
+TILEWISE_DEVICE int uniform(int x) { return x; }
 
 TILEWISE_DEVICE float exchange(float x, int mask) {
     return float_of(tilewise_machine->shuffle(bits_of(x), lane_index() ^ mask));

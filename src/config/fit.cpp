@@ -278,11 +278,7 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
         return refuse(out, TILEWISE_TEXT("groups of {} channels with cluster_k", p.conv.c / p.conv.g),
                       TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
     }
-    // Beyond the channels of a group come those of the next one, not zeros.
-    const std::int64_t summed = (c.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
-    return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % channel_line(c) != 0 &&
-           refuse(out, TILEWISE_TEXT("groups of {} channels to sum over", summed),
-                  TILEWISE_TEXT("a multiple of {}, or one group", channel_line(c)));
+    return false;
 }
 
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
