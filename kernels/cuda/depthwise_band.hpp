@@ -174,10 +174,10 @@ struct DepthwiseBand {
             for (int j = 0; j < kRows; ++j) {
                 const int line = first_line + first + j, row = first + j - (kRows - 1);
                 const bool multiplies = line >= begin && line < end;  // the same for all threads
+                open(j, sums);  // also where its first line is padding: earlier lines met what was there before
                 if (row < rows && (multiplies || row >= 0)) {
                     if (multiplies) wait_copies<kStages - 2>();
                     sync_block();
-                    open(j, sums);
                     if (multiplies) {
                         const SharedAddress next_plane = Shape::kPlaneBytes - plane;
                         if (line + 1 < end)
