@@ -44,11 +44,35 @@ std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const Depthwis
            divide_up(p.conv.n, images);
 }
 
+// Rows of outputs of all tiles of frames, which blocks share evenly (kernels/cuda/diagonal_shape.hpp).
+std::int64_t diagonal_rows(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
+    const Extents size = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
+    const int rank = size.rank;
+    const std::int64_t frames = p.conv.n * (rank > 2 ? size[0] : 1), stride = c.ct_stride[rank - 1];
+    const std::int64_t column_tiles = divide_up(size[rank - 1], spec.strip_width);
+    const std::int64_t across = divide_up(size[rank - 1], column_tiles);
+    const std::int64_t reach = divide_up((across - 1) * stride + c.ct_filter[rank - 1], stride) * stride;
+    const std::int64_t most = std::min(spec.strip_width / across, spec.line_slots / reach);
+    return column_tiles * divide_up(frames, most) * size[rank - 2];
+}
+
+// As many as there is room for at once, unless they had too few rows.
+std::int64_t diagonal_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec, const ArchSpec& arch) {
+    const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
+    if (c.op == Op::conv_bwd_weight) {
+        return channel_tiles * c.split_k * (p.conv.filter.rank > 2 ? p.conv.filter[0] : 1);
+    }
+    const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks;
+    const std::int64_t most = divide_up(diagonal_rows(p, c, spec), std::max(1, spec.strip_height));
+    return channel_tiles * std::clamp<std::int64_t>(places / channel_tiles, 1, std::max<std::int64_t>(most, 1));
+}
+
 }  // namespace
 
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     if (spec.kind == DepthwiseKind::any) return any_blocks(p, c, arch);
+    if (spec.kind == DepthwiseKind::diagonal) return diagonal_blocks(p, c, spec, arch);
     if (spec.kind == DepthwiseKind::band && c.op != Op::conv_bwd_weight) return band_blocks(p, c, spec);
     const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
     return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));

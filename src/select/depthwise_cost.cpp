@@ -6,6 +6,7 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "problem/facts.hpp"
+#include "select/diagonal_cost.hpp"
 #include "select/gpu_clock.hpp"
 
 namespace tilewise {
@@ -97,7 +98,8 @@ Work work_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec)
     switch (spec.kind) {
         case DepthwiseKind::any: return any_work(p, c);
         case DepthwiseKind::strips: return strips_work(p, c, spec);
-        case DepthwiseKind::band: return band_work(p, c, spec);
+        case DepthwiseKind::band:
+        case DepthwiseKind::diagonal: return band_work(p, c, spec);  // of a diagonal: predicted_diagonal_us
     }
     return {};
 }
@@ -107,6 +109,7 @@ Work work_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec)
 double predicted_depthwise_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     const Problem& p = view.problem;
     const DepthwiseSpec spec = depthwise_spec(c);
+    if (spec.kind == DepthwiseKind::diagonal) return predicted_diagonal_us(p, c, spec, arch);
     const Work work = work_of(p, c, spec);
     // Blocks that are there at the same time share a unit's issue slots; a unit with one block cannot use them all.
     constexpr double kIssued = 0.7, kThreadsToFill = 384;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// How depthwise kernels with diagonal matrices cut up their work (depthwise_diagonal.hpp, diagonal_weight.hpp). A block takes some
+// channels of the outputs of some frames, a frame being a plane of an image. At a time it has a row of outputs of all its frames, and
+// counts them through frame by frame; every warp takes 16 of them, wherever they lie, so no width wastes any. The lines of
+// pixels that the rows meet come into a ring in shared memory as they lie in memory, [pixel][channel], with the padding beside
+// them. Pixels that an output with stride 2 meets through even taps, and those through odd ones, lie apart: neighbouring
+// outputs find neighbouring pixels.
+#pragma once
+#include "depthwise_taps.hpp"
+#include "primitives.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+struct DiagonalShape {
+    static constexpr int kLanes = 32, kBytes = 2, kTile = 16, kGroup = 8;  // outputs, and channels, of a product
+    static constexpr int kPixelWarps = Config::wave_m, kChannelWarps = Config::wave_n;
+    static constexpr int kThreads = kPixelWarps * kChannelWarps * kLanes, kMostOutputs = kPixelWarps * kTile;
+    static constexpr int kChannels = Config::tile_n, kOwn = kChannels / kChannelWarps;  // of a block, of a warp
+    static constexpr int kGroups = kOwn / kGroup;                                       // of 8 channels of a warp
+    static constexpr int kDepth = Config::ct_filter[0], kRows = Config::ct_filter[1], kColumns = Config::ct_filter[2];
+    static constexpr int kTaps = kDepth * kRows * kColumns;
+    static constexpr int kStride = Config::ct_stride[1];
+    static_assert(Config::ct_stride[2] == kStride && (kStride == 1 || kStride == 2) && Config::ct_stride[0] == 1);
+    static_assert(Config::ct_dilation[0] <= 1 && Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
+    static_assert(Config::threads == kThreads && kGroups % 2 == 0);
+    // Pairs of neighbouring taps of a row share a product; an odd one is left over.
+    static constexpr int kPairs = kColumns / 2, kSingles = kColumns % 2, kProducts = kPairs + kSingles;
+    using Window = RowWindow<false, kRows, kStride, 1>;
+
+    // 16 bytes more than the channels: 8 neighbouring pixels' 16 bytes lie in different banks.
+    static constexpr int kPitch = kChannels * kBytes + 16, kChunks = kChannels / kGroup;
+    static constexpr int kMostSlots = Config::line_slots;  // pixels of a line
+    static constexpr int kStages = Config::ring_stages;
+    static_assert(kPitch % 32 == 16 && kThreads % kChunks == 0);
+
+    static TILEWISE_DEVICE int pixel_warp() { return thread_index() / kLanes % kPixelWarps; }
+    static TILEWISE_DEVICE int channel_warp() { return thread_index() / kLanes / kPixelWarps; }
+};
+
+// The frames of a tensor and their pixels.
+struct FrameGrid {
+    int depth, height, width;
+    Index image_stride, pixel_stride;
+};
+TILEWISE_DEVICE FrameGrid frame_grid(const Index (&size)[kMaxKernelDims], const KernelActivation& t) {
+    return {int(size[0]), int(size[1]), int(size[2]), t.image_stride, t.pixel_stride};
+}
+
+// The outputs of a row that a block takes together: `frames` frames of `across` columns. The host counts blocks the same way
+// (src/run/depthwise_grid.cpp).
+template <class Shape>
+struct DiagonalBlock {
+    int across, frames, reach;        // columns, frames, and pixels of a line that a frame's outputs meet
+    int half, pitch;                  // pixels of every phase of the stride; slots from frame to frame
+    int column_tiles, frame_tiles;    // of the outputs
+    int first_frame, first_column;    // of the block's outputs
+
+    TILEWISE_DEVICE DiagonalBlock(int width, int total_frames) {
+        column_tiles = ceil_div(width, Shape::kMostOutputs);
+        across = ceil_div(width, column_tiles);
+        reach = (across - 1) * Shape::kStride + Shape::kColumns;
+        half = ceil_div(reach, Shape::kStride), pitch = half * Shape::kStride;
+        const int by_outputs = Shape::kMostOutputs / across, by_slots = Shape::kMostSlots / pitch;
+        const int most = by_outputs < by_slots ? by_outputs : by_slots;
+        frame_tiles = ceil_div(total_frames, most);
+        frames = ceil_div(total_frames, frame_tiles);
+        first_frame = first_column = 0;
+    }
+    TILEWISE_DEVICE int tiles() const { return column_tiles * frame_tiles; }
+    TILEWISE_DEVICE void select(int tile) {
+        const int frame = tile / column_tiles;
+        first_frame = frame * frames, first_column = (tile - frame * column_tiles) * across;
+    }
+    TILEWISE_DEVICE int outputs() const { return frames * across; }
+    // The slot of a line where output o meets tap 0; outputs past the last are the last.
+    TILEWISE_DEVICE int slot(int o) const {
+        const int last = outputs() - 1, own = o < last ? o : last, frame = own / across;
+        return frame * pitch + own - frame * across;
+    }
+    // Slots from tap 0 to an even tap, and from an even tap to the one after it.
+    static TILEWISE_DEVICE constexpr int to_even_tap(int tap) { return Shape::kStride == 1 ? tap : tap / 2; }
+    TILEWISE_DEVICE int to_next_tap() const { return Shape::kStride == 1 ? 1 : half; }
+};
+
+// Lines of pixels on their way to the ring, all planes that a frame of outputs meets at once.
+template <class Shape, int slots, int planes>
+struct DiagonalLines {
+    static constexpr int kRound = Shape::kThreads / Shape::kChunks;  // slots that the threads take at a time
+    static constexpr int kCopies = ceil_div(slots * planes, kRound);
+    static constexpr int kBytes = slots * planes * Shape::kPitch;  // of a line
+    const char* from[kCopies];                                     // in the next line
+    Index line_step;
+    SharedAddress to;
+    u32 used, inside;  // bits
+
+    // `shift` and `plane_shift`: padding ahead of the outputs; `stride`, `reach`, `half`, `pitch`: of the pixels of a frame.
+    template <class Block>
+    TILEWISE_DEVICE DiagonalLines(const void* data, const FrameGrid& grid, const Block& block, int out_depth,
+                                  int total_frames, int first_line, int first_column, int plane_shift, int stride,
+                                  int reach, int half, int first_channel, int channels)
+        : line_step(grid.width * grid.pixel_stride * Shape::kBytes), used(0), inside(0) {
+        const int chunk = thread_index() % Shape::kChunks, first = thread_index() / Shape::kChunks;
+        const int channel = first_channel + chunk * Shape::kGroup, pitch = half * stride;
+        to = first * Shape::kPitch + chunk * 16;
+        TILEWISE_UNROLL
+        for (int i = 0; i < kCopies; ++i) {
+            const int slot = first + i * kRound, z = planes == 1 ? 0 : slot / slots, s = slot - z * slots;
+            const int in_block = s / pitch, place = s - in_block * pitch;
+            const int pixel = stride == 1 ? place : place % half * 2 + place / half;
+            const int frame = block.first_frame + in_block, column = first_column + pixel;
+            const int image = frame / out_depth, plane = frame - image * out_depth + z - plane_shift;
+            const bool has = in_block < block.frames && frame < total_frames && pixel < reach && channel < channels &&
+                             u32(column) < u32(grid.width) && u32(plane) < u32(grid.depth);
+            const Index at = image * grid.image_stride + channel +
+                             ((Index(plane) * grid.height + first_line) * grid.width + column) * grid.pixel_stride;
+            from[i] = static_cast<const char*>(data) + (has ? at * Shape::kBytes : 0);
+            used |= slot < slots * planes ? 1u << i : 0u;
+            inside |= has && slot < slots * planes ? 1u << i : 0u;
+        }
+    }
+    TILEWISE_DEVICE void copy(SharedAddress stage) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kCopies; ++i) {
+            if (used >> i & 1u)
+                copy_async<16>(stage + to + i * kRound * Shape::kPitch, from[i], (inside >> i & 1u) * 16);
+            from[i] += line_step;
+        }
+    }
+};
+
+template <int bytes, int stages>
+TILEWISE_DEVICE SharedAddress next_stage(SharedAddress at) {
+    return at == (stages - 1) * bytes ? 0 : at + bytes;
+}
+
+}  // namespace tilewise::cuda
