@@ -30,7 +30,8 @@ struct DepthwiseDiagonal {
 
     const KernelArgs& args;
     FrameGrid in, out;
-    int total_frames, first_channel;
+    const DiagonalLaunch& launch;
+    int first_channel;
     SharedAddress shared;
 
     using Weights = u32[Shape::kDepth][Shape::kRows][Shape::kGroups][Shape::kPairs * 2 + Shape::kSingles];
@@ -115,8 +116,7 @@ struct DepthwiseDiagonal {
         static constexpr int kWrites = Shape::kOwn / 16;
         char* to[kWrites];  // in the next row
         bool inside[kWrites];
-        SharedAddress put, get;
-        Index row_step;
+        SharedAddress put, get, row_step;
 
         TILEWISE_DEVICE void write(const float (&sums)[Shape::kGroups][4], float alpha) {
             TILEWISE_UNROLL
@@ -143,16 +143,17 @@ struct DepthwiseDiagonal {
         const SharedAddress place = shared + kRing + thread_index() / Shape::kLanes * kRowBytes;
         t.put = place + lane / 4 * kRowPitch + lane % 4 * 4;
         t.get = place + lane / chunks * kRowPitch + lane % chunks * 16;
-        t.row_step = out.width * out.pixel_stride * Shape::kBytes;
+        t.row_step = SharedAddress(out.width * out.pixel_stride * Shape::kBytes);
+        hide(t.put), hide(t.get), hide(t.row_step);
         TILEWISE_UNROLL
         for (int i = 0; i < Target::kWrites; ++i) {
             const int o = Shape::pixel_warp() * Shape::kTile + lane / chunks + i * (16 / Target::kWrites);
-            const int in_block = o / block.across, frame = block.first_frame + in_block;
-            const int column = block.first_column + o - in_block * block.across;
+            const int in_block = launch.across.quotient(o), frame = block.first_frame + in_block;
+            const int column = block.first_column + o - in_block * block.across();
             const int channel = first_channel + own + lane % chunks * Shape::kGroup;
-            t.inside[i] = in_block < block.frames && frame < total_frames && column < out.width &&
+            t.inside[i] = in_block < launch.frames && frame < launch.total_frames && column < out.width &&
                           channel < args.conv.groups;
-            const int image = frame / out.depth, plane = frame - image * out.depth;
+            const int image = launch.depth.quotient(frame), plane = frame - image * out.depth;
             const Index at = image * out.image_stride + channel +
                              ((Index(plane) * out.height + top) * out.width + column) * out.pixel_stride;
             t.to[i] = static_cast<char*>(args.c.data) + at * Shape::kBytes;
@@ -162,25 +163,26 @@ struct DepthwiseDiagonal {
 
     // Rows [top, top + rows) of the block's frames.
     TILEWISE_DEVICE void walk(const Block& block, int top, int rows, Weights& weights, bool& has_weights) const {
-        const int first_line = top * Shape::kStride - before(1, Shape::kRows), begin = first_line < 0 ? 0 : first_line;
+        const int first_line = top * Shape::kStride - before(1, Shape::kRows);
         const int steps = (rows - 1) * Shape::kStride + Shape::kRows;
-        Lines lines(args.a.data, in, block, out.depth, total_frames, begin,
+        Lines lines(args.a.data, in, block, true, first_line,
                     block.first_column * Shape::kStride - before(2, Shape::kColumns), before(0, Shape::kDepth),
-                    Shape::kStride, block.reach, block.half, first_channel, int(args.conv.groups));
+                    first_channel, int(args.conv.groups));
         const auto has_line = [&](int step) { return step < steps && u32(first_line + step) < u32(in.height); };
+        wait_copies<0>();
         sync_block();  // the lines of the rows before have been read
         TILEWISE_UNROLL
         for (int stage = 0; stage < Shape::kStages - 1; ++stage) {
-            if (has_line(stage)) lines.copy(shared + stage * Lines::kBytes);
+            lines.copy(shared + stage * Lines::kBytes, has_line(stage));
             commit_copies();
         }
         if (!has_weights) load_weights(weights);
         has_weights = true;
         const int lane = lane_index(), first = Shape::pixel_warp() * Shape::kTile;
-        const bool has_outputs = first < block.outputs();  // the same for the warp
         const SharedAddress own = shared + block.slot(first + lane % 16) * Shape::kPitch +
                                   Shape::channel_warp() * Shape::kOwn * Shape::kBytes;
-        const SharedAddress pair = own + lane / 16 * block.to_next_tap() * Shape::kPitch, single = own + lane / 16 * 16;
+        SharedAddress pair = own + lane / 16 * block.to_next_tap() * Shape::kPitch, single = own + lane / 16 * 16;
+        hide(pair), hide(single);
         Target to = target(block, top);
         Sums sums = {};
         SharedAddress stage = 0, last = (Shape::kStages - 1) * Lines::kBytes;  // of the line, of the one before
@@ -189,22 +191,19 @@ struct DepthwiseDiagonal {
             TILEWISE_UNROLL
             for (int u = 0; u < Window::kTurn; ++u) {
                 const int step = turn + u;
+                if (step >= steps) return;  // all threads
+                wait_copies<Shape::kStages - 2>();
+                sync_block();
+                lines.copy(shared + last, has_line(step + Shape::kStages - 1));
+                commit_copies();
                 open(u, sums);
-                if (step < steps) {  // the same for all threads
-                    wait_copies<Shape::kStages - 2>();
-                    sync_block();
-                    if (has_line(step + Shape::kStages - 1)) lines.copy(shared + last);
-                    commit_copies();
-                    if (has_outputs && has_line(step)) {
-                        TILEWISE_UNROLL
-                        for (int z = 0; z < Shape::kDepth; ++z) {
-                            const SharedAddress at = stage + z * Shape::kMostSlots * Shape::kPitch;
-                            multiply(pair + at, single + at, u, z, weights, sums);
-                        }
-                    }
-                    last = stage, stage = next_stage<Lines::kBytes, Shape::kStages>(stage);
-                    if (has_outputs) close(u, turn, rows, to, sums);
+                TILEWISE_UNROLL
+                for (int z = 0; z < Shape::kDepth; ++z) {
+                    const SharedAddress at = stage + z * Shape::kMostSlots * Shape::kPitch;
+                    multiply(pair + at, single + at, u, z, weights, sums);
                 }
+                last = stage, stage = next_stage<Lines::kBytes, Shape::kStages>(stage);
+                close(u, turn, rows, to, sums);
             }
         }
     }
@@ -225,24 +224,19 @@ struct DepthwiseDiagonal {
         const KernelConv& conv = args.conv;
         const FrameGrid in = kBackward ? frame_grid(conv.out, conv.y) : frame_grid(conv.in, conv.x);
         const FrameGrid out = kBackward ? frame_grid(conv.in, conv.x) : frame_grid(conv.out, conv.y);
-        const int frames = int(conv.images) * out.depth;
-        const u32 channel_tiles = ceil_div(int(conv.groups), Shape::kChannels), parts = block_count() / channel_tiles;
-        const u32 part = block_index() / channel_tiles;
-        const int first_channel = int(block_index() - part * channel_tiles) * Shape::kChannels;
-        const DepthwiseDiagonal self = {args, in, out, frames, first_channel, shared_start()};
-        Block block(out.width, frames);
-        const u64 total = u64(u32(block.tiles())) * u32(out.height);
-        u32 at = u32(total * part / parts);
-        const u32 end = u32(total * (part + 1) / parts);
+        const DiagonalLaunch& launch = reinterpret_cast<const DiagonalLaunch&>(args.geometry);
+        const int part = launch.channel_tiles.quotient(int(block_index()));
+        const int tile = int(block_index()) - part * int(launch.channel_tiles.divisor);
+        const DepthwiseDiagonal self = {args, in, out, launch, tile * Shape::kChannels, shared_start()};
+        DiagonalRows left(launch, part);
         Weights weights;
         bool has_weights = false;
         TILEWISE_ROLLED
-        while (at < end) {
-            const u32 tile = at / u32(out.height), top = at - tile * u32(out.height);
-            const u32 left = u32(out.height) - top, rows = left < end - at ? left : end - at;
-            block.select(int(tile));
-            self.walk(block, int(top), int(rows), weights, has_weights);
-            at += rows;
+        while (left.at < left.end) {
+            const int at = launch.height.quotient(left.at), top = left.at - at * out.height;
+            const int rows = out.height - top < left.end - left.at ? out.height - top : left.end - left.at;
+            self.walk(Block(launch, at), top, rows, weights, has_weights);
+            left.at += rows;
         }
     }
 };

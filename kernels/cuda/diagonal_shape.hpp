@@ -6,6 +6,7 @@
 // them. Pixels that an output with stride 2 meets through even taps, and those through odd ones, lie apart: neighbouring
 // outputs find neighbouring pixels.
 #pragma once
+#include "../common/diagonal_launch.hpp"
 #include "depthwise_taps.hpp"
 #include "primitives.hpp"
 
@@ -47,40 +48,35 @@ TILEWISE_DEVICE FrameGrid frame_grid(const Index (&size)[kMaxKernelDims], const 
     return {int(size[0]), int(size[1]), int(size[2]), t.image_stride, t.pixel_stride};
 }
 
-// The outputs of a row that a block takes together: `frames` frames of `across` columns. The host counts blocks the same way
-// (src/run/depthwise_grid.cpp).
+// The outputs of a row that a block takes together: some columns of some frames.
 template <class Shape>
 struct DiagonalBlock {
-    int across, frames, reach;        // columns, frames, and pixels of a line that a frame's outputs meet
-    int half, pitch;                  // pixels of every phase of the stride; slots from frame to frame
-    int column_tiles, frame_tiles;    // of the outputs
-    int first_frame, first_column;    // of the block's outputs
+    const DiagonalLaunch& launch;
+    int first_frame, first_column;
 
-    TILEWISE_DEVICE DiagonalBlock(int width, int total_frames) {
-        column_tiles = ceil_div(width, Shape::kMostOutputs);
-        across = ceil_div(width, column_tiles);
-        reach = (across - 1) * Shape::kStride + Shape::kColumns;
-        half = ceil_div(reach, Shape::kStride), pitch = half * Shape::kStride;
-        const int by_outputs = Shape::kMostOutputs / across, by_slots = Shape::kMostSlots / pitch;
-        const int most = by_outputs < by_slots ? by_outputs : by_slots;
-        frame_tiles = ceil_div(total_frames, most);
-        frames = ceil_div(total_frames, frame_tiles);
-        first_frame = first_column = 0;
+    TILEWISE_DEVICE DiagonalBlock(const DiagonalLaunch& from, int tile) : launch(from) {
+        const int frame = launch.column_tiles.quotient(tile);
+        first_frame = frame * launch.frames;
+        first_column = (tile - frame * int(launch.column_tiles.divisor)) * across();
     }
-    TILEWISE_DEVICE int tiles() const { return column_tiles * frame_tiles; }
-    TILEWISE_DEVICE void select(int tile) {
-        const int frame = tile / column_tiles;
-        first_frame = frame * frames, first_column = (tile - frame * column_tiles) * across;
-    }
-    TILEWISE_DEVICE int outputs() const { return frames * across; }
+    TILEWISE_DEVICE int across() const { return int(launch.across.divisor); }
     // The slot of a line where output o meets tap 0; outputs past the last are the last.
     TILEWISE_DEVICE int slot(int o) const {
-        const int last = outputs() - 1, own = o < last ? o : last, frame = own / across;
-        return frame * pitch + own - frame * across;
+        const int last = launch.frames * across() - 1, own = o < last ? o : last, frame = launch.across.quotient(own);
+        return frame * int(launch.pitch.divisor) + own - frame * across();
     }
     // Slots from tap 0 to an even tap, and from an even tap to the one after it.
     static TILEWISE_DEVICE constexpr int to_even_tap(int tap) { return Shape::kStride == 1 ? tap : tap / 2; }
-    TILEWISE_DEVICE int to_next_tap() const { return Shape::kStride == 1 ? 1 : half; }
+    TILEWISE_DEVICE int to_next_tap() const { return Shape::kStride == 1 ? 1 : launch.half; }
+};
+
+// Rows of outputs, tile after tile, that a part of all blocks takes.
+struct DiagonalRows {
+    int at, end;
+    TILEWISE_DEVICE DiagonalRows(const DiagonalLaunch& launch, int part) {
+        at = part * launch.part_rows + (part < launch.longer ? part : launch.longer);
+        end = at + launch.part_rows + (part < launch.longer ? 1 : 0);
+    }
 };
 
 // Lines of pixels on their way to the ring, all planes that a frame of outputs meets at once.
@@ -90,40 +86,48 @@ struct DiagonalLines {
     static constexpr int kCopies = ceil_div(slots * planes, kRound);
     static constexpr int kBytes = slots * planes * Shape::kPitch;  // of a line
     const char* from[kCopies];                                     // in the next line
-    Index line_step;
+    SharedAddress line_step;                                       // bytes
     SharedAddress to;
-    u32 used, inside;  // bits
+    u32 inside;  // bits
 
-    // `shift` and `plane_shift`: padding ahead of the outputs; `stride`, `reach`, `half`, `pitch`: of the pixels of a frame.
-    template <class Block>
-    TILEWISE_DEVICE DiagonalLines(const void* data, const FrameGrid& grid, const Block& block, int out_depth,
-                                  int total_frames, int first_line, int first_column, int plane_shift, int stride,
-                                  int reach, int half, int first_channel, int channels)
-        : line_step(grid.width * grid.pixel_stride * Shape::kBytes), used(0), inside(0) {
+    // From `first_line` on, which may lie outside. `first_column`, `plane_shift`: where the pixels of the block's outputs begin.
+    // Pixels that the outputs meet, or the outputs themselves.
+    TILEWISE_DEVICE DiagonalLines(const void* data, const FrameGrid& grid, const DiagonalBlock<Shape>& block,
+                                  bool meets, int first_line, int first_column, int plane_shift, int first_channel,
+                                  int channels)
+        : line_step(SharedAddress(grid.width * grid.pixel_stride * Shape::kBytes)), inside(0) {
         const int chunk = thread_index() % Shape::kChunks, first = thread_index() / Shape::kChunks;
-        const int channel = first_channel + chunk * Shape::kGroup, pitch = half * stride;
+        const int channel = first_channel + chunk * Shape::kGroup;
+        const DiagonalLaunch& launch = block.launch;
+        const LaunchDivisor& pitch = meets ? launch.pitch : launch.across;
+        const int reach = meets ? launch.reach : block.across();
         to = first * Shape::kPitch + chunk * 16;
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
             const int slot = first + i * kRound, z = planes == 1 ? 0 : slot / slots, s = slot - z * slots;
-            const int in_block = s / pitch, place = s - in_block * pitch;
-            const int pixel = stride == 1 ? place : place % half * 2 + place / half;
+            const int in_block = pitch.quotient(s), place = s - in_block * int(pitch.divisor);
+            const bool odd = meets && Shape::kStride == 2 && place >= launch.half;
+            const int pixel = !meets || Shape::kStride == 1 ? place : odd ? (place - launch.half) * 2 + 1 : place * 2;
             const int frame = block.first_frame + in_block, column = first_column + pixel;
-            const int image = frame / out_depth, plane = frame - image * out_depth + z - plane_shift;
-            const bool has = in_block < block.frames && frame < total_frames && pixel < reach && channel < channels &&
+            const int image = launch.depth.quotient(frame);
+            const int plane = frame - image * int(launch.depth.divisor) + z - plane_shift;
+            const bool has = in_block < launch.frames && frame < launch.total_frames && pixel < reach && channel < channels &&
                              u32(column) < u32(grid.width) && u32(plane) < u32(grid.depth);
             const Index at = image * grid.image_stride + channel +
                              ((Index(plane) * grid.height + first_line) * grid.width + column) * grid.pixel_stride;
-            from[i] = static_cast<const char*>(data) + (has ? at * Shape::kBytes : 0);
-            used |= slot < slots * planes ? 1u << i : 0u;
-            inside |= has && slot < slots * planes ? 1u << i : 0u;
+            from[i] = static_cast<const char*>(data) + at * Shape::kBytes;
+            inside |= has ? 1u << i : 0u;
         }
+        hide(line_step), hide(to);
     }
-    TILEWISE_DEVICE void copy(SharedAddress stage) {
+    // The next line, or zeros where it is outside.
+    TILEWISE_DEVICE void copy(SharedAddress stage, bool has_line) {
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
-            if (used >> i & 1u)
-                copy_async<16>(stage + to + i * kRound * Shape::kPitch, from[i], (inside >> i & 1u) * 16);
+            const bool all = (i + 1) * kRound <= slots * planes;
+            if (all || thread_index() < (slots * planes - i * kRound) * Shape::kChunks)
+                copy_async<16>(stage + to + i * kRound * Shape::kPitch, from[i],
+                               has_line && (inside >> i & 1u) != 0 ? 16 : 0);
             from[i] += line_step;
         }
     }

@@ -29,7 +29,8 @@ struct DiagonalWeight {
 
     const KernelArgs& args;
     FrameGrid in, out;
-    int total_frames, first_channel, part, z;
+    const DiagonalLaunch& launch;
+    int first_channel, part, z;
     SharedAddress shared;
 
     using Sums = float[Shape::kRows][Shape::kGroups][Shape::kProducts][4];
@@ -66,11 +67,11 @@ struct DiagonalWeight {
             multiply_add<T, T>(sums[r][g][product], x, dy[0], dy[1]);
         }
     }
-    static TILEWISE_DEVICE void load_row(SharedAddress from, bool has, u32 (&row)[Shape::kGroups][2]) {
+    static TILEWISE_DEVICE void load_row(SharedAddress from, u32 (&row)[Shape::kGroups][2]) {
         TILEWISE_UNROLL
         for (int g = 0; g < Shape::kGroups; g += 2) {
-            u32 dy[4] = {};
-            if (has) load_matrices<true>(from + g * 16, dy);
+            u32 dy[4];
+            load_matrices<true>(from + g * 16, dy);
             row[g][0] = dy[0], row[g][1] = dy[1], row[g + 1][0] = dy[2], row[g + 1][1] = dy[3];
         }
     }
@@ -78,31 +79,30 @@ struct DiagonalWeight {
     // Rows [top, top + rows) of the block's frames.
     TILEWISE_DEVICE void walk(const Block& block, int top, int rows, Sums& sums) const {
         const KernelConv& conv = args.conv;
-        const int first_line = top * Shape::kStride - int(conv.pad[1]), begin = first_line < 0 ? 0 : first_line;
+        const int first_line = top * Shape::kStride - int(conv.pad[1]);
         const int steps = (rows - 1) * Shape::kStride + Shape::kRows, channels = int(conv.groups);
-        Xs xs(args.b.data, in, block, out.depth, total_frames, begin,
-              block.first_column * Shape::kStride - int(conv.pad[2]), int(conv.pad[0]) - z, Shape::kStride, block.reach,
-              block.half, first_channel, channels);
-        Dys dys(args.a.data, out, block, out.depth, total_frames, top, block.first_column, 0, 1, block.across,
-                block.across, first_channel, channels);
+        Xs xs(args.b.data, in, block, true, first_line, block.first_column * Shape::kStride - int(conv.pad[2]),
+              int(conv.pad[0]) - z, first_channel, channels);
+        Dys dys(args.a.data, out, block, false, top, block.first_column, 0, first_channel, channels);
         const auto has_line = [&](int step) { return step < steps && u32(first_line + step) < u32(in.height); };
         const auto copy = [&](int step, SharedAddress stage) {
-            if (has_line(step)) xs.copy(shared + stage);
-            if (step % Shape::kStride == 0 && step / Shape::kStride < rows) dys.copy(shared + stage + Xs::kBytes);
+            xs.copy(shared + stage, has_line(step));
+            if (step % Shape::kStride == 0) dys.copy(shared + stage + Xs::kBytes, step / Shape::kStride < rows);
             commit_copies();
         };
+        wait_copies<0>();
         sync_block();  // the lines of the rows before have been read
         TILEWISE_UNROLL
         for (int stage = 0; stage < Shape::kStages - 1; ++stage) copy(stage, stage * kStageBytes);
         const int lane = lane_index(), first = Shape::pixel_warp() * Shape::kTile;
         const int own_bytes = Shape::channel_warp() * Shape::kOwn * Shape::kBytes, odd = lane / 8 % 2;
-        const bool has_outputs = first < block.outputs();  // the same for the warp
         // Matrices of x: the first 8 pixels of both taps (or groups of channels), then the others.
         const SharedAddress x =
             shared + block.slot(first + lane / 16 * 8 + lane % 8) * Shape::kPitch + own_bytes;
-        const SharedAddress pair = x + odd * block.to_next_tap() * Shape::kPitch, single = x + odd * 16;
+        SharedAddress pair = x + odd * block.to_next_tap() * Shape::kPitch, single = x + odd * 16;
         // Of dy: both halves of the pixels of a group of channels, then of the next.
-        const SharedAddress dy = shared + Xs::kBytes + (first + lane % 16) * Shape::kPitch + own_bytes + lane / 16 * 16;
+        SharedAddress dy = shared + Xs::kBytes + (first + lane % 16) * Shape::kPitch + own_bytes + lane / 16 * 16;
+        hide(pair), hide(single), hide(dy);
         Rows window = {};
         SharedAddress stage = 0, last = (Shape::kStages - 1) * kStageBytes;  // of the line, of the one before
         TILEWISE_ROLLED
@@ -110,18 +110,13 @@ struct DiagonalWeight {
             TILEWISE_UNROLL
             for (int u = 0; u < Window::kTurn; ++u) {
                 const int step = turn + u;
-                if (step < steps) {  // the same for all threads
-                    wait_copies<Shape::kStages - 2>();
-                    sync_block();
-                    copy(step + Shape::kStages - 1, last);
-                    if (has_outputs) {
-                        if (u % Shape::kStride == 0)
-                            load_row(dy + stage, step / Shape::kStride < rows,
-                                     window[Window::place(u / Shape::kStride)]);
-                        if (has_line(step)) multiply(pair + stage, single + stage, u, window, sums);
-                    }
-                    last = stage, stage = next_stage<kStageBytes, Shape::kStages>(stage);
-                }
+                if (step >= steps) return;  // all threads
+                wait_copies<Shape::kStages - 2>();
+                sync_block();
+                copy(step + Shape::kStages - 1, last);
+                if (u % Shape::kStride == 0) load_row(dy + stage, window[Window::place(u / Shape::kStride)]);
+                multiply(pair + stage, single + stage, u, window, sums);
+                last = stage, stage = next_stage<kStageBytes, Shape::kStages>(stage);
             }
         }
     }
@@ -170,25 +165,21 @@ struct DiagonalWeight {
         griddep_wait();
         const KernelConv& conv = args.conv;
         const FrameGrid in = frame_grid(conv.in, conv.x), out = frame_grid(conv.out, conv.y);
-        const int frames = int(conv.images) * out.depth;
-        const u32 channel_tiles = ceil_div(int(conv.groups), Shape::kChannels), slice = block_index() / channel_tiles;
-        const u32 part = slice / Shape::kDepth;
-        const int first_channel = int(block_index() - slice * channel_tiles) * Shape::kChannels;
-        const DiagonalWeight self = {args,      in, out, frames, first_channel, int(part), int(slice - part * Shape::kDepth),
-                                     shared_start()};
-        Block block(out.width, frames);
-        const u64 total = u64(u32(block.tiles())) * u32(out.height);
-        u32 at = u32(total * part / u32(args.split_k));
-        const u32 end = u32(total * (part + 1) / u32(args.split_k));
+        const DiagonalLaunch& launch = reinterpret_cast<const DiagonalLaunch&>(args.geometry);
+        const int slice = launch.channel_tiles.quotient(int(block_index())), part = slice / Shape::kDepth;
+        const int tile = int(block_index()) - slice * int(launch.channel_tiles.divisor);
+        const DiagonalWeight self = {args, in,   out, launch, tile * Shape::kChannels,
+                                     part, slice - part * Shape::kDepth, shared_start()};
+        DiagonalRows left(launch, part);
         Sums sums = {};
         TILEWISE_ROLLED
-        while (at < end) {
-            const u32 tile = at / u32(out.height), top = at - tile * u32(out.height);
-            const u32 left = u32(out.height) - top, rows = left < end - at ? left : end - at;
-            block.select(int(tile));
-            self.walk(block, int(top), int(rows), sums);
-            at += rows;
+        while (left.at < left.end) {
+            const int at = launch.height.quotient(left.at), top = left.at - at * out.height;
+            const int rows = out.height - top < left.end - left.at ? out.height - top : left.end - left.at;
+            self.walk(Block(launch, at), top, rows, sums);
+            left.at += rows;
         }
+        wait_copies<0>();
         sync_block();
         self.put_sums(sums);
         sync_block();

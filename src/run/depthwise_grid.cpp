@@ -2,9 +2,11 @@
 #include "run/depthwise_grid.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/rounding.hpp"
 #include "codegen/depthwise_spec.hpp"
+#include "kernels/common/diagonal_launch.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -44,27 +46,40 @@ std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const Depthwis
            divide_up(p.conv.n, images);
 }
 
-// Rows of outputs of all tiles of frames, which blocks share evenly (kernels/cuda/diagonal_shape.hpp).
-std::int64_t diagonal_rows(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
+// The tiles of a diagonal kernel: some columns of some frames.
+struct DiagonalTiles {
+    std::int64_t frames, depth, height;           // of the outputs
+    std::int64_t column_tiles, across, reach, half, pitch;
+    std::int64_t tile_frames, rows;               // frames of a tile; rows of all tiles
+};
+DiagonalTiles diagonal_tiles(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
     const Extents size = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
     const int rank = size.rank;
-    const std::int64_t frames = p.conv.n * (rank > 2 ? size[0] : 1), stride = c.ct_stride[rank - 1];
-    const std::int64_t column_tiles = divide_up(size[rank - 1], spec.strip_width);
-    const std::int64_t across = divide_up(size[rank - 1], column_tiles);
-    const std::int64_t reach = divide_up((across - 1) * stride + c.ct_filter[rank - 1], stride) * stride;
-    const std::int64_t most = std::min(spec.strip_width / across, spec.line_slots / reach);
-    return column_tiles * divide_up(frames, most) * size[rank - 2];
+    const std::int64_t stride = c.ct_stride[rank - 1], width = size[rank - 1];
+    DiagonalTiles t{};
+    t.depth = rank > 2 ? size[0] : 1, t.height = size[rank - 2], t.frames = p.conv.n * t.depth;
+    t.column_tiles = divide_up(width, spec.strip_width), t.across = divide_up(width, t.column_tiles);
+    t.reach = (t.across - 1) * stride + c.ct_filter[rank - 1];
+    t.half = divide_up(t.reach, stride), t.pitch = t.half * stride;
+    const std::int64_t most = std::min(spec.strip_width / t.across, spec.line_slots / t.pitch);
+    const std::int64_t frame_tiles = divide_up(t.frames, most);
+    t.tile_frames = divide_up(t.frames, frame_tiles);
+    t.rows = t.column_tiles * frame_tiles * t.height;
+    return t;
 }
 
-// As many as there is room for at once, unless they had too few rows.
+// As many parts as there is room for at once, unless they had too few rows.
+std::int64_t diagonal_parts(const DiagonalTiles& tiles, const Problem& p, const KernelConfig& c,
+                            const DepthwiseSpec& spec, const ArchSpec& arch) {
+    if (c.op == Op::conv_bwd_weight) return c.split_k;
+    const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks / divide_up(p.conv.g, c.tile.n);
+    return std::clamp<std::int64_t>(places, 1, divide_up(tiles.rows, std::max(1, spec.strip_height)));
+}
+
 std::int64_t diagonal_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec, const ArchSpec& arch) {
-    const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
-    if (c.op == Op::conv_bwd_weight) {
-        return channel_tiles * c.split_k * (p.conv.filter.rank > 2 ? p.conv.filter[0] : 1);
-    }
-    const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks;
-    const std::int64_t most = divide_up(diagonal_rows(p, c, spec), std::max(1, spec.strip_height));
-    return channel_tiles * std::clamp<std::int64_t>(places / channel_tiles, 1, std::max<std::int64_t>(most, 1));
+    const bool planes = c.op == Op::conv_bwd_weight && p.conv.filter.rank > 2;  // each has blocks of its own
+    const std::int64_t parts = diagonal_parts(diagonal_tiles(p, c, spec), p, c, spec, arch);
+    return divide_up(p.conv.g, c.tile.n) * parts * (planes ? p.conv.filter[0] : 1);
 }
 
 }  // namespace
@@ -76,6 +91,23 @@ std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const Arc
     if (spec.kind == DepthwiseKind::band && c.op != Op::conv_bwd_weight) return band_blocks(p, c, spec);
     const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
     return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
+}
+
+void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    const DepthwiseSpec spec = depthwise_spec(c);
+    if (spec.kind != DepthwiseKind::diagonal) return;
+    const DiagonalTiles tiles = diagonal_tiles(p, c, spec);
+    const std::int64_t parts = diagonal_parts(tiles, p, c, spec, arch);
+    const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(by)); };
+    DiagonalLaunch launch{};
+    launch.frames = static_cast<int>(tiles.tile_frames), launch.reach = static_cast<int>(tiles.reach);
+    launch.half = static_cast<int>(tiles.half), launch.total_frames = static_cast<int>(tiles.frames);
+    launch.part_rows = static_cast<int>(tiles.rows / parts), launch.longer = static_cast<int>(tiles.rows % parts);
+    launch.channel_tiles = divisor(divide_up(p.conv.g, c.tile.n)), launch.column_tiles = divisor(tiles.column_tiles);
+    launch.height = divisor(tiles.height), launch.across = divisor(tiles.across);
+    launch.pitch = divisor(tiles.pitch), launch.depth = divisor(tiles.depth);
+    static_assert(sizeof launch <= sizeof geometry.geometry);
+    std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
 }
 
 void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p) {

@@ -10,6 +10,10 @@ namespace tilewise {
 
 std::int64_t depthwise_blocks(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
+// What kernels with diagonal matrices are told of it (kernels/common/diagonal_launch.hpp); nothing for others.
+void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& problem, const KernelConfig& config,
+                            const ArchSpec& arch);
+
 // Blocks of the kernel that adds up the sums of the parts of backward weight.
 void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& problem);
 
