@@ -4,6 +4,7 @@
 // a block has one line of pixels of its images in shared memory, with what the filter needs on both sides: first as it lies in
 // memory, [pixel][16 channels], then turned around to [channel][pixel], where 8 pixels of a strip are a row of 16 bytes.
 #pragma once
+#include "../common/depthwise_launch.hpp"
 #include "primitives.hpp"
 
 namespace tilewise::cuda {
@@ -26,19 +27,18 @@ struct BandStrips {
     int pitch;                      // pixels of a line from image to image
     int first_image, first_column;  // of the outputs
 
+    TILEWISE_DEVICE BandStrips(const DepthwiseLaunch& launch, int tile)
+        : across(int(launch.across.divisor)), images(launch.frames), pitch(int(launch.pitch.divisor)) {
+        const int image = launch.column_tiles.quotient(tile);
+        first_image = image * images;
+        first_column = (tile - image * int(launch.column_tiles.divisor)) * across * BandShape::kOutputs;
+    }
     // The pixel of a line where a strip begins; strips past the last are the first.
     TILEWISE_DEVICE int pixel(int strip) const {
         const int image = strip / across;
         return image < images ? image * pitch + (strip - image * across) * BandShape::kOutputs : 0;
     }
 };
-
-// Strips side by side in a block for lines of `width` outputs: evenly divided among as few blocks as there must be.
-TILEWISE_DEVICE constexpr int band_strips_across(int width) {
-    const int strips = (width + BandShape::kOutputs - 1) / BandShape::kOutputs;
-    const int blocks = (strips + BandShape::kStrips - 1) / BandShape::kStrips;
-    return (strips + blocks - 1) / blocks;
-}
 
 // Lines of pixels on their way from memory to [channel][pixel], one after the other.
 struct BandLines {

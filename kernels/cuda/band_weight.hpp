@@ -19,7 +19,6 @@ struct BandWeight {
     using T = typename Config::A;
     using Shape = BandShape;
     static constexpr int kRows = Config::ct_filter[1], kColumns = Config::ct_filter[2], kTaps = kRows * kColumns;
-    static constexpr int kHeight = Config::tile_m / (Config::wave_m * Config::warp_m);  // rows of dy at a time
     static_assert(kSame<T, typename Config::B> && T::bytes == Shape::kBytes);
     static_assert(Config::threads == Shape::kThreads && Config::tile_n == Shape::kChannels);
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
@@ -154,27 +153,17 @@ struct BandWeight {
         griddep_wait();
         const KernelConv& conv = args.conv;
         const PixelGrid in = pixel_grid(conv.in, conv.x), out = pixel_grid(conv.out, conv.y);
-        BandStrips strips;
-        strips.across = band_strips_across(out.size[2]);
-        strips.images = Shape::kStrips / strips.across;
-        strips.pitch = (strips.across + 1) * Shape::kOutputs;
-        const u32 channel_tiles = ceil_div(int(conv.groups), Shape::kChannels),
-                  row_tiles = ceil_div(out.size[1], kHeight);
-        const u32 column_tiles = ceil_div(out.size[2], strips.across * Shape::kOutputs);
-        const u32 total = row_tiles * column_tiles * ceil_div(int(conv.images), strips.images);
-        const u32 part = block_index() / channel_tiles;
-        const int first_channel = int(block_index() - part * channel_tiles) * Shape::kChannels;
-        const BandWeight self = {args, in, out, first_channel, int(part), shared_start()};
+        const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
+        const int part = launch.channel_tiles.quotient(int(block_index()));
+        const int first_channel = (int(block_index()) - part * int(launch.channel_tiles.divisor)) * Shape::kChannels;
+        const BandWeight self = {args, in, out, first_channel, part, shared_start()};
         self.clear_margins();
         Sums sums = {};
-        const u32 end = u32(u64(total) * (part + 1) / u32(args.split_k));
+        DepthwiseRows left(launch, part);
         TILEWISE_ROLLED
-        for (u32 item = u32(u64(total) * part / u32(args.split_k)); item < end; ++item) {
-            const u32 column = item / row_tiles, image = column / column_tiles;
-            strips.first_image = int(image) * strips.images;
-            strips.first_column = int(column - image * column_tiles) * strips.across * Shape::kOutputs;
-            const int top = int(item - column * row_tiles) * kHeight, left = out.size[1] - top;
-            self.walk(strips, top, left < kHeight ? left : kHeight, sums);
+        while (left.at < left.end) {
+            const DepthwiseRows::Run run = left.next(launch);
+            self.walk(BandStrips(launch, run.tile), run.top, run.rows, sums);
         }
         sync_block();
         const int warp = thread_index() / 32;

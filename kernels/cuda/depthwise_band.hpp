@@ -21,20 +21,18 @@ struct DepthwiseBand {
     using Shape = BandShape;
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kRows = Config::ct_filter[1], kColumns = Config::ct_filter[2];
-    static constexpr int kHeight = Config::tile_m / (Config::wave_m * Config::warp_m);  // rows of outputs of a block
     static_assert(kSame<T, typename Config::B> && kSame<T, typename Config::Out> && T::bytes == Shape::kBytes);
     static_assert(Config::threads == Shape::kThreads && Config::tile_n == Shape::kChannels);
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
-    static constexpr int kStages = 8;  // lines under way: a load takes as long as three of them or more
+    static constexpr int kStages = Config::ring_stages;  // lines under way
     static constexpr int kPlanes = kStages * Shape::kRawBytes, kResults = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kResults + 2 * Shape::kRowBytes <= Config::shared_bytes);
 
     const KernelArgs& args;
     PixelGrid in, out;
-    BandStrips strips;
-    int first_channel, top, rows;  // of the block's outputs
+    int first_channel;
     SharedAddress shared;
 
     // Rows and columns of taps are met in reverse order on the way back.
@@ -120,7 +118,7 @@ struct DepthwiseBand {
             }
         }
     };
-    TILEWISE_DEVICE Target target() const {
+    TILEWISE_DEVICE Target target(const BandStrips& strips, int top) const {
         Target t;
         const int lane = lane_index(), warp = thread_index() / 32, i = lane % 8, quarter = lane / 8;
         TILEWISE_UNROLL
@@ -139,7 +137,8 @@ struct DepthwiseBand {
         return t;
     }
 
-    TILEWISE_DEVICE void walk() const {
+    // Rows [top, top + rows) of a block's strips.
+    TILEWISE_DEVICE void walk(const BandStrips& strips, int top, int rows, Bands& bands, bool& has_bands) const {
         const int shift = before(args.conv, 2, kColumns), first_line = top - before(args.conv, 1, kRows);
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
         // Lines that there are, of those that the rows need.
@@ -147,13 +146,15 @@ struct DepthwiseBand {
         const int end = last < in.size[1] ? last : in.size[1];
         BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], begin, shift, args.conv, strips,
                         first_channel);
+        wait_copies<0>();
+        sync_block();  // the rows before are on their way
         TILEWISE_UNROLL
         for (int stage = 0; stage < kStages; ++stage) {
             if (begin + stage < end) lines.copy(shared + stage * Shape::kRawBytes);
             commit_copies();
         }
-        stage_weights();
-        Target to = target();
+        if (!has_bands) stage_weights();
+        Target to = target(strips, top);
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
         const SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
         const SharedAddress own_results = shared + kResults + own * Shape::kRowPitch + lane / 4 * 16 + lane % 4 * 4;
@@ -161,12 +162,12 @@ struct DepthwiseBand {
         wait_copies<kStages - 1>();
         sync_block();
         lines.turn(shared, shared + kPlanes);
-        Bands bands;
         TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn; ++c) {
+        for (int c = 0; c < Shape::kOwn && !has_bands; ++c) {
             TILEWISE_UNROLL
             for (int r = 0; r < kRows; ++r) load_band(own + c, r, bands[c][r]);
         }
+        has_bands = true;
         SharedAddress stage = 0, plane = 0, results = 0;  // of the line, and of the row before
         TILEWISE_ROLLED
         for (int first = 0; first < rows + kRows - 1; first += kRows) {
@@ -205,21 +206,18 @@ struct DepthwiseBand {
         const KernelConv& conv = args.conv;
         const PixelGrid in = kBackward ? pixel_grid(conv.out, conv.y) : pixel_grid(conv.in, conv.x);
         const PixelGrid out = kBackward ? pixel_grid(conv.in, conv.x) : pixel_grid(conv.out, conv.y);
-        BandStrips strips;
-        strips.across = band_strips_across(out.size[2]);
-        strips.images = Shape::kStrips / strips.across;
-        strips.pitch = (strips.across + 1) * Shape::kOutputs;
-        const u32 channel_tiles = ceil_div(int(conv.groups), Shape::kChannels),
-                  row_tiles = ceil_div(out.size[1], kHeight);
-        const u32 column_tiles = ceil_div(out.size[2], strips.across * Shape::kOutputs);
-        const u32 line = block_index() / channel_tiles, column = line / row_tiles, image = column / column_tiles;
-        strips.first_image = int(image) * strips.images;
-        strips.first_column = int(column - image * column_tiles) * strips.across * Shape::kOutputs;
-        const int top = int(line - column * row_tiles) * kHeight, left = out.size[1] - top;
-        const int first_channel = int(block_index() - line * channel_tiles) * Shape::kChannels;
-        const DepthwiseBand self = {args,          in, out, strips, first_channel, top, left < kHeight ? left : kHeight,
-                                    shared_start()};
-        self.walk();
+        const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
+        const int part = launch.channel_tiles.quotient(int(block_index()));
+        const int tile = int(block_index()) - part * int(launch.channel_tiles.divisor);
+        const DepthwiseBand self = {args, in, out, tile * Shape::kChannels, shared_start()};
+        DepthwiseRows left(launch, part);
+        Bands bands;
+        bool has_bands = false;
+        TILEWISE_ROLLED
+        while (left.at < left.end) {
+            const DepthwiseRows::Run run = left.next(launch);
+            self.walk(BandStrips(launch, run.tile), run.top, run.rows, bands, has_bands);
+        }
     }
 };
 

@@ -30,7 +30,7 @@ struct DepthwiseDiagonal {
 
     const KernelArgs& args;
     FrameGrid in, out;
-    const DiagonalLaunch& launch;
+    const DepthwiseLaunch& launch;
     int first_channel;
     SharedAddress shared;
 
@@ -224,19 +224,17 @@ struct DepthwiseDiagonal {
         const KernelConv& conv = args.conv;
         const FrameGrid in = kBackward ? frame_grid(conv.out, conv.y) : frame_grid(conv.in, conv.x);
         const FrameGrid out = kBackward ? frame_grid(conv.in, conv.x) : frame_grid(conv.out, conv.y);
-        const DiagonalLaunch& launch = reinterpret_cast<const DiagonalLaunch&>(args.geometry);
+        const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
         const int part = launch.channel_tiles.quotient(int(block_index()));
         const int tile = int(block_index()) - part * int(launch.channel_tiles.divisor);
         const DepthwiseDiagonal self = {args, in, out, launch, tile * Shape::kChannels, shared_start()};
-        DiagonalRows left(launch, part);
+        DepthwiseRows left(launch, part);
         Weights weights;
         bool has_weights = false;
         TILEWISE_ROLLED
         while (left.at < left.end) {
-            const int at = launch.height.quotient(left.at), top = left.at - at * out.height;
-            const int rows = out.height - top < left.end - left.at ? out.height - top : left.end - left.at;
-            self.walk(Block(launch, at), top, rows, weights, has_weights);
-            left.at += rows;
+            const DepthwiseRows::Run run = left.next(launch);
+            self.walk(Block(launch, run.tile), run.top, run.rows, weights, has_weights);
         }
     }
 };

@@ -6,7 +6,7 @@
 // them. Pixels that an output with stride 2 meets through even taps, and those through odd ones, lie apart: neighbouring
 // outputs find neighbouring pixels.
 #pragma once
-#include "../common/diagonal_launch.hpp"
+#include "../common/depthwise_launch.hpp"
 #include "depthwise_taps.hpp"
 #include "primitives.hpp"
 
@@ -51,10 +51,10 @@ TILEWISE_DEVICE FrameGrid frame_grid(const Index (&size)[kMaxKernelDims], const 
 // The outputs of a row that a block takes together: some columns of some frames.
 template <class Shape>
 struct DiagonalBlock {
-    const DiagonalLaunch& launch;
+    const DepthwiseLaunch& launch;
     int first_frame, first_column;
 
-    TILEWISE_DEVICE DiagonalBlock(const DiagonalLaunch& from, int tile) : launch(from) {
+    TILEWISE_DEVICE DiagonalBlock(const DepthwiseLaunch& from, int tile) : launch(from) {
         const int frame = launch.column_tiles.quotient(tile);
         first_frame = frame * launch.frames;
         first_column = (tile - frame * int(launch.column_tiles.divisor)) * across();
@@ -68,15 +68,6 @@ struct DiagonalBlock {
     // Slots from tap 0 to an even tap, and from an even tap to the one after it.
     static TILEWISE_DEVICE constexpr int to_even_tap(int tap) { return Shape::kStride == 1 ? tap : tap / 2; }
     TILEWISE_DEVICE int to_next_tap() const { return Shape::kStride == 1 ? 1 : launch.half; }
-};
-
-// Rows of outputs, tile after tile, that a part of all blocks takes.
-struct DiagonalRows {
-    int at, end;
-    TILEWISE_DEVICE DiagonalRows(const DiagonalLaunch& launch, int part) {
-        at = part * launch.part_rows + (part < launch.longer ? part : launch.longer);
-        end = at + launch.part_rows + (part < launch.longer ? 1 : 0);
-    }
 };
 
 // Lines of pixels on their way to the ring, all planes that a frame of outputs meets at once.
@@ -98,7 +89,7 @@ struct DiagonalLines {
         : line_step(SharedAddress(grid.width * grid.pixel_stride * Shape::kBytes)), inside(0) {
         const int chunk = thread_index() % Shape::kChunks, first = thread_index() / Shape::kChunks;
         const int channel = first_channel + chunk * Shape::kGroup;
-        const DiagonalLaunch& launch = block.launch;
+        const DepthwiseLaunch& launch = block.launch;
         const LaunchDivisor& pitch = meets ? launch.pitch : launch.across;
         const int reach = meets ? launch.reach : block.across();
         to = first * Shape::kPitch + chunk * 16;

@@ -29,7 +29,7 @@ struct DiagonalWeight {
 
     const KernelArgs& args;
     FrameGrid in, out;
-    const DiagonalLaunch& launch;
+    const DepthwiseLaunch& launch;
     int first_channel, part, z;
     SharedAddress shared;
 
@@ -165,19 +165,17 @@ struct DiagonalWeight {
         griddep_wait();
         const KernelConv& conv = args.conv;
         const FrameGrid in = frame_grid(conv.in, conv.x), out = frame_grid(conv.out, conv.y);
-        const DiagonalLaunch& launch = reinterpret_cast<const DiagonalLaunch&>(args.geometry);
+        const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
         const int slice = launch.channel_tiles.quotient(int(block_index())), part = slice / Shape::kDepth;
         const int tile = int(block_index()) - slice * int(launch.channel_tiles.divisor);
         const DiagonalWeight self = {args, in,   out, launch, tile * Shape::kChannels,
                                      part, slice - part * Shape::kDepth, shared_start()};
-        DiagonalRows left(launch, part);
+        DepthwiseRows left(launch, part);
         Sums sums = {};
         TILEWISE_ROLLED
         while (left.at < left.end) {
-            const int at = launch.height.quotient(left.at), top = left.at - at * out.height;
-            const int rows = out.height - top < left.end - left.at ? out.height - top : left.end - left.at;
-            self.walk(Block(launch, at), top, rows, sums);
-            left.at += rows;
+            const DepthwiseRows::Run run = left.next(launch);
+            self.walk(Block(launch, run.tile), run.top, run.rows, sums);
         }
         wait_copies<0>();
         sync_block();

@@ -56,7 +56,7 @@ bool has_strips_template(const KernelConfig& c) {
 // The shape of kernels/cuda/band_shape.hpp.
 constexpr Shape3 kBandWave = {4, 2, 1}, kBandWarp = {16, 8, 16};
 constexpr int kBandInputs = 16, kBandVector = 8;
-constexpr std::int64_t kBandSharedBytes = 91136, kBandWeightSharedBytes = 99328;
+constexpr std::int64_t kBandLineBytes = 8192, kBandOtherBytes = 25600, kBandWeightSharedBytes = 99328;
 
 bool has_band_template(const KernelConfig& c) {
     if (c.ct_filter.rank != 2 || c.ct_stride.rank != 2 || !is_channels_last(c.layout)) return false;
@@ -144,7 +144,8 @@ bool has_depthwise_template(const KernelConfig& c) {
                            c.producer_waves > 0 || c.stages > 1 || c.double_smem_buffer || c.swap_ab;
     if (!plain || asks_more || (c.split_k > 1 && c.op != Op::conv_bwd_weight)) return false;
     const DepthwiseKind kind = kind_of(c);
-    if (c.blocks_per_unit != 1 && kind != DepthwiseKind::diagonal) return false;
+    const bool on_matrix_units = kind == DepthwiseKind::band || kind == DepthwiseKind::diagonal;
+    if (c.blocks_per_unit != 1 && !on_matrix_units) return false;
     if (kind == DepthwiseKind::band) return has_band_template(c);
     if (kind == DepthwiseKind::diagonal) return has_diagonal_template(c);
     if (c.wave.n != 1 || c.wave.k != 1) return false;
@@ -158,10 +159,12 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
     const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
     if (spec.kind == DepthwiseKind::band) {
         const bool weight = c.op == Op::conv_bwd_weight;
-        spec.resident_blocks = 2;
+        constexpr int kFewLines = 4, kManyLines = 8, kResident = 2;
+        spec.ring_stages = c.blocks_per_unit > 1 ? kFewLines : kManyLines;
+        spec.resident_blocks = std::max(kResident, c.blocks_per_unit);
         spec.strip_width = kBandWarp.n;
         spec.strips = kBandWarp.m;
-        spec.shared_bytes = weight ? kBandWeightSharedBytes : kBandSharedBytes;
+        spec.shared_bytes = weight ? kBandWeightSharedBytes : kBandOtherBytes + spec.ring_stages * kBandLineBytes;
         return spec;
     }
     if (spec.kind == DepthwiseKind::diagonal) {
@@ -189,7 +192,7 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
 std::string depthwise_lines(const KernelConfig& c) {
     const DepthwiseSpec spec = depthwise_spec(c);
     std::string lines = fmt::format("    static constexpr int resident_blocks = {};\n", spec.resident_blocks);
-    if (spec.kind == DepthwiseKind::diagonal) {
+    if (spec.ring_stages > 0) {
         lines += fmt::format("    static constexpr int line_slots = {}, ring_stages = {};\n", spec.line_slots,
                              spec.ring_stages);
     }

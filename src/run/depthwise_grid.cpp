@@ -6,7 +6,7 @@
 
 #include "base/rounding.hpp"
 #include "codegen/depthwise_spec.hpp"
-#include "kernels/common/diagonal_launch.hpp"
+#include "kernels/common/depthwise_launch.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -37,27 +37,26 @@ std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec&
     return std::min(divide_up(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
 }
 
-// Blocks have strips of several images where a line has few of them (kernels/cuda/band_shape.hpp).
-std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
-    const Extents size = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
-    const std::int64_t strips = divide_up(size[1], spec.strip_width), column_tiles = divide_up(strips, spec.strips);
-    const std::int64_t images = spec.strips / divide_up(strips, column_tiles);
-    return divide_up(p.conv.g, c.tile.n) * divide_up(size[0], spec.strip_height) * column_tiles *
-           divide_up(p.conv.n, images);
-}
-
-// The tiles of a diagonal kernel: some columns of some frames.
-struct DiagonalTiles {
+// The tiles of a kernel on matrix units (kernels/common/depthwise_launch.hpp).
+struct FrameTiles {
     std::int64_t frames, depth, height;           // of the outputs
     std::int64_t column_tiles, across, reach, half, pitch;
     std::int64_t tile_frames, rows;               // frames of a tile; rows of all tiles
 };
-DiagonalTiles diagonal_tiles(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
+FrameTiles frame_tiles_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
     const Extents size = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
     const int rank = size.rank;
     const std::int64_t stride = c.ct_stride[rank - 1], width = size[rank - 1];
-    DiagonalTiles t{};
+    FrameTiles t{};
     t.depth = rank > 2 ? size[0] : 1, t.height = size[rank - 2], t.frames = p.conv.n * t.depth;
+    if (spec.kind == DepthwiseKind::band) {  // strips of 8 outputs, with as many pixels beside them
+        const std::int64_t strips = divide_up(width, spec.strip_width);
+        t.column_tiles = divide_up(strips, spec.strips), t.across = divide_up(strips, t.column_tiles);
+        t.pitch = (t.across + 1) * spec.strip_width;
+        t.tile_frames = spec.strips / t.across;
+        t.rows = t.column_tiles * divide_up(t.frames, t.tile_frames) * t.height;
+        return t;
+    }
     t.column_tiles = divide_up(width, spec.strip_width), t.across = divide_up(width, t.column_tiles);
     t.reach = (t.across - 1) * stride + c.ct_filter[rank - 1];
     t.half = divide_up(t.reach, stride), t.pitch = t.half * stride;
@@ -69,16 +68,16 @@ DiagonalTiles diagonal_tiles(const Problem& p, const KernelConfig& c, const Dept
 }
 
 // As many parts as there is room for at once, unless they had too few rows.
-std::int64_t diagonal_parts(const DiagonalTiles& tiles, const Problem& p, const KernelConfig& c,
+std::int64_t parts_of(const FrameTiles& tiles, const Problem& p, const KernelConfig& c,
                             const DepthwiseSpec& spec, const ArchSpec& arch) {
     if (c.op == Op::conv_bwd_weight) return c.split_k;
     const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks / divide_up(p.conv.g, c.tile.n);
     return std::clamp<std::int64_t>(places, 1, divide_up(tiles.rows, std::max(1, spec.strip_height)));
 }
 
-std::int64_t diagonal_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec, const ArchSpec& arch) {
+std::int64_t matrix_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec, const ArchSpec& arch) {
     const bool planes = c.op == Op::conv_bwd_weight && p.conv.filter.rank > 2;  // each has blocks of its own
-    const std::int64_t parts = diagonal_parts(diagonal_tiles(p, c, spec), p, c, spec, arch);
+    const std::int64_t parts = parts_of(frame_tiles_of(p, c, spec), p, c, spec, arch);
     return divide_up(p.conv.g, c.tile.n) * parts * (planes ? p.conv.filter[0] : 1);
 }
 
@@ -87,19 +86,20 @@ std::int64_t diagonal_blocks(const Problem& p, const KernelConfig& c, const Dept
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     if (spec.kind == DepthwiseKind::any) return any_blocks(p, c, arch);
-    if (spec.kind == DepthwiseKind::diagonal) return diagonal_blocks(p, c, spec, arch);
-    if (spec.kind == DepthwiseKind::band && c.op != Op::conv_bwd_weight) return band_blocks(p, c, spec);
+    if (spec.kind == DepthwiseKind::band || spec.kind == DepthwiseKind::diagonal) {
+        return matrix_blocks(p, c, spec, arch);
+    }
     const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
     return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
 }
 
 void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
-    if (spec.kind != DepthwiseKind::diagonal) return;
-    const DiagonalTiles tiles = diagonal_tiles(p, c, spec);
-    const std::int64_t parts = diagonal_parts(tiles, p, c, spec, arch);
+    if (spec.kind == DepthwiseKind::any || spec.kind == DepthwiseKind::strips) return;
+    const FrameTiles tiles = frame_tiles_of(p, c, spec);
+    const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
     const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(by)); };
-    DiagonalLaunch launch{};
+    DepthwiseLaunch launch{};
     launch.frames = static_cast<int>(tiles.tile_frames), launch.reach = static_cast<int>(tiles.reach);
     launch.half = static_cast<int>(tiles.half), launch.total_frames = static_cast<int>(tiles.frames);
     launch.part_rows = static_cast<int>(tiles.rows / parts), launch.longer = static_cast<int>(tiles.rows % parts);

@@ -10,7 +10,7 @@ namespace tilewise {
 
 std::int64_t depthwise_blocks(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
-// What kernels with diagonal matrices are told of it (kernels/common/diagonal_launch.hpp); nothing for others.
+// What kernels on matrix units are told of it (kernels/common/depthwise_launch.hpp); nothing for others.
 void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& problem, const KernelConfig& config,
                             const ArchSpec& arch);
 
