@@ -50,14 +50,12 @@ struct BandWeight {
         return strip < strips.images * strips.across ? strips.pixel(strip) : Shape::kMostPixels;
     }
 
-    // A line of x, and the row of dy that it is the first to meet, as far as there are any.
-    static TILEWISE_DEVICE void multiply(SharedAddress line, SharedAddress row, int j, bool has_line, bool has_row,
-                                         Window& window, Sums& sums) {
-        u32 dy[4] = {};  // two channels
-        if (has_row) load_matrices<true>(row, dy);
+    // A line of x, and the row of dy that it is the first to meet.
+    static TILEWISE_DEVICE void multiply(SharedAddress line, SharedAddress row, int j, Window& window, Sums& sums) {
+        u32 dy[4];  // two channels
+        load_matrices<true>(row, dy);
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) window[c][j][0] = dy[c * 2], window[c][j][1] = dy[c * 2 + 1];
-        if (!has_line) return;
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) {
             u32 x[4];
@@ -73,20 +71,21 @@ struct BandWeight {
     // Rows [top, top + rows) of dy of a block's strips.
     TILEWISE_DEVICE void walk(const BandStrips& strips, int top, int rows, Sums& sums) const {
         const KernelConv& conv = args.conv;
-        const int first_line = top - int(conv.pad[1]), begin = first_line < 0 ? 0 : first_line;
-        BandLines xs(args.b.data, conv.x, in.size[2], begin, int(conv.pad[2]), conv, strips, first_channel);
+        const int first_line = top - int(conv.pad[1]);
+        BandLines xs(args.b.data, conv.x, in.size[2], first_line, int(conv.pad[2]), conv, strips, first_channel);
         BandLines dys(args.a.data, conv.y, out.size[2], top, 0, conv, strips, first_channel);
         const int steps = rows + kRows - 1;
         const auto has_line = [&](int step) { return u32(first_line + step) < u32(in.size[1]); };
         const auto copy = [&](int step, SharedAddress stage) {
-            if (step < steps && has_line(step)) xs.copy(shared + stage);
-            if (step < rows) dys.copy(shared + kRawDy + stage);
+            xs.copy(shared + stage, step < steps && has_line(step));
+            dys.copy(shared + kRawDy + stage, step < rows);
             commit_copies();
         };
-        const auto turn = [&](int step, SharedAddress stage, SharedAddress plane) {
-            if (has_line(step)) xs.turn(shared + stage, shared + kPlanes + plane);
-            if (step < rows) dys.turn(shared + kRawDy + stage, shared + kPlanesDy + plane);
+        const auto turn = [&](SharedAddress stage, SharedAddress plane) {
+            xs.turn(shared + stage, shared + kPlanes + plane);
+            dys.turn(shared + kRawDy + stage, shared + kPlanesDy + plane);
         };
+        wait_copies<0>();
         sync_block();  // the strips before have been read
         TILEWISE_UNROLL
         for (int stage = 0; stage < kStages; ++stage) copy(stage, stage * Shape::kRawBytes);
@@ -94,29 +93,29 @@ struct BandWeight {
         // Strips past the last have no pixels to the right of their 8 either.
         const int x_strip = (quarter >> 1) * 8 + lane % 8,
                   right = x_strip < strips.images * strips.across ? quarter & 1 : 0;
-        const SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch +
+        SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch +
                                    (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
-        const SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
+        SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
                                   pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
+        hide(line), hide(row);
         Window window = {};
         wait_copies<kStages - 1>();
         sync_block();
-        turn(0, 0, 0);
+        turn(0, 0);
         SharedAddress stage = 0, plane = 0;
         TILEWISE_ROLLED
         for (int first = 0; first < steps; first += kRows) {
             TILEWISE_UNROLL
             for (int j = 0; j < kRows; ++j) {
                 const int step = first + j;
-                if (step < steps) {  // the same for all threads
-                    wait_copies<kStages - 2>();
-                    sync_block();
-                    const SharedAddress next_plane = Shape::kPlaneBytes - plane;
-                    if (step + 1 < steps) turn(step + 1, next_raw<kStages>(stage), next_plane);
-                    copy(step + kStages, stage);
-                    multiply(line + plane, row + plane, j, has_line(step), step < rows, window, sums);
-                    stage = next_raw<kStages>(stage), plane = next_plane;
-                }
+                if (step >= steps) return;  // all threads
+                wait_copies<kStages - 2>();
+                sync_block();
+                const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                turn(next_raw<kStages>(stage), next_plane);
+                copy(step + kStages, stage);
+                multiply(line + plane, row + plane, j, window, sums);
+                stage = next_raw<kStages>(stage), plane = next_plane;
             }
         }
     }
@@ -165,6 +164,7 @@ struct BandWeight {
             const DepthwiseRows::Run run = left.next(launch);
             self.walk(BandStrips(launch, run.tile), run.top, run.rows, sums);
         }
+        wait_copies<0>();
         sync_block();
         const int warp = thread_index() / 32;
         const SharedAddress cells = self.shared + warp * (Shape::kInputs + Shape::kOutputs) * Shape::kOutputs * 4;

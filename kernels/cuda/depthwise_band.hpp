@@ -105,8 +105,7 @@ struct DepthwiseBand {
     struct Target {
         char* to[2];  // in the next row
         bool inside[2];
-        SharedAddress lane_from;
-        Index row_step;
+        SharedAddress lane_from, row_step;
 
         TILEWISE_DEVICE void write(SharedAddress results) {
             u32 words[4];
@@ -123,7 +122,7 @@ struct DepthwiseBand {
         const int lane = lane_index(), warp = thread_index() / 32, i = lane % 8, quarter = lane / 8;
         TILEWISE_UNROLL
         for (int s = 0; s < 2; ++s) {
-            const int strip = warp * 2 + s, image = strip / strips.across, channel = lane % 4 * 4;
+            const int strip = warp * 2 + s, image = strips.image_of_strip(strip), channel = lane % 4 * 4;
             const int column = strips.first_column + (strip - image * strips.across) * Shape::kOutputs + lane / 4;
             t.inside[s] = image < strips.images && strips.first_image + image < args.conv.images &&
                           column < out.size[2] && first_channel + channel < args.conv.groups;
@@ -133,31 +132,36 @@ struct DepthwiseBand {
         }
         const int channel = i / 2 * 4 + i % 2 + (quarter & 1) * 2;
         t.lane_from = channel * Shape::kRowPitch + (warp * 2 + (quarter >> 1)) * 16;
-        t.row_step = out.size[2] * out.pixel_stride * Shape::kBytes;
+        t.row_step = SharedAddress(out.size[2] * out.pixel_stride * Shape::kBytes);
+        hide(t.lane_from), hide(t.row_step);
         return t;
     }
 
     // Rows [top, top + rows) of a block's strips.
     TILEWISE_DEVICE void walk(const BandStrips& strips, int top, int rows, Bands& bands, bool& has_bands) const {
-        const int shift = before(args.conv, 2, kColumns), first_line = top - before(args.conv, 1, kRows);
+        const int shift = before(args.conv, 2, kColumns), padding = before(args.conv, 1, kRows) - top;
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
-        // Lines that there are, of those that the rows need.
-        const int begin = first_line < 0 ? 0 : first_line, last = first_line + rows + kRows - 1;
-        const int end = last < in.size[1] ? last : in.size[1];
-        BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], begin, shift, args.conv, strips,
-                        first_channel);
+        // Lines above the image are passed over as far as no row ends there; rows that begin there have no sums yet.
+        const int steps = rows + kRows - 1, skipped = padding < 0 ? 0 : padding < kRows ? padding : kRows - 1;
+        const int first_line = skipped - padding;
+        BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], first_line, shift, args.conv,
+                        strips, first_channel);
+        const auto has_line = [&](int step) {
+            return step < steps - skipped && u32(first_line + step) < u32(in.size[1]);
+        };
         wait_copies<0>();
         sync_block();  // the rows before are on their way
         TILEWISE_UNROLL
         for (int stage = 0; stage < kStages; ++stage) {
-            if (begin + stage < end) lines.copy(shared + stage * Shape::kRawBytes);
+            lines.copy(shared + stage * Shape::kRawBytes, has_line(stage));
             commit_copies();
         }
         if (!has_bands) stage_weights();
         Target to = target(strips, top);
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
-        const SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
-        const SharedAddress own_results = shared + kResults + own * Shape::kRowPitch + lane / 4 * 16 + lane % 4 * 4;
+        SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
+        SharedAddress own_results = shared + kResults + own * Shape::kRowPitch + lane / 4 * 16 + lane % 4 * 4;
+        hide(own_plane), hide(own_results);
         Sums sums = {};
         wait_copies<kStages - 1>();
         sync_block();
@@ -169,35 +173,32 @@ struct DepthwiseBand {
         }
         has_bands = true;
         SharedAddress stage = 0, plane = 0, results = 0;  // of the line, and of the row before
+        int row = skipped - (kRows - 1), step = 0;        // that the line is the last of
         TILEWISE_ROLLED
-        for (int first = 0; first < rows + kRows - 1; first += kRows) {
+        while (true) {
             TILEWISE_UNROLL
-            for (int j = 0; j < kRows; ++j) {
-                const int line = first_line + first + j, row = first + j - (kRows - 1);
-                const bool multiplies = line >= begin && line < end;  // the same for all threads
-                open(j, sums);  // also where its first line is padding: earlier lines met what was there before
-                if (row < rows && (multiplies || row >= 0)) {
-                    if (multiplies) wait_copies<kStages - 2>();
+            for (int j = 0; j < kRows; ++j, ++row, ++step) {
+                wait_copies<kStages - 2>();
+                sync_block();
+                open(j, sums);
+                const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
+                lines.copy(shared + stage, has_line(step + kStages));
+                commit_copies();
+                multiply(own_plane + plane, j, bands, sums);
+                stage = next_raw<kStages>(stage), plane = next_plane;
+                if (row > 0) to.write(shared + kResults + results);
+                if (row >= 0) {
+                    results = Shape::kRowBytes - results;
+                    close(own_results + results, j, sums);
+                }
+                if (row == rows - 1) {  // all threads
                     sync_block();
-                    if (multiplies) {
-                        const SharedAddress next_plane = Shape::kPlaneBytes - plane;
-                        if (line + 1 < end)
-                            lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
-                        if (line + kStages < end) lines.copy(shared + stage);
-                        commit_copies();
-                        multiply(own_plane + plane, j, bands, sums);
-                        stage = next_raw<kStages>(stage), plane = next_plane;
-                    }
-                    if (row > 0) to.write(shared + kResults + results);
-                    if (row >= 0) {
-                        results = Shape::kRowBytes - results;
-                        close(own_results + results, j, sums);
-                    }
+                    to.write(shared + kResults + results);
+                    return;
                 }
             }
         }
-        sync_block();
-        to.write(shared + kResults + results);
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {

@@ -163,8 +163,11 @@ struct DepthwiseDiagonal {
 
     // Rows [top, top + rows) of the block's frames.
     TILEWISE_DEVICE void walk(const Block& block, int top, int rows, Weights& weights, bool& has_weights) const {
-        const int first_line = top * Shape::kStride - before(1, Shape::kRows);
-        const int steps = (rows - 1) * Shape::kStride + Shape::kRows;
+        const int padding = before(1, Shape::kRows) - top * Shape::kStride;
+        // Lines above the image are passed over as far as no row ends there; rows that begin there have no sums yet.
+        const int outside = padding < 0 ? 0 : padding < Shape::kRows ? padding : Shape::kRows - 1;
+        const int skipped = outside / Shape::kStride, first_line = skipped * Shape::kStride - padding;
+        const int steps = (rows - 1 - skipped) * Shape::kStride + Shape::kRows;
         Lines lines(args.a.data, in, block, true, first_line,
                     block.first_column * Shape::kStride - before(2, Shape::kColumns), before(0, Shape::kDepth),
                     first_channel, int(args.conv.groups));
@@ -203,17 +206,17 @@ struct DepthwiseDiagonal {
                     multiply(pair + at, single + at, u, z, weights, sums);
                 }
                 last = stage, stage = next_stage<Lines::kBytes, Shape::kStages>(stage);
-                close(u, turn, rows, to, sums);
+                close(u, turn / Shape::kStride + skipped, rows, to, sums);
             }
         }
     }
-    TILEWISE_DEVICE void close(int u, int turn, int rows, Target& to, const Sums& sums) const {
+    // The row whose last line is line u of a turn; `first` is the row whose first line begins the turn.
+    TILEWISE_DEVICE void close(int u, int first, int rows, Target& to, const Sums& sums) const {
         TILEWISE_UNROLL
         for (int o = 0; o < Window::kWindow; ++o) {
             const int row = Window::first_row(u) + o;
             if (!Window::closes(u, row)) continue;
-            const int counted = turn / Shape::kStride + row;
-            if (counted >= 0 && counted < rows) to.write(sums[Window::place(row)], args.alpha);
+            if (first + row >= 0 && first + row < rows) to.write(sums[Window::place(row)], args.alpha);
         }
     }
 
