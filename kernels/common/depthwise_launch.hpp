@@ -30,6 +30,7 @@ struct DepthwiseLaunch {
     int total_frames;         // planes of all images
     int part_rows, longer;    // rows of a part; so many parts at first have one more
     LaunchDivisor channel_tiles, column_tiles, height;  // of the outputs
+    LaunchDivisor parts;                                // of the reduction, where they are blocks of a cluster
     LaunchDivisor across, pitch;  // of a tile: columns (band: strips of 8) of a frame, slots from frame to frame
     LaunchDivisor depth;                                // planes of an image of outputs
 };

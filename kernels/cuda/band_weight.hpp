@@ -10,7 +10,7 @@
 // 7x7: 0.4 ps); bytes of one element of dy and of x at 4.27e12 /s (0.94 ps): memory.
 #pragma once
 #include "band_shape.hpp"
-#include "depthwise_weight.hpp"
+#include "depthwise_cluster.hpp"
 
 namespace tilewise::cuda {
 
@@ -25,6 +25,8 @@ struct BandWeight {
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
     static constexpr int kStages = 4;  // lines of x and of dy under way
+    static constexpr int kCells = 16384;  // where sums of all taps are at the end, past those of warps
+    static_assert(kCells + kTaps * Shape::kChannels * 4 <= Config::shared_bytes);
     static constexpr int kRawDy = kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
     static constexpr int kPlanesDy = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kPlanesDy + 2 * Shape::kPlaneBytes <= Config::shared_bytes);
@@ -129,17 +131,22 @@ struct BandWeight {
             store_shared_float2(cells + (row * Shape::kOutputs + column) * 4, sums[half * 2], sums[half * 2 + 1]);
         }
         sync_warp();
-        if (lane < kColumns && channel < args.conv.groups) {
+        if (lane < kColumns && (Config::cluster_k || channel < args.conv.groups)) {
             float sum = 0;
             TILEWISE_UNROLL
             for (int i = 0; i < Shape::kOutputs; ++i)
                 sum += load_shared_float(cells + ((i + lane) * Shape::kOutputs + i) * 4);
-            write_sum(channel, r * kColumns + lane, sum);
+            if constexpr (Config::cluster_k) {
+                const int tap = r * kColumns + lane;
+                store_shared_float(shared + kCells + (tap * Shape::kChannels + int(channel) - first_channel) * 4, sum);
+            } else {
+                write_sum(channel, r * kColumns + lane, sum);
+            }
         }
         sync_warp();
     }
     TILEWISE_CALLED void write_sum(Index channel, int tap, float sum) const {
-        if (args.split_k > 1) {
+        if (args.split_k > 1 && !Config::cluster_k) {
             static_cast<float*>(args.workspace)[(part * args.conv.groups + channel) * kTaps + tap] = sum;
         } else {
             using Out = typename Config::Out;
@@ -153,8 +160,8 @@ struct BandWeight {
         const KernelConv& conv = args.conv;
         const PixelGrid in = pixel_grid(conv.in, conv.x), out = pixel_grid(conv.out, conv.y);
         const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
-        const int part = launch.channel_tiles.quotient(int(block_index()));
-        const int first_channel = (int(block_index()) - part * int(launch.channel_tiles.divisor)) * Shape::kChannels;
+        const DepthwisePart block = depthwise_part<Config, 1>(launch);
+        const int part = block.part, first_channel = block.channel_tile * Shape::kChannels;
         const BandWeight self = {args, in, out, first_channel, part, shared_start()};
         self.clear_margins();
         Sums sums = {};
@@ -173,6 +180,13 @@ struct BandWeight {
             TILEWISE_UNROLL
             for (int r = 0; r < kRows; ++r)
                 self.write_row(sums[c][r], cells, first_channel + warp * Shape::kOwn + c, r);
+        }
+        if constexpr (Config::cluster_k) {
+            add_up_cluster<kTaps * Shape::kChannels, 1, Shape::kThreads>(
+                self.shared + kCells, args.split_k, [&](int cell, float sum) {
+                    const Index channel = first_channel + cell % Shape::kChannels;
+                    if (channel < conv.groups) self.write_sum(channel, cell / Shape::kChannels, sum);
+                });
         }
     }
 };

@@ -9,7 +9,7 @@
 // Floors on an H200, for each element of dy: bytes of one element of dy and of x at 4.27e12 /s (0.94 ps); 6 products for 128
 // elements at 132 x 0.6 / clock (3x3: 0.3 ps): memory.
 #pragma once
-#include "depthwise_weight.hpp"
+#include "depthwise_cluster.hpp"
 #include "diagonal_shape.hpp"
 
 namespace tilewise::cuda {
@@ -142,17 +142,26 @@ struct DiagonalWeight {
     }
     TILEWISE_DEVICE void write_sums() const {
         constexpr int cells = kPlaneTaps * Shape::kChannels;
+        if constexpr (Config::cluster_k) {
+            add_up_cluster<cells, Shape::kPixelWarps, Shape::kThreads>(
+                shared, args.split_k, [&](int cell, float sum) { write_cell(cell, sum); });
+            return;
+        }
+        sync_block();
         TILEWISE_ROLLED
         for (int cell = thread_index(); cell < cells; cell += Shape::kThreads) {
             float sum = 0;
             TILEWISE_UNROLL
             for (int w = 0; w < Shape::kPixelWarps; ++w) sum += load_shared_float(shared + (w * cells + cell) * 4);
-            const Index channel = first_channel + cell % Shape::kChannels;
-            if (channel < args.conv.groups) write_sum(channel, z * kPlaneTaps + cell / Shape::kChannels, sum);
+            write_cell(cell, sum);
         }
     }
+    TILEWISE_DEVICE void write_cell(int cell, float sum) const {
+        const Index channel = first_channel + cell % Shape::kChannels;
+        if (channel < args.conv.groups) write_sum(channel, z * kPlaneTaps + cell / Shape::kChannels, sum);
+    }
     TILEWISE_CALLED void write_sum(Index channel, int tap, float sum) const {
-        if (args.split_k > 1) {
+        if (args.split_k > 1 && !Config::cluster_k) {
             static_cast<float*>(args.workspace)[(part * args.conv.groups + channel) * Shape::kTaps + tap] = sum;
         } else {
             using Out = typename Config::Out;
@@ -166,11 +175,10 @@ struct DiagonalWeight {
         const KernelConv& conv = args.conv;
         const FrameGrid in = frame_grid(conv.in, conv.x), out = frame_grid(conv.out, conv.y);
         const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
-        const int slice = launch.channel_tiles.quotient(int(block_index())), part = slice / Shape::kDepth;
-        const int tile = int(block_index()) - slice * int(launch.channel_tiles.divisor);
-        const DiagonalWeight self = {args, in,   out, launch, tile * Shape::kChannels,
-                                     part, slice - part * Shape::kDepth, shared_start()};
-        DepthwiseRows left(launch, part);
+        const DepthwisePart own = depthwise_part<Config, Shape::kDepth>(launch);
+        const DiagonalWeight self = {args, in, out, launch, own.channel_tile * Shape::kChannels, own.part, own.plane,
+                                     shared_start()};
+        DepthwiseRows left(launch, own.part);
         Sums sums = {};
         TILEWISE_ROLLED
         while (left.at < left.end) {
@@ -180,7 +188,6 @@ struct DiagonalWeight {
         wait_copies<0>();
         sync_block();
         self.put_sums(sums);
-        sync_block();
         self.write_sums();
     }
 };

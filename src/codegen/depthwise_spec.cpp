@@ -145,7 +145,7 @@ bool has_depthwise_template(const KernelConfig& c) {
     if (!plain || asks_more || (c.split_k > 1 && c.op != Op::conv_bwd_weight)) return false;
     const DepthwiseKind kind = kind_of(c);
     const bool on_matrix_units = kind == DepthwiseKind::band || kind == DepthwiseKind::diagonal;
-    if (c.blocks_per_unit != 1 && !on_matrix_units) return false;
+    if ((c.blocks_per_unit != 1 || c.cluster_k) && !on_matrix_units) return false;
     if (kind == DepthwiseKind::band) return has_band_template(c);
     if (kind == DepthwiseKind::diagonal) return has_diagonal_template(c);
     if (c.wave.n != 1 || c.wave.k != 1) return false;

@@ -104,7 +104,7 @@ void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const Ke
     launch.half = static_cast<int>(tiles.half), launch.total_frames = static_cast<int>(tiles.frames);
     launch.part_rows = static_cast<int>(tiles.rows / parts), launch.longer = static_cast<int>(tiles.rows % parts);
     launch.channel_tiles = divisor(divide_up(p.conv.g, c.tile.n)), launch.column_tiles = divisor(tiles.column_tiles);
-    launch.height = divisor(tiles.height), launch.across = divisor(tiles.across);
+    launch.parts = divisor(parts), launch.height = divisor(tiles.height), launch.across = divisor(tiles.across);
     launch.pitch = divisor(tiles.pitch), launch.depth = divisor(tiles.depth);
     static_assert(sizeof launch <= sizeof geometry.geometry);
     std::memcpy(geometry.geometry.data(), &launch, sizeof launch);

@@ -121,7 +121,7 @@ double predicted_depthwise_us(const ProblemView& view, const KernelConfig& c, co
     const double issue_us = rounds * round_us;
     const double memory_us = bytes_moved(p) / (arch.memory_gbps * kDepthwiseMemoryReached * 1e3);
     double total = std::max(issue_us, memory_us) + 0.3 * std::min(issue_us, memory_us) + kStartUs + arch.launch_us;
-    if (c.split_k > 1) {
+    if (c.split_k > 1 && !c.cluster_k) {
         const double sums = 4.0 * static_cast<double>(product(p.conv.filter)) * static_cast<double>(p.conv.k);
         total += kSecondKernelUs + sums * c.split_k * 2 / (arch.cache_gbps * 1e3);
     }
