@@ -19,7 +19,8 @@ struct LaunchDivisor {
         magic = by == 1 ? 0 : static_cast<unsigned>(((1ull << (31 + bits)) + by - 1) / by);
     }
     constexpr int quotient(int x) const {
-        const auto high = static_cast<unsigned>((static_cast<unsigned long long>(static_cast<unsigned>(x)) * magic) >> 32);
+        const auto high =
+            static_cast<unsigned>((static_cast<unsigned long long>(static_cast<unsigned>(x)) * magic) >> 32);
         return magic == 0 ? x : static_cast<int>(high >> shift);
     }
 };
@@ -32,7 +33,7 @@ struct DepthwiseLaunch {
     LaunchDivisor channel_tiles, column_tiles, height;  // of the outputs
     LaunchDivisor parts;                                // of the reduction, where they are blocks of a cluster
     LaunchDivisor across, pitch;  // of a tile: columns (band: strips of 8) of a frame, slots from frame to frame
-    LaunchDivisor depth;                                // planes of an image of outputs
+    LaunchDivisor depth;          // planes of an image of outputs
 };
 
 // The rows that a part takes, counted through tile after tile.

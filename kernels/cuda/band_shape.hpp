@@ -47,8 +47,8 @@ struct BandStrips {
 struct BandLines {
     static constexpr int kCopies = BandShape::kMostPixels * 2 / BandShape::kThreads;  // of a thread, 16 bytes each
     const char* from[kCopies];                                                        // of the next line
-    SharedAddress line_step;           // bytes
-    SharedAddress to;                  // of the first in a buffer
+    SharedAddress line_step;                                                          // bytes
+    SharedAddress to;                                                                 // of the first in a buffer
     SharedAddress lane_from, lane_to;  // of this lane in 16 pixels, before and after they are turned around
     int pixels;
     u32 inside;  // bits
@@ -84,7 +84,8 @@ struct BandLines {
     }
     // The next line, or zeros where it is outside.
     TILEWISE_DEVICE void copy(SharedAddress raw, bool has_line) {
-        constexpr int apart = BandShape::kThreads / 2 * BandShape::kPixelBytes;  // 128 pixels: the same place in the banks
+        constexpr int apart =
+            BandShape::kThreads / 2 * BandShape::kPixelBytes;  // 128 pixels: the same place in the banks
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
             copy_async<16>(raw + to + i * apart, from[i], has_line && (inside >> i & 1u) != 0 ? 16 : 0);

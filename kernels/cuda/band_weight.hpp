@@ -24,7 +24,7 @@ struct BandWeight {
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
-    static constexpr int kStages = 4;  // lines of x and of dy under way
+    static constexpr int kStages = 4;     // lines of x and of dy under way
     static constexpr int kCells = 16384;  // where sums of all taps are at the end, past those of warps
     static_assert(kCells + kTaps * Shape::kChannels * 4 <= Config::shared_bytes);
     static constexpr int kRawDy = kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
@@ -96,9 +96,9 @@ struct BandWeight {
         const int x_strip = (quarter >> 1) * 8 + lane % 8,
                   right = x_strip < strips.images * strips.across ? quarter & 1 : 0;
         SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch +
-                                   (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
+                             (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
         SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
-                                  pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
+                            pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
         hide(line), hide(row);
         Window window = {};
         wait_copies<kStages - 1>();

@@ -25,7 +25,8 @@ struct DepthwiseDiagonal {
     static_assert(!kBackward || Shape::kStride == 1);
     static_assert(kSame<T, typename Config::B> && kSame<T, typename Config::Out> && T::bytes == Shape::kBytes);
     static constexpr int kRing = Shape::kStages * Lines::kBytes;
-    static constexpr int kRowPitch = Shape::kOwn * Shape::kBytes + 16, kRowBytes = Shape::kTile * kRowPitch;  // of results
+    static constexpr int kRowPitch = Shape::kOwn * Shape::kBytes + 16,
+                         kRowBytes = Shape::kTile * kRowPitch;  // of results
     static_assert(kRing + Shape::kThreads / Shape::kLanes * kRowBytes <= Config::shared_bytes);
 
     const KernelArgs& args;

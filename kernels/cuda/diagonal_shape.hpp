@@ -102,8 +102,8 @@ struct DiagonalLines {
             const int frame = block.first_frame + in_block, column = first_column + pixel;
             const int image = launch.depth.quotient(frame);
             const int plane = frame - image * int(launch.depth.divisor) + z - plane_shift;
-            const bool has = in_block < launch.frames && frame < launch.total_frames && pixel < reach && channel < channels &&
-                             u32(column) < u32(grid.width) && u32(plane) < u32(grid.depth);
+            const bool has = in_block < launch.frames && frame < launch.total_frames && pixel < reach &&
+                             channel < channels && u32(column) < u32(grid.width) && u32(plane) < u32(grid.depth);
             const Index at = image * grid.image_stride + channel +
                              ((Index(plane) * grid.height + first_line) * grid.width + column) * grid.pixel_stride;
             from[i] = static_cast<const char*>(data) + at * Shape::kBytes;

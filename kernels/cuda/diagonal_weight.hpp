@@ -97,8 +97,7 @@ struct DiagonalWeight {
         const int lane = lane_index(), first = Shape::pixel_warp() * Shape::kTile;
         const int own_bytes = Shape::channel_warp() * Shape::kOwn * Shape::kBytes, odd = lane / 8 % 2;
         // Matrices of x: the first 8 pixels of both taps (or groups of channels), then the others.
-        const SharedAddress x =
-            shared + block.slot(first + lane / 16 * 8 + lane % 8) * Shape::kPitch + own_bytes;
+        const SharedAddress x = shared + block.slot(first + lane / 16 * 8 + lane % 8) * Shape::kPitch + own_bytes;
         SharedAddress pair = x + odd * block.to_next_tap() * Shape::kPitch, single = x + odd * 16;
         // Of dy: both halves of the pixels of a group of channels, then of the next.
         SharedAddress dy = shared + Xs::kBytes + (first + lane % 16) * Shape::kPitch + own_bytes + lane / 16 * 16;
@@ -126,7 +125,8 @@ struct DiagonalWeight {
         const int lane = lane_index(), n = lane / 4;
         if (n / 2 != lane % 4) return;
         const SharedAddress to =
-            shared + (Shape::pixel_warp() * kPlaneTaps * Shape::kChannels + Shape::channel_warp() * Shape::kOwn + n) * 4;
+            shared +
+            (Shape::pixel_warp() * kPlaneTaps * Shape::kChannels + Shape::channel_warp() * Shape::kOwn + n) * 4;
         TILEWISE_UNROLL
         for (int tap = 0; tap < kPlaneTaps; ++tap) {
             const int r = tap / Shape::kColumns, s = tap % Shape::kColumns;
@@ -176,8 +176,8 @@ struct DiagonalWeight {
         const FrameGrid in = frame_grid(conv.in, conv.x), out = frame_grid(conv.out, conv.y);
         const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
         const DepthwisePart own = depthwise_part<Config, Shape::kDepth>(launch);
-        const DiagonalWeight self = {args, in, out, launch, own.channel_tile * Shape::kChannels, own.part, own.plane,
-                                     shared_start()};
+        const DiagonalWeight self = {args,     in,        out,           launch, own.channel_tile * Shape::kChannels,
+                                     own.part, own.plane, shared_start()};
         DepthwiseRows left(launch, own.part);
         Sums sums = {};
         TILEWISE_ROLLED

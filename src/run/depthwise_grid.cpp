@@ -39,9 +39,9 @@ std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec&
 
 // The tiles of a kernel on matrix units (kernels/common/depthwise_launch.hpp).
 struct FrameTiles {
-    std::int64_t frames, depth, height;           // of the outputs
+    std::int64_t frames, depth, height;  // of the outputs
     std::int64_t column_tiles, across, reach, half, pitch;
-    std::int64_t tile_frames, rows;               // frames of a tile; rows of all tiles
+    std::int64_t tile_frames, rows;  // frames of a tile; rows of all tiles
 };
 FrameTiles frame_tiles_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
     const Extents size = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
@@ -68,8 +68,8 @@ FrameTiles frame_tiles_of(const Problem& p, const KernelConfig& c, const Depthwi
 }
 
 // As many parts as there is room for at once, unless they had too few rows.
-std::int64_t parts_of(const FrameTiles& tiles, const Problem& p, const KernelConfig& c,
-                            const DepthwiseSpec& spec, const ArchSpec& arch) {
+std::int64_t parts_of(const FrameTiles& tiles, const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec,
+                      const ArchSpec& arch) {
     if (c.op == Op::conv_bwd_weight) return c.split_k;
     const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks / divide_up(p.conv.g, c.tile.n);
     return std::clamp<std::int64_t>(places, 1, divide_up(tiles.rows, std::max(1, spec.strip_height)));
