@@ -6,22 +6,26 @@
 
 namespace tilewise {
 
-// Division of numbers below 2^31 by a multiplication and a shift.
+// Division by a multiplication and a shift: of numbers below 2^31, or quicker where (number + 1) x divisor is below 2^31.
 struct LaunchDivisor {
-    unsigned divisor, magic, shift;
+    unsigned divisor, magic, shift, small;
 
-    constexpr LaunchDivisor() : divisor(1), magic(0), shift(0) {}
-    // 2^(31 + bits) / divisor, rounded up, with 2^bits >= divisor.
-    explicit constexpr LaunchDivisor(unsigned by) : divisor(by), magic(0), shift(0) {
+    constexpr LaunchDivisor() : LaunchDivisor(1) {}
+    // 2^(31 + bits) / divisor, rounded up, with 2^bits >= divisor; and less than 2^32 / divisor.
+    explicit constexpr LaunchDivisor(unsigned by) : divisor(by), magic(0), shift(0), small(0xffffffffu / by) {
         unsigned bits = 0;
         while ((1ull << bits) < by) ++bits;
         shift = bits == 0 ? 0 : bits - 1;
         magic = by == 1 ? 0 : static_cast<unsigned>(((1ull << (31 + bits)) + by - 1) / by);
     }
     constexpr int quotient(int x) const {
-        const auto high =
-            static_cast<unsigned>((static_cast<unsigned long long>(static_cast<unsigned>(x)) * magic) >> 32);
-        return magic == 0 ? x : static_cast<int>(high >> shift);
+        return magic == 0 ? x : static_cast<int>(high(static_cast<unsigned>(x), magic) >> shift);
+    }
+    constexpr int small_quotient(int x) const { return static_cast<int>(high(static_cast<unsigned>(x) + 1, small)); }
+
+private:
+    static constexpr unsigned high(unsigned x, unsigned y) {
+        return static_cast<unsigned>((static_cast<unsigned long long>(x) * y) >> 32);
     }
 };
 

@@ -34,8 +34,8 @@ struct BandStrips {
         first_image = image * images;
         first_column = (tile - image * int(launch.column_tiles.divisor)) * across * BandShape::kOutputs;
     }
-    TILEWISE_DEVICE int image_of_pixel(int pixel) const { return launch.pitch.quotient(pixel); }
-    TILEWISE_DEVICE int image_of_strip(int strip) const { return launch.across.quotient(strip); }
+    TILEWISE_DEVICE int image_of_pixel(int pixel) const { return launch.pitch.small_quotient(pixel); }
+    TILEWISE_DEVICE int image_of_strip(int strip) const { return launch.across.small_quotient(strip); }
     // The pixel of a line where a strip begins; strips past the last are the first.
     TILEWISE_DEVICE int pixel(int strip) const {
         const int image = image_of_strip(strip);
@@ -61,7 +61,7 @@ struct BandLines {
     // From `first_line` on, which may lie outside; lines have `width` pixels and begin `shift` ahead of the strips.
     TILEWISE_DEVICE BandLines(const void* data, const KernelActivation& t, int width, int first_line, int shift,
                               const KernelConv& conv, const BandStrips& strips, int first_channel)
-        : line_step(SharedAddress(width * t.pixel_stride * BandShape::kBytes)),
+        : line_step(SharedAddress(width * int(t.pixel_stride) * BandShape::kBytes)),
           pixels(strips.images * strips.pitch),
           inside(0) {
         TILEWISE_UNROLL
@@ -69,10 +69,10 @@ struct BandLines {
             const int chunk = thread_index() + i * BandShape::kThreads, pixel = chunk / 2, half = chunk % 2;
             const int image = strips.image_of_pixel(pixel);
             const int column = strips.first_column - shift + pixel - image * strips.pitch;
-            const bool has = image < strips.images && strips.first_image + image < conv.images &&
-                             u32(column) < u32(width) && first_channel + half * 8 < conv.groups;
-            const Index at = (strips.first_image + image) * t.image_stride +
-                             (Index(first_line) * width + column) * t.pixel_stride + first_channel + half * 8;
+            const bool has = image < strips.images && strips.first_image + image < int(conv.images) &&
+                             u32(column) < u32(width) && first_channel + half * 8 < int(conv.groups);
+            const int offset = (first_line * width + column) * int(t.pixel_stride) + first_channel + half * 8;
+            const Index at = Index(strips.first_image + image) * int(t.image_stride) + offset;
             from[i] = static_cast<const char*>(data) + at * BandShape::kBytes;
             inside |= has ? 1u << i : 0u;
         }

@@ -126,8 +126,8 @@ struct DepthwiseBand {
             const int column = strips.first_column + (strip - image * strips.across) * Shape::kOutputs + lane / 4;
             t.inside[s] = image < strips.images && strips.first_image + image < args.conv.images &&
                           column < out.size[2] && first_channel + channel < args.conv.groups;
-            const Index at = (strips.first_image + image) * out.image_stride +
-                             (Index(top) * out.size[2] + column) * out.pixel_stride + first_channel + channel;
+            const int offset = (top * out.size[2] + column) * int(out.pixel_stride) + first_channel + channel;
+            const Index at = Index(strips.first_image + image) * int(out.image_stride) + offset;
             t.to[s] = static_cast<char*>(args.c.data) + at * Shape::kBytes;
         }
         const int channel = i / 2 * 4 + i % 2 + (quarter & 1) * 2;

@@ -51,7 +51,7 @@ struct DepthwiseDiagonal {
         TILEWISE_UNROLL
         for (int g = 0; g < Shape::kGroups; ++g) {
             const int channel = own_channel() + g * Shape::kGroup + n;
-            const bool has = n / 2 == lane % 4 && channel < args.conv.groups;
+            const bool has = n / 2 == lane % 4 && channel < int(args.conv.groups);
             TILEWISE_UNROLL
             for (int tap = 0; tap < Shape::kTaps; ++tap) {
                 const int line = tap / Shape::kColumns, at = kBackward ? Shape::kTaps - 1 - tap : tap;
@@ -144,20 +144,19 @@ struct DepthwiseDiagonal {
         const SharedAddress place = shared + kRing + thread_index() / Shape::kLanes * kRowBytes;
         t.put = place + lane / 4 * kRowPitch + lane % 4 * 4;
         t.get = place + lane / chunks * kRowPitch + lane % chunks * 16;
-        t.row_step = SharedAddress(out.width * out.pixel_stride * Shape::kBytes);
+        t.row_step = SharedAddress(out.line_bytes(Shape::kBytes));
         hide(t.put), hide(t.get), hide(t.row_step);
         TILEWISE_UNROLL
         for (int i = 0; i < Target::kWrites; ++i) {
             const int o = Shape::pixel_warp() * Shape::kTile + lane / chunks + i * (16 / Target::kWrites);
-            const int in_block = launch.across.quotient(o), frame = block.first_frame + in_block;
+            const int in_block = launch.across.small_quotient(o);
+            int frame = block.first_frame + in_block;
             const int column = block.first_column + o - in_block * block.across();
             const int channel = first_channel + own + lane % chunks * Shape::kGroup;
             t.inside[i] = in_block < launch.frames && frame < launch.total_frames && column < out.width &&
-                          channel < args.conv.groups;
-            const int image = launch.depth.quotient(frame), plane = frame - image * out.depth;
-            const Index at = image * out.image_stride + channel +
-                             ((Index(plane) * out.height + top) * out.width + column) * out.pixel_stride;
-            t.to[i] = static_cast<char*>(args.c.data) + at * Shape::kBytes;
+                          channel < int(args.conv.groups);
+            const int image = block.image_of(frame), offset = out.offset(frame, top, column) + channel;
+            t.to[i] = static_cast<char*>(args.c.data) + (Index(image) * out.image_stride + offset) * Shape::kBytes;
         }
         return t;
     }

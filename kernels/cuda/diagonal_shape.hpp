@@ -20,6 +20,7 @@ struct DiagonalShape {
     static constexpr int kChannels = Config::tile_n, kOwn = kChannels / kChannelWarps;  // of a block, of a warp
     static constexpr int kGroups = kOwn / kGroup;                                       // of 8 channels of a warp
     static constexpr int kDepth = Config::ct_filter[0], kRows = Config::ct_filter[1], kColumns = Config::ct_filter[2];
+    static constexpr bool kIs3d = Config::ndim == 3;
     static constexpr int kTaps = kDepth * kRows * kColumns;
     static constexpr int kStride = Config::ct_stride[1];
     static_assert(Config::ct_stride[2] == kStride && (kStride == 1 || kStride == 2) && Config::ct_stride[0] == 1);
@@ -39,13 +40,19 @@ struct DiagonalShape {
     static TILEWISE_DEVICE int channel_warp() { return thread_index() / kLanes / kPixelWarps; }
 };
 
-// The frames of a tensor and their pixels.
+// The frames of a tensor and their pixels. An image has less than 2^31 bytes.
 struct FrameGrid {
     int depth, height, width;
-    Index image_stride, pixel_stride;
+    int image_stride, pixel_stride;
+
+    // From an image's first element to one of a pixel, which may lie outside.
+    TILEWISE_DEVICE int offset(int plane, int line, int column) const {
+        return ((plane * height + line) * width + column) * pixel_stride;
+    }
+    TILEWISE_DEVICE int line_bytes(int element_bytes) const { return width * pixel_stride * element_bytes; }
 };
 TILEWISE_DEVICE FrameGrid frame_grid(const Index (&size)[kMaxKernelDims], const KernelActivation& t) {
-    return {int(size[0]), int(size[1]), int(size[2]), t.image_stride, t.pixel_stride};
+    return {int(size[0]), int(size[1]), int(size[2]), int(t.image_stride), int(t.pixel_stride)};
 }
 
 // The outputs of a row that a block takes together: some columns of some frames.
@@ -62,8 +69,15 @@ struct DiagonalBlock {
     TILEWISE_DEVICE int across() const { return int(launch.across.divisor); }
     // The slot of a line where output o meets tap 0; outputs past the last are the last.
     TILEWISE_DEVICE int slot(int o) const {
-        const int last = launch.frames * across() - 1, own = o < last ? o : last, frame = launch.across.quotient(own);
+        const int last = launch.frames * across() - 1, own = o < last ? o : last,
+                  frame = launch.across.small_quotient(own);
         return frame * int(launch.pitch.divisor) + own - frame * across();
+    }
+    // The image of a frame, which becomes its plane.
+    TILEWISE_DEVICE int image_of(int& frame) const {
+        const int image = Shape::kIs3d ? launch.depth.quotient(frame) : frame;
+        frame -= image * int(launch.depth.divisor);
+        return image;
     }
     // Slots from tap 0 to an even tap, and from an even tap to the one after it.
     static TILEWISE_DEVICE constexpr int to_even_tap(int tap) { return Shape::kStride == 1 ? tap : tap / 2; }
@@ -86,7 +100,7 @@ struct DiagonalLines {
     TILEWISE_DEVICE DiagonalLines(const void* data, const FrameGrid& grid, const DiagonalBlock<Shape>& block,
                                   bool meets, int first_line, int first_column, int plane_shift, int first_channel,
                                   int channels)
-        : line_step(SharedAddress(grid.width * grid.pixel_stride * Shape::kBytes)), inside(0) {
+        : line_step(SharedAddress(grid.line_bytes(Shape::kBytes))), inside(0) {
         const int chunk = thread_index() % Shape::kChunks, first = thread_index() / Shape::kChunks;
         const int channel = first_channel + chunk * Shape::kGroup;
         const DepthwiseLaunch& launch = block.launch;
@@ -96,17 +110,17 @@ struct DiagonalLines {
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
             const int slot = first + i * kRound, z = planes == 1 ? 0 : slot / slots, s = slot - z * slots;
-            const int in_block = pitch.quotient(s), place = s - in_block * int(pitch.divisor);
+            const int in_block = pitch.small_quotient(s), place = s - in_block * int(pitch.divisor);
             const bool odd = meets && Shape::kStride == 2 && place >= launch.half;
             const int pixel = !meets || Shape::kStride == 1 ? place : odd ? (place - launch.half) * 2 + 1 : place * 2;
-            const int frame = block.first_frame + in_block, column = first_column + pixel;
-            const int image = launch.depth.quotient(frame);
-            const int plane = frame - image * int(launch.depth.divisor) + z - plane_shift;
-            const bool has = in_block < launch.frames && frame < launch.total_frames && pixel < reach &&
-                             channel < channels && u32(column) < u32(grid.width) && u32(plane) < u32(grid.depth);
-            const Index at = image * grid.image_stride + channel +
-                             ((Index(plane) * grid.height + first_line) * grid.width + column) * grid.pixel_stride;
-            from[i] = static_cast<const char*>(data) + at * Shape::kBytes;
+            int frame = block.first_frame + in_block;
+            const int column = first_column + pixel;
+            const bool is_frame = in_block < launch.frames && frame < launch.total_frames;
+            const int image = block.image_of(frame), plane = frame + z - plane_shift;
+            const bool has = is_frame && pixel < reach && channel < channels && u32(column) < u32(grid.width) &&
+                             u32(plane) < u32(grid.depth);
+            const int offset = grid.offset(plane, first_line, column) + channel;
+            from[i] = static_cast<const char*>(data) + (Index(image) * grid.image_stride + offset) * Shape::kBytes;
             inside |= has ? 1u << i : 0u;
         }
         hide(line_step), hide(to);
