@@ -89,7 +89,8 @@ struct BandWeight {
         };
         wait_copies<0>();
         sync_block();  // the strips before have been read
-        TILEWISE_UNROLL
+        griddep_wait();
+        TILEWISE_ROLLED
         for (int stage = 0; stage < kStages; ++stage) copy(stage, stage * Shape::kRawBytes);
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
         // Strips past the last have no pixels to the right of their 8 either.
@@ -156,7 +157,6 @@ struct BandWeight {
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         const KernelConv& conv = args.conv;
         const PixelGrid in = pixel_grid(conv.in, conv.x), out = pixel_grid(conv.out, conv.y);
         const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
@@ -171,6 +171,7 @@ struct BandWeight {
             const DepthwiseRows::Run run = left.next(launch);
             self.walk(BandStrips(launch, run.tile), run.top, run.rows, sums);
         }
+        griddep_wait();  // also where there were no rows: what was launched before may still read the workspace
         wait_copies<0>();
         sync_block();
         const int warp = thread_index() / 32;

@@ -39,20 +39,10 @@ struct DepthwiseBand {
     static TILEWISE_DEVICE int before(const KernelConv& conv, int d, int taps) {
         return kBackward ? taps - 1 - int(conv.pad[d]) : int(conv.pad[d]);
     }
-    // The weights of the block's channels as they lie in memory, where results will be.
-    static constexpr int kTaps = kRows * kColumns;
-    static_assert(Shape::kChannels * kTaps * Shape::kBytes <= 2 * Shape::kRowBytes);
-    TILEWISE_DEVICE void stage_weights() const {
-        const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(first_channel) * kTaps;
-        const int left = int(args.conv.groups) - first_channel,
-                  channels = left < Shape::kChannels ? left : Shape::kChannels;
-        for (int i = thread_index(); i < channels * kTaps; i += Shape::kThreads)
-            store_shared<2>(shared + kResults + i * 2, Packet<2>{w[i]});
-    }
     // What a lane has of the band matrix of a row of taps: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
     TILEWISE_DEVICE void load_band(int channel, int row, u32 (&words)[2]) const {
-        const bool is_channel = first_channel + channel < args.conv.groups;
-        const SharedAddress w = shared + kResults + channel * kTaps * 2;
+        const bool is_channel = channel < int(args.conv.groups);
+        const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(channel) * (kRows * kColumns);
         TILEWISE_UNROLL
         for (int j = 0; j < 2; ++j) {
             words[j] = 0;
@@ -60,8 +50,7 @@ struct DepthwiseBand {
             for (int e = 0; e < 2; ++e) {
                 const int tap = j * 8 + lane_index() % 4 * 2 + e - lane_index() / 4;
                 const int at = kBackward ? (kRows - 1 - row) * kColumns + kColumns - 1 - tap : row * kColumns + tap;
-                if (is_channel && u32(tap) < u32(kColumns))
-                    words[j] |= u32(load_shared<2>(w + at * 2).value) << (16 * e);
+                if (is_channel && u32(tap) < u32(kColumns)) words[j] |= u32(w[at]) << (16 * e);
             }
         }
     }
@@ -149,14 +138,24 @@ struct DepthwiseBand {
         const auto has_line = [&](int step) {
             return step < steps - skipped && u32(first_line + step) < u32(in.size[1]);
         };
-        wait_copies<0>();
-        sync_block();  // the rows before are on their way
-        TILEWISE_UNROLL
+        if (has_bands) {
+            wait_copies<0>();
+            sync_block();  // the rows before are on their way
+        } else {
+            griddep_wait();
+        }
+        TILEWISE_ROLLED
         for (int stage = 0; stage < kStages; ++stage) {
             lines.copy(shared + stage * Shape::kRawBytes, has_line(stage));
             commit_copies();
         }
-        if (!has_bands) stage_weights();
+        // While the first lines are on their way.
+        TILEWISE_UNROLL
+        for (int c = 0; c < Shape::kOwn && !has_bands; ++c) {
+            TILEWISE_UNROLL
+            for (int r = 0; r < kRows; ++r) load_band(first_channel + own + c, r, bands[c][r]);
+        }
+        has_bands = true;
         Target to = target(strips, top);
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
         SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
@@ -166,12 +165,6 @@ struct DepthwiseBand {
         wait_copies<kStages - 1>();
         sync_block();
         lines.turn(shared, shared + kPlanes);
-        TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn && !has_bands; ++c) {
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r) load_band(own + c, r, bands[c][r]);
-        }
-        has_bands = true;
         SharedAddress stage = 0, plane = 0, results = 0;  // of the line, and of the row before
         int row = skipped - (kRows - 1), step = 0;        // that the line is the last of
         TILEWISE_ROLLED
@@ -203,7 +196,6 @@ struct DepthwiseBand {
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         const KernelConv& conv = args.conv;
         const PixelGrid in = kBackward ? pixel_grid(conv.out, conv.y) : pixel_grid(conv.in, conv.x);
         const PixelGrid out = kBackward ? pixel_grid(conv.in, conv.x) : pixel_grid(conv.out, conv.y);

@@ -172,9 +172,13 @@ struct DepthwiseDiagonal {
                     block.first_column * Shape::kStride - before(2, Shape::kColumns), before(0, Shape::kDepth),
                     first_channel, int(args.conv.groups));
         const auto has_line = [&](int step) { return step < steps && u32(first_line + step) < u32(in.height); };
-        wait_copies<0>();
-        sync_block();  // the lines of the rows before have been read
-        TILEWISE_UNROLL
+        if (has_weights) {
+            wait_copies<0>();
+            sync_block();  // the lines of the rows before have been read
+        } else {
+            griddep_wait();
+        }
+        TILEWISE_ROLLED
         for (int stage = 0; stage < Shape::kStages - 1; ++stage) {
             lines.copy(shared + stage * Lines::kBytes, has_line(stage));
             commit_copies();
@@ -223,7 +227,6 @@ struct DepthwiseDiagonal {
     // Blocks share all rows of all tiles of frames evenly.
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         const KernelConv& conv = args.conv;
         const FrameGrid in = kBackward ? frame_grid(conv.out, conv.y) : frame_grid(conv.in, conv.x);
         const FrameGrid out = kBackward ? frame_grid(conv.in, conv.x) : frame_grid(conv.out, conv.y);

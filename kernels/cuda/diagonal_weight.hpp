@@ -92,7 +92,8 @@ struct DiagonalWeight {
         };
         wait_copies<0>();
         sync_block();  // the lines of the rows before have been read
-        TILEWISE_UNROLL
+        griddep_wait();
+        TILEWISE_ROLLED
         for (int stage = 0; stage < Shape::kStages - 1; ++stage) copy(stage, stage * kStageBytes);
         const int lane = lane_index(), first = Shape::pixel_warp() * Shape::kTile;
         const int own_bytes = Shape::channel_warp() * Shape::kOwn * Shape::kBytes, odd = lane / 8 % 2;
@@ -171,7 +172,6 @@ struct DiagonalWeight {
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         const KernelConv& conv = args.conv;
         const FrameGrid in = frame_grid(conv.in, conv.x), out = frame_grid(conv.out, conv.y);
         const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
@@ -185,6 +185,7 @@ struct DiagonalWeight {
             const DepthwiseRows::Run run = left.next(launch);
             self.walk(Block(launch, run.tile), run.top, run.rows, sums);
         }
+        griddep_wait();  // also where there were no rows: what was launched before may still read the workspace
         wait_copies<0>();
         sync_block();
         self.put_sums(sums);

@@ -98,7 +98,7 @@ bool has_diagonal_template(const KernelConfig& c) {
 
 // The lines of the ring are as many as a block's share of the unit's shared memory has.
 void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
-    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kBytes = 2, kMostStages = 8;
+    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kBytes = 2, kMostStages = 4;
     const bool weight = c.op == Op::conv_bwd_weight;
     const std::int64_t stride = extent(c.ct_stride, 0), planes = weight ? 1 : extent(c.ct_filter, 2);
     const std::int64_t outputs = std::int64_t{c.wave.m} * c.warp_tile.m, pitch = c.tile.n * kBytes + 16;
@@ -159,8 +159,8 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
     const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
     if (spec.kind == DepthwiseKind::band) {
         const bool weight = c.op == Op::conv_bwd_weight;
-        constexpr int kFewLines = 4, kManyLines = 8, kResident = 2;
-        spec.ring_stages = c.blocks_per_unit > 1 ? kFewLines : kManyLines;
+        constexpr int kLines = 4, kResident = 2;  // more lines under way take longer until the first is there
+        spec.ring_stages = kLines;
         spec.resident_blocks = std::max(kResident, c.blocks_per_unit);
         spec.strip_width = kBandWarp.n;
         spec.strips = kBandWarp.m;

@@ -67,12 +67,29 @@ FrameTiles frame_tiles_of(const Problem& p, const KernelConfig& c, const Depthwi
     return t;
 }
 
-// As many parts as there is room for at once, unless they had too few rows.
+// The rows of the longest part, and more for every tile that it begins: lines above and below, and the wait for the first.
+std::int64_t part_cost(const FrameTiles& tiles, const KernelConfig& c, std::int64_t parts) {
+    constexpr std::int64_t kWaitRows = 6;
+    const std::int64_t rows = divide_up(tiles.rows, parts), height = tiles.height;
+    const bool whole = tiles.rows % parts == 0 && (height % rows == 0 || rows % height == 0);
+    const std::int64_t walks = whole ? divide_up(rows, height) : (rows + height - 2) / height + 1;
+    return rows + walks * (kWaitRows + c.ct_filter[c.ct_filter.rank - 2] - 1);
+}
+
+// As many parts as there is room for at once, unless fewer that do not cross from tile to tile are done sooner.
 std::int64_t parts_of(const FrameTiles& tiles, const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec,
                       const ArchSpec& arch) {
     if (c.op == Op::conv_bwd_weight) return c.split_k;
     const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks / divide_up(p.conv.g, c.tile.n);
-    return std::clamp<std::int64_t>(places, 1, divide_up(tiles.rows, std::max(1, spec.strip_height)));
+    const std::int64_t most =
+        std::clamp<std::int64_t>(places, 1, divide_up(tiles.rows, std::max(1, spec.strip_height)));
+    std::int64_t best = most;
+    const std::int64_t count = tiles.rows / tiles.height;  // of tiles
+    for (std::int64_t pieces = 1; pieces * count <= most && pieces <= tiles.height; ++pieces) {
+        if (tiles.height % pieces != 0) continue;
+        if (part_cost(tiles, c, pieces * count) < part_cost(tiles, c, best)) best = pieces * count;
+    }
+    return best;
 }
 
 std::int64_t matrix_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec, const ArchSpec& arch) {
