@@ -47,6 +47,8 @@ struct DepthwiseDiagonal {
     // What a lane has of the diagonal matrices: elements (2 (l % 4), l / 4) and the one below.
     TILEWISE_DEVICE void load_weights(Weights& words) const {
         const int lane = lane_index(), n = lane / 4;
+        SharedAddress shift = n % 2 * 16;
+        hide(shift);
         const auto* w = static_cast<const typename T::Storage*>(args.b.data);
         TILEWISE_UNROLL
         for (int g = 0; g < Shape::kGroups; ++g) {
@@ -56,7 +58,7 @@ struct DepthwiseDiagonal {
             for (int tap = 0; tap < Shape::kTaps; ++tap) {
                 const int line = tap / Shape::kColumns, at = kBackward ? Shape::kTaps - 1 - tap : tap;
                 u32 value = 0;
-                if (has) value = u32(w[Index(channel) * Shape::kTaps + at]) << (n % 2 * 16);
+                if (has) value = u32(w[Index(channel) * Shape::kTaps + at]) << shift;
                 words[line / Shape::kRows][line % Shape::kRows][g][tap % Shape::kColumns] = value;
             }
         }

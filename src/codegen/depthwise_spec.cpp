@@ -96,9 +96,10 @@ bool has_diagonal_template(const KernelConfig& c) {
     return types && vectors && shape && strides && held && extent(c.ct_filter, 0) <= kMostColumns;
 }
 
-// The lines of the ring are as many as a block's share of the unit's shared memory has.
+// The more lines are under way, the later the first is there: few for parts of few rows, else what shared memory has room for.
 void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
-    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kBytes = 2, kMostStages = 4;
+    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kBytes = 2;
+    constexpr std::int64_t kFewRows = 4, kFewStages = 4, kMostStages = 8;
     const bool weight = c.op == Op::conv_bwd_weight;
     const std::int64_t stride = extent(c.ct_stride, 0), planes = weight ? 1 : extent(c.ct_filter, 2);
     const std::int64_t outputs = std::int64_t{c.wave.m} * c.warp_tile.m, pitch = c.tile.n * kBytes + 16;
@@ -110,7 +111,8 @@ void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
     const std::int64_t sums =
         weight ? c.wave.m * extent(c.ct_filter, 0) * extent(c.ct_filter, 1) * c.tile.n * kFloatBytes : 0;
     const std::int64_t share = kUnitBytes / std::max(1, c.blocks_per_unit) - kReserved - results;
-    spec.ring_stages = static_cast<int>(std::clamp<std::int64_t>(share / stage, 2, kMostStages));
+    const std::int64_t most = spec.strip_height < kFewRows ? kFewStages : kMostStages;
+    spec.ring_stages = static_cast<int>(std::clamp<std::int64_t>(share / stage, 2, most));
     spec.shared_bytes = std::max(spec.ring_stages * stage + results, sums);
 }
 
