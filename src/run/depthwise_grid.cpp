@@ -67,13 +67,17 @@ FrameTiles frame_tiles_of(const Problem& p, const KernelConfig& c, const Depthwi
     return t;
 }
 
+// Tiles that a part of so many rows begins, at most.
+std::int64_t walks_of(const FrameTiles& tiles, std::int64_t parts) {
+    const std::int64_t rows = divide_up(tiles.rows, parts), height = tiles.height;
+    const bool whole = tiles.rows % parts == 0 && (height % rows == 0 || rows % height == 0);
+    return whole ? divide_up(rows, height) : (rows + height - 2) / height + 1;
+}
+
 // The rows of the longest part, and more for every tile that it begins: lines above and below, and the wait for the first.
 std::int64_t part_cost(const FrameTiles& tiles, const KernelConfig& c, std::int64_t parts) {
     constexpr std::int64_t kWaitRows = 6;
-    const std::int64_t rows = divide_up(tiles.rows, parts), height = tiles.height;
-    const bool whole = tiles.rows % parts == 0 && (height % rows == 0 || rows % height == 0);
-    const std::int64_t walks = whole ? divide_up(rows, height) : (rows + height - 2) / height + 1;
-    return rows + walks * (kWaitRows + c.ct_filter[c.ct_filter.rank - 2] - 1);
+    return divide_up(tiles.rows, parts) + walks_of(tiles, parts) * (kWaitRows + c.ct_filter[c.ct_filter.rank - 2] - 1);
 }
 
 // As many parts as there is room for at once, unless fewer that do not cross from tile to tile are done sooner.
@@ -108,6 +112,17 @@ std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const Arc
     }
     const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
     return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
+}
+
+DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    const DepthwiseSpec spec = depthwise_spec(c);
+    const FrameTiles tiles = frame_tiles_of(p, c, spec);
+    const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
+    DepthwiseShare share;
+    share.blocks = matrix_blocks(p, c, spec, arch);
+    share.rows = divide_up(tiles.rows, parts);
+    share.walks = walks_of(tiles, parts);
+    return share;
 }
 
 void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {

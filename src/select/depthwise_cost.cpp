@@ -6,7 +6,7 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "problem/facts.hpp"
-#include "select/diagonal_cost.hpp"
+#include "select/depthwise_matrix_cost.hpp"
 #include "select/gpu_clock.hpp"
 
 namespace tilewise {
@@ -65,25 +65,6 @@ Work strips_work(const Problem& p, const KernelConfig& c, const DepthwiseSpec& s
     return work;
 }
 
-// A block walks down its strips line by line; every warp turns lines around and multiplies, in turn.
-Work band_work(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
-    constexpr double kPerLine = 110, kPerProduct = 3, kPerWalk = 500;
-    const bool weight = c.op == Op::conv_bwd_weight;
-    const Sizes out = sizes_of(c.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv)),
-                filter = sizes_of(p.conv.filter);
-    const double strips = blocks_of(out.width, spec.strip_width), tiles = blocks_of(strips, spec.strips);
-    const double images = std::floor(spec.strips / blocks_of(strips, tiles));
-    const double walks =
-        blocks_of(out.height, spec.strip_height) * tiles * blocks_of(static_cast<double>(p.conv.n), images);
-    const double height = std::min<double>(spec.strip_height, out.height);
-    const double line = kPerLine * (weight ? 1.4 : 1) + 2 * filter.height * kPerProduct;
-    Work work;
-    work.threads = c.wave.m * c.wave.n * 32.0;
-    work.blocks = blocks_of(static_cast<double>(p.conv.g), c.tile.n) * (weight ? c.split_k : walks);
-    work.instructions = (weight ? blocks_of(walks, c.split_k) : 1) * (kPerWalk + (height + filter.height - 1) * line);
-    return work;
-}
-
 // Every product on its own: three or four instructions, and a load for each.
 Work any_work(const Problem& p, const KernelConfig& c) {
     constexpr double kPerProduct = 10, kThreads = 1024;
@@ -99,7 +80,7 @@ Work work_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec)
         case DepthwiseKind::any: return any_work(p, c);
         case DepthwiseKind::strips: return strips_work(p, c, spec);
         case DepthwiseKind::band:
-        case DepthwiseKind::diagonal: return band_work(p, c, spec);  // of a diagonal: predicted_diagonal_us
+        case DepthwiseKind::diagonal: break;  // predicted_depthwise_matrix_us
     }
     return {};
 }
@@ -109,7 +90,9 @@ Work work_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec)
 double predicted_depthwise_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     const Problem& p = view.problem;
     const DepthwiseSpec spec = depthwise_spec(c);
-    if (spec.kind == DepthwiseKind::diagonal) return predicted_diagonal_us(p, c, spec, arch);
+    if (spec.kind == DepthwiseKind::band || spec.kind == DepthwiseKind::diagonal) {
+        return predicted_depthwise_matrix_us(p, c, spec, arch);
+    }
     const Work work = work_of(p, c, spec);
     // Blocks that are there at the same time share a unit's issue slots; a unit with one block cannot use them all.
     constexpr double kIssued = 0.7, kThreadsToFill = 384;
