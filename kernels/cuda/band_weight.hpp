@@ -52,12 +52,14 @@ struct BandWeight {
         return strip < strips.images * strips.across ? strips.pixel(strip) : Shape::kMostPixels;
     }
 
-    // A line of x, and the row of dy that it is the first to meet.
-    static TILEWISE_DEVICE void multiply(SharedAddress line, SharedAddress row, int j, Window& window, Sums& sums) {
+    // A line of x, if there is one, and the row of dy that it is the first to meet.
+    static TILEWISE_DEVICE void multiply(SharedAddress line, SharedAddress row, int j, bool has_line, Window& window,
+                                         Sums& sums) {
         u32 dy[4];  // two channels
         load_matrices<true>(row, dy);
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) window[c][j][0] = dy[c * 2], window[c][j][1] = dy[c * 2 + 1];
+        if (!has_line) return;
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) {
             u32 x[4];
@@ -117,7 +119,7 @@ struct BandWeight {
                 const SharedAddress next_plane = Shape::kPlaneBytes - plane;
                 turn(next_raw<kStages>(stage), next_plane);
                 copy(step + kStages, stage);
-                multiply(line + plane, row + plane, j, window, sums);
+                multiply(line + plane, row + plane, j, has_line(step), window, sums);
                 stage = next_raw<kStages>(stage), plane = next_plane;
             }
         }

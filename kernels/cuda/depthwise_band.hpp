@@ -26,6 +26,7 @@ struct DepthwiseBand {
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
+    static constexpr int kTaps = kRows * kColumns;
     static constexpr int kStages = Config::ring_stages;  // lines under way
     static constexpr int kPlanes = kStages * Shape::kRawBytes, kResults = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kResults + 2 * Shape::kRowBytes <= Config::shared_bytes);
@@ -39,24 +40,27 @@ struct DepthwiseBand {
     static TILEWISE_DEVICE int before(const KernelConv& conv, int d, int taps) {
         return kBackward ? taps - 1 - int(conv.pad[d]) : int(conv.pad[d]);
     }
-    // What a lane has of the band matrix of a row of taps: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
-    TILEWISE_DEVICE void load_band(int channel, int row, u32 (&words)[2]) const {
-        const bool is_channel = channel < int(args.conv.groups);
-        const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(channel) * (kRows * kColumns);
+    using Sums = float[Shape::kOwn][kRows][4];
+    using Bands = u32[Shape::kOwn][kRows][2];
+
+    // What a lane has of the band matrices: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
+    TILEWISE_DEVICE void load_bands(int channel, Bands& bands) const {
+        const int first = lane_index() % 4 * 2 - lane_index() / 4;  // the tap of row 2 (l % 4)
+        const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(channel) * kTaps +
+                        (kBackward ? kTaps - 1 - first : first);
         TILEWISE_UNROLL
-        for (int j = 0; j < 2; ++j) {
-            words[j] = 0;
+        for (int c = 0; c < Shape::kOwn; ++c) {
+            const bool is_channel = channel + c < int(args.conv.groups);
             TILEWISE_UNROLL
-            for (int e = 0; e < 2; ++e) {
-                const int tap = j * 8 + lane_index() % 4 * 2 + e - lane_index() / 4;
-                const int at = kBackward ? (kRows - 1 - row) * kColumns + kColumns - 1 - tap : row * kColumns + tap;
-                if (is_channel && u32(tap) < u32(kColumns)) words[j] |= u32(w[at]) << (16 * e);
+            for (int i = 0; i < kRows * 4; ++i) {
+                const int row = i / 4, j = i / 2 % 2, e = i % 2, tap = first + j * 8 + e;
+                const int at = row * kColumns + j * 8 + e;
+                u32 value = 0;
+                if (is_channel && u32(tap) < u32(kColumns)) value = u32(w[c * kTaps + (kBackward ? -at : at)]);
+                bands[c][row][j] = e == 0 ? value : bands[c][row][j] | value << 16;
             }
         }
     }
-
-    using Sums = float[Shape::kOwn][kRows][4];
-    using Bands = u32[Shape::kOwn][kRows][2];
 
     // The row of outputs whose first line is line j of a turn.
     static TILEWISE_DEVICE void open(int j, Sums& sums) {
@@ -150,11 +154,7 @@ struct DepthwiseBand {
             commit_copies();
         }
         // While the first lines are on their way.
-        TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn && !has_bands; ++c) {
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r) load_band(first_channel + own + c, r, bands[c][r]);
-        }
+        if (!has_bands) load_bands(first_channel + own, bands);
         has_bands = true;
         Target to = target(strips, top);
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
@@ -167,6 +167,7 @@ struct DepthwiseBand {
         lines.turn(shared, shared + kPlanes);
         SharedAddress stage = 0, plane = 0, results = 0;  // of the line, and of the row before
         int row = skipped - (kRows - 1), step = 0;        // that the line is the last of
+        const int last = in.size[1] - first_line;
         TILEWISE_ROLLED
         while (true) {
             TILEWISE_UNROLL
@@ -174,12 +175,14 @@ struct DepthwiseBand {
                 wait_copies<kStages - 2>();
                 sync_block();
                 open(j, sums);
-                const SharedAddress next_plane = Shape::kPlaneBytes - plane;
-                lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
-                lines.copy(shared + stage, has_line(step + kStages));
-                commit_copies();
-                multiply(own_plane + plane, j, bands, sums);
-                stage = next_raw<kStages>(stage), plane = next_plane;
+                if (step < last) {  // below are zeros
+                    const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                    lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
+                    lines.copy(shared + stage, has_line(step + kStages));
+                    commit_copies();
+                    multiply(own_plane + plane, j, bands, sums);
+                    stage = next_raw<kStages>(stage), plane = next_plane;
+                }
                 if (row > 0) to.write(shared + kResults + results);
                 if (row >= 0) {
                     results = Shape::kRowBytes - results;
