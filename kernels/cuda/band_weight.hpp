@@ -25,7 +25,9 @@ struct BandWeight {
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
     static constexpr int kStages = 4;     // lines of x and of dy under way
-    static constexpr int kCells = 16384;  // where sums of all taps are at the end, past those of warps
+    // At the end: sums of all products of every channel and row of taps, then those of taps.
+    static constexpr int kMatrixBytes = Shape::kInputs * Shape::kOutputs * 4;
+    static constexpr int kCells = Shape::kChannels * kRows * kMatrixBytes;
     static_assert(kCells + kTaps * Shape::kChannels * 4 <= Config::shared_bytes);
     static constexpr int kRawDy = kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
     static constexpr int kPlanesDy = kPlanes + 2 * Shape::kPlaneBytes;
@@ -125,28 +127,33 @@ struct BandWeight {
         }
     }
 
-    // Adds up the diagonals of a row of taps: lane s those of tap s.
-    TILEWISE_DEVICE void write_row(const float (&sums)[4], SharedAddress cells, Index channel, int r) const {
-        const int lane = lane_index();
+    // Adds up the diagonals of a warp's sums: lanes take turns at its taps. One rolled loop: the code is fetched once for every launch.
+    TILEWISE_DEVICE void write_sums(const Sums& sums) const {
+        const int lane = lane_index(), own = thread_index() / 32 * Shape::kOwn;
+        const SharedAddress matrices = shared + own * kRows * kMatrixBytes;
         TILEWISE_UNROLL
-        for (int half = 0; half < 2; ++half) {
-            const int row = lane / 4 + half * 8, column = lane % 4 * 2;
-            store_shared_float2(cells + (row * Shape::kOutputs + column) * 4, sums[half * 2], sums[half * 2 + 1]);
+        for (int i = 0; i < Shape::kOwn * kRows * 2; ++i) {
+            const float(&sum)[4] = sums[i / 2 / kRows][i / 2 % kRows];
+            const int row = lane / 4 + i % 2 * 8, column = lane % 4 * 2;
+            store_shared_float2(matrices + i / 2 * kMatrixBytes + (row * Shape::kOutputs + column) * 4,
+                                sum[i % 2 * 2], sum[i % 2 * 2 + 1]);
         }
         sync_warp();
-        if (lane < kColumns && (Config::cluster_k || channel < args.conv.groups)) {
+        TILEWISE_ROLLED
+        for (int i = lane; i < Shape::kOwn * kTaps; i += 32) {
+            const int c = i / kTaps, tap = i - c * kTaps, r = tap / kColumns, s = tap - r * kColumns;
+            const SharedAddress diagonal = matrices + (c * kRows + r) * kMatrixBytes + s * Shape::kOutputs * 4;
             float sum = 0;
             TILEWISE_UNROLL
-            for (int i = 0; i < Shape::kOutputs; ++i)
-                sum += load_shared_float(cells + ((i + lane) * Shape::kOutputs + i) * 4);
+            for (int k = 0; k < Shape::kOutputs; ++k)
+                sum += load_shared_float(diagonal + k * (Shape::kOutputs + 1) * 4);
             if constexpr (Config::cluster_k) {
-                const int tap = r * kColumns + lane;
-                store_shared_float(shared + kCells + (tap * Shape::kChannels + int(channel) - first_channel) * 4, sum);
+                store_shared_float(shared + kCells + (tap * Shape::kChannels + own + c) * 4, sum);
             } else {
-                write_sum(channel, r * kColumns + lane, sum);
+                const Index channel = first_channel + own + c;
+                if (channel < args.conv.groups) write_sum(channel, tap, sum);
             }
         }
-        sync_warp();
     }
     TILEWISE_CALLED void write_sum(Index channel, int tap, float sum) const {
         if (args.split_k > 1 && !Config::cluster_k) {
@@ -176,14 +183,7 @@ struct BandWeight {
         griddep_wait();  // also where there were no rows: what was launched before may still read the workspace
         wait_copies<0>();
         sync_block();
-        const int warp = thread_index() / 32;
-        const SharedAddress cells = self.shared + warp * (Shape::kInputs + Shape::kOutputs) * Shape::kOutputs * 4;
-        TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn; ++c) {
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r)
-                self.write_row(sums[c][r], cells, first_channel + warp * Shape::kOwn + c, r);
-        }
+        self.write_sums(sums);
         if constexpr (Config::cluster_k) {
             add_up_cluster<kTaps * Shape::kChannels, 1, Shape::kThreads>(
                 self.shared + kCells, args.split_k, [&](int cell, float sum) {
