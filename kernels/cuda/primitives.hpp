@@ -265,6 +265,22 @@ TILEWISE_DEVICE void multiply_add(SumOf<A> (&sum)[4], const u32 (&a)[4], u32 b0,
         TW_MMA("k32.row.col.f32.e5m2.e5m2.f32", "f");
     }
 }
+// The same with half the depth, 16 bytes, of 16-bit elements: rows 0 to 7 of a in one register, 8 to 15 in the other.
+template <class T>
+TILEWISE_DEVICE void multiply_add_half(float (&sum)[4], const u32 (&a)[2], u32 b) {
+#define TW_HALF_MMA(TYPES)                                                  \
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." TYPES              \
+                 ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])   \
+                 : "r"(a[0]), "r"(a[1]), "r"(b))
+    if constexpr (kSame<T, Fp16>) {
+        TW_HALF_MMA("f16.f16");
+    } else {
+        static_assert(kSame<T, Bf16>);
+        TW_HALF_MMA("bf16.bf16");
+    }
+#undef TW_HALF_MMA
+}
 // fp32 with the mantissa of tf32, to nearest.
 TILEWISE_DEVICE u32 round_tf32(u32 x) {
     u32 rounded = 0;

@@ -167,6 +167,11 @@ TILEWISE_DEVICE void multiply_add(SumOf<A> (&sum)[4], const u32 (&a)[4], u32 b0,
     const u32 b[2] = {b0, b1};
     tilewise_machine->multiply_add(emulate::kElement<A>, emulate::kElement<B>, sum, a, b);
 }
+template <class T>
+TILEWISE_DEVICE void multiply_add_half(float (&sum)[4], const u32 (&a)[2], u32 b) {
+    const u32 whole[4] = {a[0], a[1], 0, 0}, columns[2] = {b, 0};
+    tilewise_machine->multiply_add(emulate::kElement<T>, emulate::kElement<T>, sum, whole, columns);
+}
 // To nearest, ties away from zero; what is not finite stays.
 TILEWISE_DEVICE u32 round_tf32(u32 x) {
     constexpr u32 half = 0x1000u, cut = 0x1fffu;
