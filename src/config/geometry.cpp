@@ -55,6 +55,8 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
            (c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1);
 }
 
+bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.warp_tile == Shape3{16, 4, 1}; }
+
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {

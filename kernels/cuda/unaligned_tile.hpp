@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// The way of an operand's tiles whose lines begin anywhere (vector_a or vector_b is one element of 8 or 16 bits), with the
+// interface of OperandTile (operand_tile.hpp). A chunk of 16 bytes of shared memory comes from the two aligned chunks of
+// global memory that hold it, shifted together, where element by element it would be eight or sixteen accesses. So bytes beside
+// the matrix are read where an aligned chunk holds one of its own as well, which no border of memory ever parts; what
+// lies outside the matrix, or beyond the end of k, is zero in shared memory.
+#pragma once
+#include "transposed_tile.hpp"
+
+namespace tilewise::cuda {
+
+// Two neighbouring chunks of memory on their way, of which 16 bytes count, beginning `skip` bytes into the first; of those
+// the first `valid` lie inside the matrix. A chunk without any such byte has not been read and is zero.
+struct UnalignedChunk {
+    Packet<kChunkBytes> first, second;
+    int skip, valid;
+
+    TILEWISE_DEVICE void load(const char* from, int bytes_inside) {
+        skip = int(reinterpret_cast<u64>(from) % kChunkBytes), valid = bytes_inside;
+        first = second = zero_packet<kChunkBytes>();
+        if (valid > 0) first = load_global<kChunkBytes>(from - skip);
+        if (skip + valid > kChunkBytes) second = load_global<kChunkBytes>(from - skip + kChunkBytes);
+    }
+
+    TILEWISE_DEVICE Packet<kChunkBytes> joined() const {
+        constexpr int words = kChunkBytes / 4, word_bits = 32;
+        u32 word[2 * words];
+        TILEWISE_UNROLL
+        for (int i = 0; i < words; ++i) word[i] = first.words[i], word[words + i] = second.words[i];
+        TILEWISE_UNROLL
+        for (int i = 0; i < 2 * words - 2; ++i) word[i] = (skip & 8) != 0 ? word[i + 2] : word[i];
+        TILEWISE_UNROLL
+        for (int i = 0; i <= words; ++i) word[i] = (skip & 4) != 0 ? word[i + 1] : word[i];
+        Packet<kChunkBytes> chunk;
+        TILEWISE_UNROLL
+        for (int i = 0; i < words; ++i) {
+            chunk.words[i] = u32((u64(word[i + 1]) << word_bits | word[i]) >> (skip % 4 * 8));
+        }
+        if (valid < kChunkBytes) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < words; ++i) {
+                const int inside = valid - 4 * i;  // bytes of this word
+                chunk.words[i] &= inside >= 4 ? ~0u : inside <= 0 ? 0u : (1u << (8 * inside)) - 1;
+            }
+        }
+        return chunk;
+    }
+};
+
+template <class T, int extent, int depth, bool k_contiguous, int threads>
+struct UnalignedTile {
+    static constexpr bool kAlongK = k_contiguous;
+    static constexpr int kLines = k_contiguous ? extent : depth,
+                         kLineBytes = (k_contiguous ? depth : extent) * T::bytes;
+    using Layout = TileLayout<kLines, kLineBytes>;
+    static constexpr int kBytes = Layout::kBytes;
+    static constexpr int kPerLine = kLineBytes / kChunkBytes, kTotal = kLines * kPerLine;
+    static constexpr int kCount = (kTotal + threads - 1) / threads;  // chunks of a thread
+    static constexpr int kRegisters = kCount * 9;                    // two chunks, and what counts of them
+
+    // Chunks that are on their way together where few registers are free.
+    static constexpr int kBatch = kCount % 4 == 0 ? 4 : kCount % 2 == 0 ? 2 : 1;
+
+    struct Registers {
+        UnalignedChunk chunk[kCount];
+    };
+
+    const char* tile;  // its first element, at the first step of k
+    Index line_bytes;  // from line to line
+    int left;          // of the extent, from the tile's first row (or column) on, at most a tile
+
+    TILEWISE_DEVICE UnalignedTile(const OperandView& view, Index first, Index k_begin) {
+        line_bytes = view.line_stride * T::bytes;
+        const Index begin = k_contiguous ? first * view.line_stride + k_begin : k_begin * view.line_stride + first;
+        tile = static_cast<const char*>(view.data) + begin * T::bytes;
+        left = view.extent - first < extent ? int(view.extent - first) : extent;
+    }
+
+    // The line of a thread's chunk i, and its first byte in it.
+    static TILEWISE_DEVICE int line_of(int i) { return (thread_index() + i * threads) / kPerLine; }
+    static TILEWISE_DEVICE int byte_of(int i) { return (thread_index() + i * threads) % kPerLine * kChunkBytes; }
+    static TILEWISE_DEVICE bool has_chunk(int i) {
+        return kTotal % threads == 0 || i + 1 < kCount || thread_index() + i * threads < kTotal;
+    }
+
+    TILEWISE_DEVICE void load_chunk(UnalignedChunk& chunk, int i, int step, int k_left) const {
+        const int line = line_of(i), byte = byte_of(i);
+        const int lines_left = k_contiguous ? left : k_left,
+                  bytes_left = (k_contiguous ? k_left : left) * T::bytes - byte;
+        const int inside = bytes_left < kChunkBytes ? bytes_left : kChunkBytes;
+        const Index whole = Index(step) * depth * (k_contiguous ? T::bytes : line_bytes);
+        chunk.load(tile + whole + line * line_bytes + byte, has_chunk(i) && line < lines_left ? inside : 0);
+    }
+    static TILEWISE_DEVICE void put_chunk(const UnalignedChunk& chunk, int i, SharedAddress to) {
+        if (has_chunk(i)) store_shared<kChunkBytes>(to + Layout::byte_offset(line_of(i), byte_of(i)), chunk.joined());
+    }
+
+    // Tile number `step` of k into registers; of it k_left elements of k are there.
+    TILEWISE_DEVICE void load(Registers& registers, int step, int k_left) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kCount; ++i) load_chunk(registers.chunk[i], i, step, k_left);
+    }
+    static TILEWISE_DEVICE void put(const Registers& registers, SharedAddress to) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kCount; ++i) put_chunk(registers.chunk[i], i, to);
+    }
+
+    // Both steps at once, a batch at a time.
+    TILEWISE_DEVICE void move(SharedAddress to, int step, int k_left) const {
+        TILEWISE_ROLLED
+        for (int first = 0; first < kCount; first += kBatch) {
+            UnalignedChunk held[kBatch];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) load_chunk(held[i], first + i, step, k_left);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) put_chunk(held[i], first + i, to);
+        }
+    }
+    // No copy shifts: done on the spot.
+    TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const { move(to, step, k_left); }
+};
+
+// How tiles of an operand of a product come to shared memory: those of single elements below 32 bits by chunks from anywhere.
+template <class T, int extent, int depth, bool k_contiguous, int vector, int threads>
+struct ProductTileChoice {
+    using type = typename TileChoice<T, extent, depth, k_contiguous, vector, threads>::type;
+};
+template <class T, int extent, int depth, bool k_contiguous, int threads>
+requires(T::bytes == 2 ||
+         (T::bytes == 1 && k_contiguous)) struct ProductTileChoice<T, extent, depth, k_contiguous, 1, threads> {
+    using type = UnalignedTile<T, extent, depth, k_contiguous, threads>;
+};
+
+}  // namespace tilewise::cuda

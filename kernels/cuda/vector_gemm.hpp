@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Products with one to four vectors (m or n is small): every element of the large operand is read once and multiplied where
+// it arrives, in registers and in plain fp32, so that memory sets the pace. Both operands lie along k. What the config says:
+//   tile       lines of the large operand (rows of B's columns with swap_ab, else rows of A) x vectors x k of one step
+//   wave       m x 1 x k warps: those along k share out the steps of a line and meet in shared memory, in a fixed order
+//   warp tile  16 lines x 4 vectors: eight lanes read 128 neighbouring bytes of a line, four lines at a time, four times
+// Blocks share the lines of all batch entries evenly; each takes its own in passes of at most a tile's lines, and what the
+// next step multiplies is on its way meanwhile, across passes too.
+#pragma once
+#include "epilogue.hpp"
+#include "primitives.hpp"
+
+namespace tilewise::cuda {
+
+template <class Config>
+struct VectorGemm {
+    using T = typename Config::A;
+    using Out = typename Config::Out;
+    static constexpr int kChunkBytes = 16, kElements = kChunkBytes / T::bytes;  // of an access
+    static constexpr int kLaneWidth = 8, kGroups = 32 / kLaneWidth, kRepeats = 4, kWarpLines = kGroups * kRepeats;
+    static constexpr int kMostVectors = 4;
+    static constexpr int kWarps = Config::wave_m * Config::wave_k;
+    static constexpr int kTileLines = kWarpLines * Config::wave_m;
+    static constexpr int kTileK = kLaneWidth * kElements * Config::wave_k;  // of a step of all warps
+    static_assert(kSame<T, typename Config::B> && kSame<SumOf<T>, float>, "sums in fp32");
+    static_assert(Config::a_row && !Config::b_row, "both operands lie along k");
+    static_assert(Config::vector_a == kElements && Config::vector_b == kElements, "accesses of 16 bytes");
+    static_assert(Config::warp_m == kWarpLines && Config::warp_n == kMostVectors && Config::warp_k == 1);
+    static_assert(Config::tile_m == kTileLines && Config::tile_n == kMostVectors && Config::tile_k == kTileK);
+    static_assert(Config::wave_n == 1 && Config::threads == 32 * kWarps);
+    // Sums of two passes, which take turns.
+    static constexpr int kSumBytes = kWarps * kWarpLines * kMostVectors * int(sizeof(float));
+    static_assert(Config::shared_bytes >= 2 * kSumBytes);
+
+    template <int V>
+    struct Held {
+        Packet<kChunkBytes> line[kRepeats], vector[V];
+    };
+    // What a block takes at a time; without lines: nothing.
+    struct Pass {
+        Index batch, first;
+        int lines;
+        const char* from;  // this lane's first access
+        const char* vector;
+        int lines_left;  // of the pass, from this lane's first line on
+    };
+
+    const KernelArgs& args;
+    const KernelMatrix& large = Config::swap_ab ? args.b : args.a;
+    const KernelMatrix& small = Config::swap_ab ? args.a : args.b;
+    const Index lines = Config::swap_ab ? args.n : args.m;
+    const int vectors = int(Config::swap_ab ? args.m : args.n);
+    const Index line_bytes = (Config::swap_ab ? large.col_stride : large.row_stride) * T::bytes;
+    const Index vector_bytes = (Config::swap_ab ? small.row_stride : small.col_stride) * T::bytes;
+    const int warp = warp_index();
+    const int group = lane_index() / kLaneWidth;
+    const int first_k = (warp % Config::wave_k * kLaneWidth + lane_index() % kLaneWidth) * kElements;
+    const Index k_steps = quotient(args.k + kTileK - 1, kTileK);
+
+    TILEWISE_DEVICE explicit VectorGemm(const KernelArgs& kernel_args) : args(kernel_args) {}
+
+    // The pass that begins at line `at` of all entries' and ends before `end`; passes of a block are about as long as each other.
+    TILEWISE_DEVICE Pass pass_at(Index at, Index end) const {
+        Pass pass{};
+        if (at >= end) return pass;
+        pass.batch = quotient(at, lines), pass.first = at - pass.batch * lines;
+        const Index entry_left = lines - pass.first, left = end - at < entry_left ? end - at : entry_left;
+        const Index passes = quotient(left + kTileLines - 1, kTileLines);
+        pass.lines = int(quotient(left + passes - 1, passes));
+        const int line = warp / Config::wave_k * kWarpLines + group;
+        pass.lines_left = pass.lines - line;
+        pass.from = static_cast<const char*>(large.data) + pass.batch * large.batch_stride * T::bytes +
+                    (pass.first + line) * line_bytes + Index(first_k) * T::bytes;
+        pass.vector = static_cast<const char*>(small.data) + pass.batch * small.batch_stride * T::bytes +
+                      Index(first_k) * T::bytes;
+        return pass;
+    }
+
+    // The vectors come with the lines: an access that hits the cache waits for those before it that do not.
+    template <int V>
+    TILEWISE_DEVICE void load(Held<V>& held, const Pass& pass, Index step) const {
+        const bool inside = first_k + step * kTileK < args.k && pass.lines > 0;
+        const Index offset = step * kTileK * T::bytes;
+        TILEWISE_UNROLL
+        for (int r = 0; r < kRepeats; ++r) {
+            held.line[r] = zero_packet<kChunkBytes>();
+            if (inside && r * kGroups < pass.lines_left) {
+                held.line[r] = load_global<kChunkBytes>(pass.from + offset + r * kGroups * line_bytes);
+            }
+        }
+        TILEWISE_UNROLL
+        for (int v = 0; v < V; ++v) {
+            held.vector[v] = zero_packet<kChunkBytes>();
+            if (inside && v < vectors) {
+                held.vector[v] = load_global<kChunkBytes>(pass.vector + offset + v * vector_bytes);
+            }
+        }
+    }
+
+    static TILEWISE_DEVICE float element(const Packet<kChunkBytes>& packet, int i) {
+        if constexpr (T::bytes == 4) {
+            return float_of(packet.words[i]);
+        } else {
+            return T::to_float(typename T::Storage(packet.words[i / 2] >> (i % 2 * 16)));
+        }
+    }
+
+    template <int V>
+    static TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][V], const Held<V>& held) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kElements; ++i) {
+            float x[V];
+            TILEWISE_UNROLL
+            for (int v = 0; v < V; ++v) x[v] = element(held.vector[v], i);
+            TILEWISE_UNROLL
+            for (int r = 0; r < kRepeats; ++r) {
+                const float y = element(held.line[r], i);
+                TILEWISE_UNROLL
+                for (int v = 0; v < V; ++v) sums[r][v] += x[v] * y;
+            }
+        }
+    }
+
+    static TILEWISE_DEVICE SharedAddress sum_at(SharedAddress region, int own_warp, int line, int v) {
+        return region + ((own_warp * kWarpLines + line) * kMostVectors + v) * int(sizeof(float));
+    }
+    // The lanes of a line meet, then the warps along k; results leave one by one.
+    template <int V>
+    TILEWISE_DEVICE void finish_pass(float (&sums)[kRepeats][V], const Pass& pass, SharedAddress region) const {
+        TILEWISE_UNROLL
+        for (int r = 0; r < kRepeats; ++r) {
+            TILEWISE_UNROLL
+            for (int v = 0; v < V; ++v) {
+                TILEWISE_UNROLL
+                for (int mask = kLaneWidth / 2; mask > 0; mask /= 2) sums[r][v] += exchange(sums[r][v], mask);
+                if (lane_index() % kLaneWidth == 0) {
+                    store_shared_float(sum_at(region, warp, r * kGroups + group, v), sums[r][v]);
+                }
+                sums[r][v] = 0;
+            }
+        }
+        sync_block();
+        TILEWISE_ROLLED
+        for (int e = thread_index(); e < pass.lines * vectors; e += Config::threads) {
+            const int line = e / vectors, v = e - line * vectors;
+            const int first_warp = line / kWarpLines * Config::wave_k;
+            float sum = 0;
+            for (int w = 0; w < Config::wave_k; ++w) {
+                sum += load_shared_float(sum_at(region, first_warp + w, line % kWarpLines, v));
+            }
+            const Index row = Config::swap_ab ? Index(v) : pass.first + line;
+            const Index col = Config::swap_ab ? pass.first + line : Index(v);
+            store<Out>(args, finish<Out>(args, sum, pass.batch, row, col), pass.batch, row, col);
+        }
+    }
+
+    template <int V>
+    TILEWISE_DEVICE void run_vectors() const {
+        const Index all = lines * args.batch, block = block_index(), blocks = block_count();
+        const Index end = quotient(all * (block + 1), blocks);
+        Index at = quotient(all * block, blocks);
+        SharedAddress region = shared_start(), other = region + kSumBytes;
+        float sums[kRepeats][V] = {};
+        Held<V> now, next;
+        Pass pass = pass_at(at, end);
+        load(now, pass, 0);
+        TILEWISE_ROLLED
+        while (pass.lines > 0) {
+            at += pass.lines;
+            const Pass following = pass_at(at, end);
+            TILEWISE_ROLLED
+            for (Index step = 0; step + 1 < k_steps; ++step) {
+                load(next, pass, step + 1);
+                multiply(sums, now);
+                now = next;
+            }
+            load(next, following, 0);
+            multiply(sums, now);
+            now = next;
+            finish_pass(sums, pass, region);
+            // Whoever writes there next has passed a barrier after all have read it.
+            const SharedAddress turn = region;
+            region = other, other = turn;
+            pass = following;
+        }
+    }
+
+    static TILEWISE_DEVICE void run(const KernelArgs& args) {
+        griddep_launch();
+        griddep_wait();
+        const VectorGemm gemm(args);
+        if (gemm.vectors == 1) return gemm.template run_vectors<1>();
+        if (gemm.vectors == 2) return gemm.template run_vectors<2>();
+        gemm.template run_vectors<kMostVectors>();
+    }
+};
+
+}  // namespace tilewise::cuda
+
+#define TILEWISE_CUDA_VECTOR_GEMM(Config)                                                                 \
+    extern "C" __global__ void __launch_bounds__(Config::threads, tilewise::cuda::kBlocksPerUnit<Config>) \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                              \
+        tilewise::cuda::VectorGemm<Config>::run(args);                                                    \
+    }
