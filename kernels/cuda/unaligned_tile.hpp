@@ -120,15 +120,79 @@ struct UnalignedTile {
     TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const { move(to, step, k_left); }
 };
 
+// The same by asynchronous copies: aligned chunks go to a buffer of a ring as they lie, one more for every line than it needs, and
+// `settle` shifts them together into the one tile that is multiplied.
+template <class T, int extent, int depth, bool k_contiguous, int threads>
+struct StagedTile : UnalignedTile<T, extent, depth, k_contiguous, threads> {
+    using Base = UnalignedTile<T, extent, depth, k_contiguous, threads>;
+    static constexpr int kSettledBytes = Base::kBytes;
+    static constexpr int kRawPerLine = Base::kPerLine + 1, kRawLineBytes = kRawPerLine * kChunkBytes;
+    static constexpr int kRawTotal = Base::kLines * kRawPerLine, kBytes = Base::kLines * kRawLineBytes;
+    static constexpr int kRegisters = 0;
+    struct Registers {};
+
+    using Base::Base;
+
+    TILEWISE_DEVICE const char* line_start(int line, int step) const {
+        return this->tile + Index(step) * depth * (k_contiguous ? T::bytes : this->line_bytes) +
+               line * this->line_bytes;
+    }
+    TILEWISE_DEVICE int valid_bytes(int line, int k_left) const {
+        const int bytes = (k_contiguous ? k_left : this->left) * T::bytes;
+        return line >= (k_contiguous ? this->left : k_left) ? 0 : bytes < Base::kLineBytes ? bytes : Base::kLineBytes;
+    }
+
+    TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < (kRawTotal + threads - 1) / threads; ++i) {
+            const int index = thread_index() + i * threads, line = index / kRawPerLine;
+            if (kRawTotal % threads != 0 && index >= kRawTotal) continue;
+            const char* start = line_start(line, step);
+            const int skip = int(reinterpret_cast<u64>(start) % kChunkBytes);
+            const int offset = (index - line * kRawPerLine) * kChunkBytes;
+            const int end = valid_bytes(line, k_left) + skip;
+            // What is outside is not read, so its address does not matter.
+            copy_async<kChunkBytes>(to + index * kChunkBytes, start - skip + offset,
+                                    end > skip && offset < end ? kChunkBytes : 0);
+        }
+    }
+
+    TILEWISE_DEVICE void settle(SharedAddress from, SharedAddress to, int step, int k_left) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < Base::kCount; ++i) {
+            if (!Base::has_chunk(i)) continue;
+            const int line = Base::line_of(i), byte = Base::byte_of(i);
+            const SharedAddress raw = from + line * kRawLineBytes + byte;
+            UnalignedChunk chunk;
+            chunk.first = load_shared<kChunkBytes>(raw), chunk.second = load_shared<kChunkBytes>(raw + kChunkBytes);
+            chunk.skip = int(reinterpret_cast<u64>(line_start(line, step)) % kChunkBytes);
+            chunk.valid = valid_bytes(line, k_left) - byte;
+            Base::put_chunk(chunk, i, to);
+        }
+    }
+};
+
+// What tiles take beside the buffers that they are copied to.
+template <class Tile>
+inline constexpr int kSettledBytes = 0;
+template <class Tile>
+requires requires { Tile::kSettledBytes; }
+inline constexpr int kSettledBytes<Tile> = Tile::kSettledBytes;
+
 // How tiles of an operand of a product come to shared memory: those of single elements below 32 bits by chunks from anywhere.
-template <class T, int extent, int depth, bool k_contiguous, int vector, int threads>
+template <class T, int extent, int depth, bool k_contiguous, int vector, int threads, bool async>
 struct ProductTileChoice {
     using type = typename TileChoice<T, extent, depth, k_contiguous, vector, threads>::type;
 };
 template <class T, int extent, int depth, bool k_contiguous, int threads>
 requires(T::bytes == 2 ||
-         (T::bytes == 1 && k_contiguous)) struct ProductTileChoice<T, extent, depth, k_contiguous, 1, threads> {
+         (T::bytes == 1 && k_contiguous)) struct ProductTileChoice<T, extent, depth, k_contiguous, 1, threads, false> {
     using type = UnalignedTile<T, extent, depth, k_contiguous, threads>;
+};
+template <class T, int extent, int depth, bool k_contiguous, int threads>
+requires(T::bytes == 2 ||
+         (T::bytes == 1 && k_contiguous)) struct ProductTileChoice<T, extent, depth, k_contiguous, 1, threads, true> {
+    using type = StagedTile<T, extent, depth, k_contiguous, threads>;
 };
 
 }  // namespace tilewise::cuda

@@ -32,17 +32,16 @@ struct VectorGemm {
     static constexpr int kSumBytes = kWarps * kWarpLines * kMostVectors * int(sizeof(float));
     static_assert(Config::shared_bytes >= 2 * kSumBytes);
 
-    template <int V>
-    struct Held {
-        Packet<kChunkBytes> line[kRepeats], vector[V];
+    struct Lines {
+        Packet<kChunkBytes> line[kRepeats];
     };
     // What a block takes at a time; without lines: nothing.
     struct Pass {
         Index batch, first;
         int lines;
+        int lines_left;    // of the pass, from this lane's first line on
         const char* from;  // this lane's first access
         const char* vector;
-        int lines_left;  // of the pass, from this lane's first line on
     };
 
     const KernelArgs& args;
@@ -55,7 +54,7 @@ struct VectorGemm {
     const int warp = warp_index();
     const int group = lane_index() / kLaneWidth;
     const int first_k = (warp % Config::wave_k * kLaneWidth + lane_index() % kLaneWidth) * kElements;
-    const Index k_steps = quotient(args.k + kTileK - 1, kTileK);
+    const int k_left = int(args.k) - first_k;  // from this lane's first access on
 
     TILEWISE_DEVICE explicit VectorGemm(const KernelArgs& kernel_args) : args(kernel_args) {}
 
@@ -76,24 +75,22 @@ struct VectorGemm {
         return pass;
     }
 
-    // The vectors come with the lines: an access that hits the cache waits for those before it that do not.
-    template <int V>
-    TILEWISE_DEVICE void load(Held<V>& held, const Pass& pass, Index step) const {
-        const bool inside = first_k + step * kTileK < args.k && pass.lines > 0;
-        const Index offset = step * kTileK * T::bytes;
+    // At k elements from the first access on.
+    TILEWISE_DEVICE void load(Lines& lines_held, const Pass& pass, int k) const {
+        const char* from = pass.from + Index(k) * T::bytes;
         TILEWISE_UNROLL
-        for (int r = 0; r < kRepeats; ++r) {
-            held.line[r] = zero_packet<kChunkBytes>();
-            if (inside && r * kGroups < pass.lines_left) {
-                held.line[r] = load_global<kChunkBytes>(pass.from + offset + r * kGroups * line_bytes);
-            }
+        for (int r = 0; r < kRepeats; ++r, from += kGroups * line_bytes) {
+            lines_held.line[r] = zero_packet<kChunkBytes>();
+            if (k < k_left && r * kGroups < pass.lines_left) lines_held.line[r] = load_global<kChunkBytes>(from);
         }
+    }
+    template <int V>
+    TILEWISE_DEVICE void load_vectors(Packet<kChunkBytes> (&held)[V], const Pass& pass, int k) const {
+        const char* from = pass.vector + Index(k) * T::bytes;
         TILEWISE_UNROLL
-        for (int v = 0; v < V; ++v) {
-            held.vector[v] = zero_packet<kChunkBytes>();
-            if (inside && v < vectors) {
-                held.vector[v] = load_global<kChunkBytes>(pass.vector + offset + v * vector_bytes);
-            }
+        for (int v = 0; v < V; ++v, from += vector_bytes) {
+            held[v] = zero_packet<kChunkBytes>();
+            if (k < k_left && v < vectors) held[v] = load_global<kChunkBytes>(from);
         }
     }
 
@@ -106,15 +103,16 @@ struct VectorGemm {
     }
 
     template <int V>
-    static TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][V], const Held<V>& held) {
+    static TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][V], const Packet<kChunkBytes> (&held)[V],
+                                         const Lines& now) {
         TILEWISE_UNROLL
         for (int i = 0; i < kElements; ++i) {
             float x[V];
             TILEWISE_UNROLL
-            for (int v = 0; v < V; ++v) x[v] = element(held.vector[v], i);
+            for (int v = 0; v < V; ++v) x[v] = element(held[v], i);
             TILEWISE_UNROLL
             for (int r = 0; r < kRepeats; ++r) {
-                const float y = element(held.line[r], i);
+                const float y = element(now.line[r], i);
                 TILEWISE_UNROLL
                 for (int v = 0; v < V; ++v) sums[r][v] += x[v] * y;
             }
@@ -161,7 +159,7 @@ struct VectorGemm {
         Index at = quotient(all * block, blocks);
         SharedAddress region = shared_start(), other = region + kSumBytes;
         float sums[kRepeats][V] = {};
-        Held<V> now, next;
+        Lines now, next;
         Pass pass = pass_at(at, end);
         load(now, pass, 0);
         TILEWISE_ROLLED
@@ -169,14 +167,18 @@ struct VectorGemm {
             at += pass.lines;
             const Pass following = pass_at(at, end);
             TILEWISE_ROLLED
-            for (Index step = 0; step + 1 < k_steps; ++step) {
-                load(next, pass, step + 1);
-                multiply(sums, now);
+            for (int k = 0; k < args.k; k += kTileK) {
+                // The vectors first: an access that hits the cache waits for those before it that do not.
+                Packet<kChunkBytes> held[V];
+                load_vectors(held, pass, k);
+                if (k + kTileK < args.k) {
+                    load(next, pass, k + kTileK);
+                } else {
+                    load(next, following, 0);
+                }
+                multiply(sums, held, now);
                 now = next;
             }
-            load(next, following, 0);
-            multiply(sums, now);
-            now = next;
             finish_pass(sums, pass, region);
             // Whoever writes there next has passed a barrier after all have read it.
             const SharedAddress turn = region;
