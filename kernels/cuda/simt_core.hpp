@@ -104,7 +104,8 @@ struct SimtCore {
 
     static constexpr int kEight = 2 * kFour;  // steps of k, after which the exchange of chunks repeats
     static_assert(Config::tile_k % kEight == 0, "k is taken in eights");
-    static constexpr int kAhead = Config::stages == 3 ? 3 : 2, kHeld = 4;  // accesses of rows on their way; places for them, a divisor of all
+    static constexpr int kAhead = Config::stages == 3 ? 3 : 2,
+                         kHeld = 4;  // accesses of rows on their way; places for them, a divisor of all
     static_assert(kRows % kHeld == 0 && kAhead < kHeld);
     static constexpr int kColsEach = kRows > kCols ? 1
                                                    : (kCols + kRows / 2 - 1) / (kRows / 2);  // with an access of rows

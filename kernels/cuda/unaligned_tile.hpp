@@ -1,51 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The way of an operand's tiles whose lines begin anywhere (vector_a or vector_b is one element of 8 or 16 bits), with the
 // interface of OperandTile (operand_tile.hpp). A chunk of 16 bytes of shared memory comes from the two aligned chunks of
-// global memory that hold it, shifted together, where element by element it would be eight or sixteen accesses. So bytes beside
-// the matrix are read where an aligned chunk holds one of its own as well, which no border of memory ever parts; what
-// lies outside the matrix, or beyond the end of k, is zero in shared memory.
+// global memory that hold it (unaligned_chunk.hpp). What lies outside the matrix, or beyond the end of k, is zero in shared
+// memory.
 #pragma once
 #include "transposed_tile.hpp"
+#include "unaligned_chunk.hpp"
 
 namespace tilewise::cuda {
-
-// Two neighbouring chunks of memory on their way, of which 16 bytes count, beginning `skip` bytes into the first; of those
-// the first `valid` lie inside the matrix. A chunk without any such byte has not been read and is zero.
-struct UnalignedChunk {
-    Packet<kChunkBytes> first, second;
-    int skip, valid;
-
-    TILEWISE_DEVICE void load(const char* from, int bytes_inside) {
-        skip = int(reinterpret_cast<u64>(from) % kChunkBytes), valid = bytes_inside;
-        first = second = zero_packet<kChunkBytes>();
-        if (valid > 0) first = load_global<kChunkBytes>(from - skip);
-        if (skip + valid > kChunkBytes) second = load_global<kChunkBytes>(from - skip + kChunkBytes);
-    }
-
-    TILEWISE_DEVICE Packet<kChunkBytes> joined() const {
-        constexpr int words = kChunkBytes / 4, word_bits = 32;
-        u32 word[2 * words];
-        TILEWISE_UNROLL
-        for (int i = 0; i < words; ++i) word[i] = first.words[i], word[words + i] = second.words[i];
-        TILEWISE_UNROLL
-        for (int i = 0; i < 2 * words - 2; ++i) word[i] = (skip & 8) != 0 ? word[i + 2] : word[i];
-        TILEWISE_UNROLL
-        for (int i = 0; i <= words; ++i) word[i] = (skip & 4) != 0 ? word[i + 1] : word[i];
-        Packet<kChunkBytes> chunk;
-        TILEWISE_UNROLL
-        for (int i = 0; i < words; ++i) {
-            chunk.words[i] = u32((u64(word[i + 1]) << word_bits | word[i]) >> (skip % 4 * 8));
-        }
-        if (valid < kChunkBytes) {
-            TILEWISE_UNROLL
-            for (int i = 0; i < words; ++i) {
-                const int inside = valid - 4 * i;  // bytes of this word
-                chunk.words[i] &= inside >= 4 ? ~0u : inside <= 0 ? 0u : (1u << (8 * inside)) - 1;
-            }
-        }
-        return chunk;
-    }
-};
 
 template <class T, int extent, int depth, bool k_contiguous, int threads>
 struct UnalignedTile {

@@ -155,6 +155,22 @@ double shared_sums_us(const KernelConfig& c, double sharers) {
     return kMeetUs + (sharers - 1) * 4.0 * c.tile.m * c.tile.n / (kSlotGbps * 1e3);
 }
 
+// One pass over the large operand by blocks that share its lines evenly; the arithmetic counts from a few vectors on.
+double predicted_vectors_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
+    const double vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
+    const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
+    const double blocks = std::min(std::ceil(lines / c.tile.m), static_cast<double>(arch.units) * c.blocks_per_unit);
+    const double busiest_lines = std::ceil(blocks / arch.units) * std::ceil(lines / blocks);
+    const double share = busiest_lines * arch.units / lines;  // of the busiest unit, 1 where all have the same
+    // A unit converts and multiplies so many elements a microsecond; every pass ends with sums that meet.
+    constexpr double kOperationsPerUs = 128 * 1500, kConversions = 2.5, kPassUs = 0.15;
+    const double elements = lines * static_cast<double>(v.k) / arch.units;
+    const double compute_us = share * elements * (kConversions + vectors) / kOperationsPerUs;
+    const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3);
+    const double passes = std::ceil(std::ceil(lines / blocks) / c.tile.m);
+    return overlapped({compute_us, memory_us * std::sqrt(share)}) + passes * kPassUs + kFillUs + arch.launch_us;
+}
+
 }  // namespace
 
 double predicted_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
@@ -182,6 +198,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
 
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     if (is_conv(c.op)) return predicted_gpu_conv_us(view, c, arch);
+    if (multiplies_vectors(c)) return predicted_vectors_us(view.gemm, bytes_moved(view.problem), c, arch);
     double total = predicted_product_us(view.gemm, bytes_moved(view.problem), c, arch);
     if (packs_operands(c, arch)) {
         // Read and written once before anything else.
