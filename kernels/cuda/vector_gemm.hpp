@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Products with one to four vectors (m or n is small): every element of the large operand is read once and multiplied where
-// it arrives, in registers and in plain fp32, so that memory sets the pace. Both operands lie along k. What the config says:
+// it arrives, in registers and in plain arithmetic, so that memory sets the pace. Both operands lie along k. What the config says:
 //   tile       lines of the large operand (rows of B's columns with swap_ab, else rows of A) x vectors x k of one step
 //   wave       m x 1 x k warps: those along k share out the steps of a line and meet in shared memory, in a fixed order
 //   warp tile  16 lines x 4 vectors: eight lanes read 128 neighbouring bytes of a line, four lines at a time, four times
@@ -12,9 +12,21 @@
 
 namespace tilewise::cuda {
 
+template <bool first, class T, class U>
+struct ChooseType {
+    using type = T;
+};
+template <class T, class U>
+struct ChooseType<false, T, U> {
+    using type = U;
+};
+
 template <class Config>
 struct VectorGemm {
-    using T = typename Config::A;
+    using T = typename Config::A;  // of the same size as B's
+    using Line = typename ChooseType<Config::swap_ab, typename Config::B, typename Config::A>::type;
+    using Vector = typename ChooseType<Config::swap_ab, typename Config::A, typename Config::B>::type;
+    using Sum = SumOf<T>;
     using Out = typename Config::Out;
     static constexpr int kChunkBytes = 16, kElements = kChunkBytes / T::bytes;  // of an access
     static constexpr int kLaneWidth = 8, kGroups = 32 / kLaneWidth, kRepeats = 4, kWarpLines = kGroups * kRepeats;
@@ -22,7 +34,8 @@ struct VectorGemm {
     static constexpr int kWarps = Config::wave_m * Config::wave_k;
     static constexpr int kTileLines = kWarpLines * Config::wave_m;
     static constexpr int kTileK = kLaneWidth * kElements * Config::wave_k;  // of a step of all warps
-    static_assert(kSame<T, typename Config::B> && kSame<SumOf<T>, float>, "sums in fp32");
+    static_assert(T::bytes == Config::B::bytes && kSame<Sum, SumOf<typename Config::B>>,
+                  "operands of one size and kind");
     static_assert(Config::a_row && !Config::b_row, "both operands lie along k");
     static_assert(Config::vector_a == kElements && Config::vector_b == kElements, "accesses of 16 bytes");
     static_assert(Config::warp_m == kWarpLines && Config::warp_n == kMostVectors && Config::warp_k == 1);
@@ -94,27 +107,33 @@ struct VectorGemm {
         }
     }
 
-    static TILEWISE_DEVICE float element(const Packet<kChunkBytes>& packet, int i) {
-        if constexpr (T::bytes == 4) {
-            return float_of(packet.words[i]);
-        } else {
-            return T::to_float(typename T::Storage(packet.words[i / 2] >> (i % 2 * 16)));
-        }
-    }
-
     template <int V>
-    static TILEWISE_DEVICE void multiply(float (&sums)[kRepeats][V], const Packet<kChunkBytes> (&held)[V],
+    static TILEWISE_DEVICE void multiply(Sum (&sums)[kRepeats][V], const Packet<kChunkBytes> (&held)[V],
                                          const Lines& now) {
         TILEWISE_UNROLL
-        for (int i = 0; i < kElements; ++i) {
-            float x[V];
-            TILEWISE_UNROLL
-            for (int v = 0; v < V; ++v) x[v] = element(held[v], i);
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRepeats; ++r) {
-                const float y = element(now.line[r], i);
+        for (int w = 0; w < kChunkBytes / 4; ++w) {
+            if constexpr (kSame<Sum, int>) {
                 TILEWISE_UNROLL
-                for (int v = 0; v < V; ++v) sums[r][v] += x[v] * y;
+                for (int r = 0; r < kRepeats; ++r) {
+                    TILEWISE_UNROLL
+                    for (int v = 0; v < V; ++v) {
+                        sums[r][v] = add_products(sums[r][v], held[v].words[w], now.line[r].words[w]);
+                    }
+                }
+            } else {
+                constexpr int kEach = 4 / T::bytes;
+                float x[V][kEach], y[kEach];
+                TILEWISE_UNROLL
+                for (int v = 0; v < V; ++v) word_to_floats<Vector>(held[v].words[w], x[v]);
+                TILEWISE_UNROLL
+                for (int r = 0; r < kRepeats; ++r) {
+                    word_to_floats<Line>(now.line[r].words[w], y);
+                    TILEWISE_UNROLL
+                    for (int i = 0; i < kEach; ++i) {
+                        TILEWISE_UNROLL
+                        for (int v = 0; v < V; ++v) sums[r][v] += x[v][i] * y[i];
+                    }
+                }
             }
         }
     }
@@ -122,17 +141,21 @@ struct VectorGemm {
     static TILEWISE_DEVICE SharedAddress sum_at(SharedAddress region, int own_warp, int line, int v) {
         return region + ((own_warp * kWarpLines + line) * kMostVectors + v) * int(sizeof(float));
     }
+    static TILEWISE_DEVICE Sum partner(Sum sum, int mask) {
+        return __builtin_bit_cast(Sum, exchange(__builtin_bit_cast(float, sum), mask));
+    }
     // The lanes of a line meet, then the warps along k; results leave one by one.
     template <int V>
-    TILEWISE_DEVICE void finish_pass(float (&sums)[kRepeats][V], const Pass& pass, SharedAddress region) const {
+    TILEWISE_DEVICE void finish_pass(Sum (&sums)[kRepeats][V], const Pass& pass, SharedAddress region) const {
         TILEWISE_UNROLL
         for (int r = 0; r < kRepeats; ++r) {
             TILEWISE_UNROLL
             for (int v = 0; v < V; ++v) {
                 TILEWISE_UNROLL
-                for (int mask = kLaneWidth / 2; mask > 0; mask /= 2) sums[r][v] += exchange(sums[r][v], mask);
+                for (int mask = kLaneWidth / 2; mask > 0; mask /= 2) sums[r][v] += partner(sums[r][v], mask);
                 if (lane_index() % kLaneWidth == 0) {
-                    store_shared_float(sum_at(region, warp, r * kGroups + group, v), sums[r][v]);
+                    store_shared_float(sum_at(region, warp, r * kGroups + group, v),
+                                       __builtin_bit_cast(float, sums[r][v]));
                 }
                 sums[r][v] = 0;
             }
@@ -142,9 +165,9 @@ struct VectorGemm {
         for (int e = thread_index(); e < pass.lines * vectors; e += Config::threads) {
             const int line = e / vectors, v = e - line * vectors;
             const int first_warp = line / kWarpLines * Config::wave_k;
-            float sum = 0;
+            Sum sum = 0;
             for (int w = 0; w < Config::wave_k; ++w) {
-                sum += load_shared_float(sum_at(region, first_warp + w, line % kWarpLines, v));
+                sum += __builtin_bit_cast(Sum, load_shared_float(sum_at(region, first_warp + w, line % kWarpLines, v)));
             }
             const Index row = Config::swap_ab ? Index(v) : pass.first + line;
             const Index col = Config::swap_ab ? pass.first + line : Index(v);
@@ -158,7 +181,7 @@ struct VectorGemm {
         const Index end = quotient(all * (block + 1), blocks);
         Index at = quotient(all * block, blocks);
         SharedAddress region = shared_start(), other = region + kSumBytes;
-        float sums[kRepeats][V] = {};
+        Sum sums[kRepeats][V] = {};
         Lines now, next;
         Pass pass = pass_at(at, end);
         load(now, pass, 0);

@@ -46,7 +46,7 @@ bool has_vector_template(const KernelConfig& c) {
     const Shape3 tile{c.wave.m * c.warp_tile.m, c.warp_tile.n,
                       static_cast<int>(c.wave.k * kLaneBytes / bytes_of(c.dtype))};
     return c.pipeline == Pipeline::compv3 && c.scheduler == Scheduler::intrawave && is_row(c.layout, 0) &&
-           !is_row(c.layout, 1) && bytes_of(c.dtype) > 1 && c.dtype == c.dtype_b && c.math == Math::strict && wide &&
+           !is_row(c.layout, 1) && bytes_of(c.dtype) == bytes_of(c.dtype_b) && c.math == Math::strict && wide &&
            c.tile == tile && c.wave.n == 1 && c.persistent && c.split_k == 1 && c.stream_k == StreamK::off &&
            c.cluster == Shape2{} && !c.cluster_k && c.producer_waves == 0;
 }
