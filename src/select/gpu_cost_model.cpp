@@ -31,6 +31,17 @@ double overlapped(std::initializer_list<double> times) {
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
+// Of plain arithmetic: the more sums a thread has, the fewer reads of shared memory for each product; every tile costs a barrier and
+// the addresses of its copies, more of them where they bring single elements.
+double plain_efficiency(const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kMostSums = 128, kReached = 0.734, kBySums = 0.13, kTileSteps = 1.0;
+    constexpr double kNarrow = 0.85, kSingle = 0.9, kNotAhead = 0.86;
+    const double sums = std::min(1.0, static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums);
+    const bool async = c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem;
+    return kReached * std::pow(sums, kBySums) / (1 + kTileSteps / c.tile.k) * (c.warp_tile.n < 64 ? kNarrow : 1) *
+           (c.vector_a == 1 || c.vector_b == 1 ? kSingle : 1) * (async ? 1 : kNotAhead);
+}
+
 // The share of a unit's peak that a kernel's inner loop reaches. Warpgroup products run at full speed from 128 columns on;
 // mma.sync reaches a third of that on chips that have warpgroups; loads through registers halve it.
 double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
@@ -39,10 +50,7 @@ double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
         return kWhole * (kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0));
     }
     if (is_plain_arithmetic(c)) {
-        // Sums of a thread: the more, the fewer reads of shared memory for each product.
-        constexpr double kMostSums = 128, kReached = 0.694;
-        return kReached *
-               std::min(1.0, std::pow(static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums, 0.25));
+        return plain_efficiency(c, arch);
     }
     constexpr double kBeside = 0.335, kAlone = 0.85, kSmall = 0.76, kThroughRegisters = 0.5;
     const double shape = std::min(1.0, std::sqrt(static_cast<double>(c.tile.m) * c.tile.n) / 128.0);
