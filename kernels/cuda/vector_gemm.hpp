@@ -175,11 +175,30 @@ struct VectorGemm {
         }
     }
 
+    // Where the share of a block begins; the next one's is where it ends.
+    TILEWISE_DEVICE Index share(Index block) const {
+        return quotient(lines * args.batch * block, Index(block_count()));
+    }
+
+    // What the first steps of the first pass will read, towards the cache; before the kernels ahead of this one have ended, so
+    // only that.
+    TILEWISE_DEVICE void prefetch_first() const {
+        constexpr int kSteps = 3;
+        const Pass pass = pass_at(share(block_index()), share(block_index() + 1));
+        if (lane_index() % kLaneWidth != 0) return;
+        for (int step = 0; step < kSteps; ++step) {
+            TILEWISE_UNROLL
+            for (int r = 0; r < kRepeats; ++r) {
+                const bool inside = step * kTileK < k_left && r * kGroups < pass.lines_left;
+                if (inside) prefetch_line(pass.from + Index(step) * kTileK * T::bytes + r * kGroups * line_bytes);
+            }
+        }
+    }
+
     template <int V>
     TILEWISE_DEVICE void run_vectors() const {
-        const Index all = lines * args.batch, block = block_index(), blocks = block_count();
-        const Index end = quotient(all * (block + 1), blocks);
-        Index at = quotient(all * block, blocks);
+        const Index end = share(block_index() + 1);
+        Index at = share(block_index());
         SharedAddress region = shared_start(), other = region + kSumBytes;
         Sum sums[kRepeats][V] = {};
         Lines now, next;
@@ -212,8 +231,9 @@ struct VectorGemm {
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         const VectorGemm gemm(args);
+        gemm.prefetch_first();
+        griddep_wait();
         if (gemm.vectors == 1) return gemm.template run_vectors<1>();
         if (gemm.vectors == 2) return gemm.template run_vectors<2>();
         gemm.template run_vectors<kMostVectors>();
