@@ -131,29 +131,32 @@ struct MatrixSource {
         const KernelMatrix& columns = Shape::kSwapped ? args.a : args.b;
         constexpr bool kRowsLie = (Shape::kSwapped ? Config::vector_b : Config::vector_a) > 1;
         constexpr bool kColumnsLie = (Shape::kSwapped ? Config::vector_a : Config::vector_b) > 1 && !Shape::kPackedB;
-        if constexpr (Shape::kColumnsAlongK && kColumnsLie) {
-            prefetch_lines<Shape::kTileN>(columns, Shape::kSwapped ? args.m : args.n, column, batch_columns, work.begin,
-                                          steps, thread, threads);
+        if constexpr (kColumnsLie) {
+            prefetch_lines<Shape::kTileN, Shape::kColumnsAlongK>(columns, Shape::kSwapped ? args.m : args.n, column,
+                                                                 batch_columns, work.begin, steps, thread, threads);
         }
-        if constexpr (Shape::kRowsAlongK && kRowsLie) {
-            prefetch_lines<Shape::kTileM>(rows, Shape::kSwapped ? args.n : args.m, row, batch_rows, work.begin, steps,
-                                          thread, threads);
+        if constexpr (kRowsLie) {
+            prefetch_lines<Shape::kTileM, Shape::kRowsAlongK>(rows, Shape::kSwapped ? args.n : args.m, row, batch_rows,
+                                                              work.begin, steps, thread, threads);
         }
     }
 
 private:
-    template <int kExtent>
-    static TILEWISE_DEVICE void prefetch_lines(const KernelMatrix& matrix, Index extent, int first, int batch, int step,
-                                               int steps, int thread, int threads) {
+    // Stages of an operand are lines of 128 bytes: of every row (or column), or of every k.
+    template <int kExtent, bool kAlongK>
+    TILEWISE_DEVICE void prefetch_lines(const KernelMatrix& matrix, Index extent, int first, int batch, int step,
+                                        int steps, int thread, int threads) const {
+        constexpr int kLine = 128 / Shape::A::bytes;
+        constexpr int kAcross = kExtent < kLine ? 1 : kExtent / kLine,
+                      kEach = kAlongK ? kExtent : Shape::kTileK * kAcross;
         const Index stride = matrix.row_stride == 1 ? matrix.col_stride : matrix.row_stride;
-        const auto* from =
-            static_cast<const char*>(matrix.data) +
-            (batch * matrix.batch_stride + first * stride + Index(step) * Shape::kTileK) * Shape::A::bytes;
+        const auto* data = static_cast<const char*>(matrix.data) + batch * matrix.batch_stride * Shape::A::bytes;
         TILEWISE_ROLLED
-        for (int i = thread; i < kExtent * steps; i += threads) {
-            const int line = i % kExtent;
-            if (first + line < extent) {
-                prefetch_line(from + line * stride * Shape::A::bytes + i / kExtent * (Shape::kTileK * Shape::A::bytes));
+        for (int i = thread; i < kEach * steps; i += threads) {
+            const Index k = Index(step + i / kEach) * Shape::kTileK + (kAlongK ? 0 : i % kEach / kAcross);
+            const Index at = first + (kAlongK ? i % kEach : i % kAcross * kLine);  // along the extent
+            if (at < extent && k < args.k) {
+                prefetch_line(data + (kAlongK ? at * stride + k : k * stride + at) * Shape::A::bytes);
             }
         }
     }
