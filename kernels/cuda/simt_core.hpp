@@ -96,12 +96,19 @@ struct SimtCore {
     int warp = warp_index();
     int first_row = warp / Config::wave_n * kWaveM;  // of the wave, in the tile
     int first_col = warp % Config::wave_n * kWaveN;
-    int lane_m = lane_index() / kLanesN, lane_n = lane_index() % kLanesN;
+    // Pairs of lanes have the same columns, so that the eight lanes whose accesses go together ask for half as many of them, and
+    // those of two eights can be served at once.
+    static constexpr bool kPaired = Config::tile_m == 128;
+    int lane_m = kPaired ? lane_index() % 2 + lane_index() / (2 * kLanesN) * 2 : lane_index() / kLanesN;
+    int lane_n = kPaired ? lane_index() / 2 % kLanesN : lane_index() % kLanesN;
 
     static constexpr int kEight = 2 * kFour;  // steps of k, after which the exchange of chunks repeats
     static_assert(Config::tile_k % kEight == 0, "k is taken in eights");
-    static constexpr int kAhead = 2, kHeld = 4;  // accesses of rows on their way; places for them, a divisor of all
+    static constexpr int kAhead = Config::stages == 3 ? 3 : 2,
+                         kHeld = 4;  // accesses of rows on their way; places for them, a divisor of all
     static_assert(kRows % kHeld == 0 && kAhead < kHeld);
+    static constexpr int kColsEach = kRows > kCols ? 1
+                                                   : (kCols + kRows / 2 - 1) / (kRows / 2);  // with an access of rows
     Four rows[kHeld];
     Four cols[2][kCols];  // of this four steps of k and the next
 
@@ -163,9 +170,9 @@ struct SimtCore {
             } else {
                 Rows::fetch(next.rows, 1 - half, u + kAhead - kRows, rows[(u + kAhead) % kHeld]);
             }
-            // The next columns, evenly over the accesses of the rows.
+            // The next columns with the first accesses of the rows: the products after the last one need them at once.
             TILEWISE_UNROLL
-            for (int c = u * kCols / kRows; c < (u + 1) * kCols / kRows; ++c) {
+            for (int c = u * kColsEach; c < (u + 1) * kColsEach && c < kCols; ++c) {
                 Cols::fetch(next.cols, 1 - half, c, cols[1 - half][c]);
             }
             multiply_add(rows[u % kHeld], u, cols[half]);

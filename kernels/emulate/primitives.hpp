@@ -40,6 +40,8 @@ TILEWISE_DEVICE SharedAddress shared_start() { return kEmulatedSharedStart; }
 TILEWISE_DEVICE void griddep_wait() {}
 TILEWISE_DEVICE void griddep_launch() {}
 
+TILEWISE_DEVICE void prefetch_line(const void* at) { tilewise_machine->check_global(at, 4); }
+
 // ---- Plain accesses ----
 
 namespace emulate {

@@ -303,6 +303,13 @@ bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec&
     return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
 }
 
+bool beyond_vectors(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    if (!multiplies_vectors(c)) return false;
+    const std::int64_t vectors = c.swap_ab ? v.gemm.m : v.gemm.n;
+    return vectors > c.tile.n && refuse(out, TILEWISE_TEXT("{}={}", c.swap_ab ? 'm' : 'n', vectors),
+                                        TILEWISE_TEXT("at most {} vectors", c.tile.n));
+}
+
 bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     if (v.problem.d_ops.empty() || c.op != Op::gemm) return false;
     const TileLimits& limits = arch.limits[static_cast<std::size_t>(Operator::multi_d)];
@@ -339,6 +346,7 @@ constexpr FitRule kFitRules[] = {
     {"fit_im2col", "the copy engine can walk over the pixels", beyond_im2col},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
     {"fit_halo_weight", "patches of pixels fit shared memory, and channels whole copies", beyond_patches},
+    {"fit_vectors", "a kernel for vectors has place for all of them", beyond_vectors},
     {"fit_multi_d", "D tensors have limits of their own on the tile", beyond_multi_d},
     {"fit_halo", "a patch of pixels and the weights of its groups fit a block", beyond_halo},
     {"fit_workspace", "scratch memory stays within the problem's limit", too_little_workspace},

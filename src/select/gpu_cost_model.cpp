@@ -31,6 +31,17 @@ double overlapped(std::initializer_list<double> times) {
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
+// Of plain arithmetic: the more sums a thread has, the fewer reads of shared memory for each product; every tile costs a barrier and
+// the addresses of its copies, more of them where they bring single elements.
+double plain_efficiency(const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kMostSums = 128, kReached = 0.734, kBySums = 0.13, kTileSteps = 1.0;
+    constexpr double kNarrow = 0.85, kSingle = 0.9, kNotAhead = 0.86;
+    const double sums = std::min(1.0, static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums);
+    const bool async = c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem;
+    return kReached * std::pow(sums, kBySums) / (1 + kTileSteps / c.tile.k) * (c.warp_tile.n < 64 ? kNarrow : 1) *
+           (c.vector_a == 1 || c.vector_b == 1 ? kSingle : 1) * (async ? 1 : kNotAhead);
+}
+
 // The share of a unit's peak that a kernel's inner loop reaches. Warpgroup products run at full speed from 128 columns on;
 // mma.sync reaches a third of that on chips that have warpgroups; loads through registers halve it.
 double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
@@ -39,10 +50,7 @@ double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
         return kWhole * (kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0));
     }
     if (is_plain_arithmetic(c)) {
-        // Sums of a thread: the more, the fewer reads of shared memory for each product.
-        constexpr double kMostSums = 128, kReached = 0.694;
-        return kReached *
-               std::min(1.0, std::pow(static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums, 0.25));
+        return plain_efficiency(c, arch);
     }
     constexpr double kBeside = 0.335, kAlone = 0.85, kSmall = 0.76, kThroughRegisters = 0.5;
     const double shape = std::min(1.0, std::sqrt(static_cast<double>(c.tile.m) * c.tile.n) / 128.0);
@@ -155,6 +163,22 @@ double shared_sums_us(const KernelConfig& c, double sharers) {
     return kMeetUs + (sharers - 1) * 4.0 * c.tile.m * c.tile.n / (kSlotGbps * 1e3);
 }
 
+// One pass over the large operand by blocks that share its lines evenly; the arithmetic counts from a few vectors on.
+double predicted_vectors_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
+    const double vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
+    const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
+    const double blocks = std::min(std::ceil(lines / c.tile.m), static_cast<double>(arch.units) * c.blocks_per_unit);
+    const double busiest_lines = std::ceil(blocks / arch.units) * std::ceil(lines / blocks);
+    const double share = busiest_lines * arch.units / lines;  // of the busiest unit, 1 where all have the same
+    // A unit converts and multiplies so many elements a microsecond; every pass ends with sums that meet.
+    constexpr double kOperationsPerUs = 128 * 1500, kConversions = 2.5, kPassUs = 0.15;
+    const double elements = lines * static_cast<double>(v.k) / arch.units;
+    const double compute_us = share * elements * (kConversions + vectors) / kOperationsPerUs;
+    const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3);
+    const double passes = std::ceil(std::ceil(lines / blocks) / c.tile.m);
+    return overlapped({compute_us, memory_us * std::sqrt(share)}) + passes * kPassUs + kFillUs + arch.launch_us;
+}
+
 }  // namespace
 
 double predicted_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
@@ -182,6 +206,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
 
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     if (is_conv(c.op)) return predicted_gpu_conv_us(view, c, arch);
+    if (multiplies_vectors(c)) return predicted_vectors_us(view.gemm, bytes_moved(view.problem), c, arch);
     double total = predicted_product_us(view.gemm, bytes_moved(view.problem), c, arch);
     if (packs_operands(c, arch)) {
         // Read and written once before anything else.

@@ -116,6 +116,12 @@ const std::vector<BrokenPair>& broken_pairs() {
                  "grouped_conv_bwd_weight_bf16_nhwgc_2d_comp_async_cshuffle_intrawave_144x64x256_1x4x1_16x8x16_"
                  "va8_vb8_dsb_stages2_swap_gather-halo_merge4_twostage_bpu2@sm_90a");
          }},
+        {"fit_vectors", kIsGemm,
+         [](Pair& p) {
+             p = cuda_pair(
+                 "gemm:m=5,n=64,k=256,dtype=bf16,layout=rcr",
+                 "gemm_bf16_rcr_compv3_default_intrawave_16x4x512_1x1x8_16x4x1_va8_vb8_pers_swap_bpu2@sm_90a");
+         }},
         {"fit_workspace", kIsGemm,
          [](Pair& p) {
              p.config.split_k = 2;
