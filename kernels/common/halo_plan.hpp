@@ -35,8 +35,8 @@ struct HaloPlan {
     int weight_pitch, product_bytes;  // from row to row of a product's weights, and all of them
     int weights, offsets, class_table, tap_table, row_table, drain, barriers, patches;
     int swizzle;  // the bits of an address that those three above them turn; 0 for none
-    int out, out_stages, out_pitch, out_bytes, out_swizzle;  // results that leave as boxes; bytes of a stage
-    int drain_pitch, drain_bytes;                            // of a warp
+    int out, out_stages, out_rows, out_pitch, out_bytes, out_swizzle;  // results that leave as boxes; bytes of a stage
+    int drain_pitch, drain_bytes;                                      // of a warp
     int patch_bytes, total_bytes;
     HaloPatchShape patch;
 };
@@ -141,7 +141,8 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     if (kernel.out_stages > 0 && halo_leaves_as_boxes(p, kernel, out_chunks)) {  // or by threads: one place for both
         p.out = halo_round_up(p.drain, kHaloBoxAlign);
         p.out_pitch = out_chunks * kHaloChunkBytes, p.out_swizzle = halo_box_swizzle(out_chunks);
-        p.out_bytes = halo_round_up(kernel.tile_m * p.out_pitch, kHaloBoxAlign), p.out_stages = kernel.out_stages;
+        p.out_rows = tile.rows(), p.out_stages = kernel.out_stages;
+        p.out_bytes = halo_round_up(p.out_rows * p.out_pitch, kHaloBoxAlign);
         const int end = p.out + p.out_stages * p.out_bytes + kHaloScratchBytes;
         p.barriers = end > p.barriers ? end : p.barriers;
     }

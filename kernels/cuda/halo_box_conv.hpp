@@ -91,7 +91,7 @@ private:
                                  unscaled ? Value(second) : finish_simple<Out>(args, second)};
         return pack_values<Out>(values).words[0];
     }
-    // Two steps of n at a time; what is beyond the product's columns goes nowhere.
+    // Two steps of n at a time; what is beyond the product's columns or the tile's rows goes nowhere.
     template <bool unscaled, class Sum, int steps_m, int steps_n>
     TILEWISE_DEVICE void put_all(const KernelArgs& args, const HaloPlan& plan, SharedAddress stage,
                                  const Sum (&sums)[steps_m][steps_n][4], int first_row, int product) const {
@@ -99,8 +99,8 @@ private:
             const int chunks = plan.out_channels * int(Out::bytes) / kChunkBytes, second = lane_index() / kStepM;
             const SharedAddress nowhere =
                 shared_start() + plan.out + plan.out_stages * plan.out_bytes + lane_index() * kChunkBytes;
-            const SharedAddress rows = stage + (first_row + lane_index() % kStepM) * plan.out_pitch +
-                                       (product * chunks + second) * kChunkBytes;
+            const int row = first_row + lane_index() % kStepM, steps = steps_n < chunks ? steps_n : chunks;
+            const SharedAddress to = stage + row * plan.out_pitch + (product * chunks + second) * kChunkBytes;
             TILEWISE_UNROLL
             for (int i = 0; i < steps_m; ++i) {
                 TILEWISE_UNROLL
@@ -110,8 +110,8 @@ private:
                     const u32 four[4] = {
                         pair_of<unscaled>(args, one[0], one[1]), pair_of<unscaled>(args, one[2], one[3]),
                         pair_of<unscaled>(args, two[0], two[1]), pair_of<unscaled>(args, two[2], two[3])};
-                    const SharedAddress at = rows + i * kStepM * plan.out_pitch + j * kChunkBytes;
-                    const bool is_there = j + second < (steps_n < chunks ? steps_n : chunks);
+                    const SharedAddress at = to + i * kStepM * plan.out_pitch + j * kChunkBytes;
+                    const bool is_there = j + second < steps && row + i * kStepM < plan.out_rows;
                     store_matrices(is_there ? at ^ (at >> 3 & u32(plan.out_swizzle)) : nowhere, four);
                 }
             }

@@ -195,13 +195,15 @@ struct HaloConv {
                 advance(ahead);
                 filling = filling + 1 == kBuffers ? 0 : filling + 1;
             }
-            // What else there is to do first, and weights that go through registers, is done while patches are on their way.
-            if (step == 1 - kBuffers) prepare();
-            const bool is_new = place.slab != loaded;
+            // What else there is to do first is done while patches and weights are on their way; weights of classes need the tables.
+            constexpr bool kTablesFirst = HaloWeights<Config>::kMayHaveClasses;
+            const bool is_first = step == 1 - kBuffers, is_new = place.slab != loaded;
+            if (kTablesFirst && is_first) prepare();
             if (is_new) {
                 loaded = place.slab;
                 load_weights(loaded);
             }
+            if (!kTablesFirst && is_first) prepare();
             commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
             if (step < 0) continue;
             if (is_new || kBuffers == 1) {

@@ -27,8 +27,9 @@ struct HaloWeights {
 
     // ---- Tables ----
 
-    // Forward has one class; so has backward data without a stride.
-    TILEWISE_DEVICE bool has_classes() const { return kBackward && plan.classes > 1; }
+    // Forward has one class; so has backward data without a stride, and rows are shared without one only.
+    static constexpr bool kMayHaveClasses = kBackward && !Config::filter_3x3;
+    TILEWISE_DEVICE bool has_classes() const { return kMayHaveClasses && plan.classes > 1; }
     // A class of outputs: its first step of the reduction, and its chunks, two of them a step.
     TILEWISE_DEVICE HaloEntry class_entry(int which) const {
         if (!has_classes()) return {0, u32(taps() * plan.chunks)};

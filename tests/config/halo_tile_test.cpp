@@ -31,7 +31,7 @@ Problem random_problem(Random& random, Op op) {
     ConvShape& s = p.conv;
     s.in = s.filter = s.stride = s.dilation = s.pad_before = s.pad_after = filled(2, 1);
     s.n = random.between(1, 70), s.g = 32;
-    s.c = s.k = s.g * (std::int64_t{1} << random.between(0, 4));
+    s.c = s.k = s.g * (random.chance(30) ? 8 * random.between(1, 7) : std::int64_t{1} << random.between(0, 4));
     for (int i = 0; i < 2; ++i) {
         s.in[i] = random.between(7, 300), s.filter[i] = random.between(1, 7), s.stride[i] = random.between(1, 4);
         s.dilation[i] = random.chance(70) ? 1 : 2, s.pad_before[i] = s.pad_after[i] = s.filter[i] / 2;
@@ -57,7 +57,13 @@ void expect_sound(const HaloChoice& choice, const KernelConv& conv, const Kernel
     EXPECT_LT(place, patch.pixels());
     if (!stages_halo_boxes(c)) return;
     EXPECT_EQ(plan.patches % kHaloBoxAlign, 0);
-    EXPECT_EQ(patch.plane * patch.pitch % kHaloBoxAlign, 0);
+    EXPECT_EQ(patch.plane * patch.pitch % (plan.swizzle > 0 ? kHaloBoxAlign : kHaloPlainBoxAlign), 0);
+    EXPECT_EQ(plan.patch_bytes % kHaloPlainBoxAlign, 0) << "every buffer begins where a box may";
+    if (plan.out_stages > 0) {
+        EXPECT_EQ(plan.out % kHaloBoxAlign, 0);
+        EXPECT_GE(plan.out_bytes, choice.tile.rows() * plan.out_pitch);
+        EXPECT_LE(plan.out + plan.out_stages * plan.out_bytes + kHaloScratchBytes, plan.barriers);
+    }
     EXPECT_EQ(patch.pitch, patch.chunks * kHaloChunkBytes);
     EXPECT_TRUE(is_halo_box_line(patch.chunks));
     EXPECT_LE(std::max(patch.phase * patch.steps[2], patch.height), kHaloMostBox);
