@@ -46,12 +46,14 @@ struct BandStrips {
 // Lines of pixels on their way from memory to [channel][pixel], one after the other.
 struct BandLines {
     static constexpr int kCopies = BandShape::kMostPixels * 2 / BandShape::kThreads;  // of a thread, 16 bytes each
-    const char* from[kCopies];                                                        // of the next line
-    SharedAddress line_step;                                                          // bytes
-    SharedAddress to;                                                                 // of the first in a buffer
+    static constexpr int kRoundPixels = BandShape::kWarps * 16, kRounds = BandShape::kMostPixels / kRoundPixels;
+    static_assert(kRounds == 2);
+    const char* from[kCopies];         // of the next line
+    SharedAddress line_step;           // bytes
+    SharedAddress to;                  // of the first in a buffer
     SharedAddress lane_from, lane_to;  // of this lane in 16 pixels, before and after they are turned around
-    int pixels;
-    u32 inside;  // bits
+    SharedAddress rounds;              // in which this warp turns pixels around
+    u32 inside;                        // bits
 
     // Two halves of 8 pixels share their banks unless those of every other 4 pixels change places.
     static TILEWISE_DEVICE int raw_offset(int pixel, int half) {
@@ -61,9 +63,9 @@ struct BandLines {
     // From `first_line` on, which may lie outside; lines have `width` pixels and begin `shift` ahead of the strips.
     TILEWISE_DEVICE BandLines(const void* data, const KernelActivation& t, int width, int first_line, int shift,
                               const KernelConv& conv, const BandStrips& strips, int first_channel)
-        : line_step(SharedAddress(width * int(t.pixel_stride) * BandShape::kBytes)),
-          pixels(strips.images * strips.pitch),
-          inside(0) {
+        : line_step(SharedAddress(width * int(t.pixel_stride) * BandShape::kBytes)), inside(0) {
+        const int left = strips.images * strips.pitch - thread_index() / 32 * 16;
+        rounds = left <= 0 ? 0 : left <= kRoundPixels ? 1 : kRounds;
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
             const int chunk = thread_index() + i * BandShape::kThreads, pixel = chunk / 2, half = chunk % 2;
@@ -80,7 +82,7 @@ struct BandLines {
         const int lane = lane_index(), quarter = lane / 8, first = thread_index() / 32 * 16;
         lane_from = raw_offset(first + (quarter & 1) * 8 + lane % 8, quarter >> 1);
         lane_to = lane / 4 * BandShape::kPlanePitch + (first + lane % 4 * 2) * BandShape::kBytes;
-        hide(line_step), hide(to), hide(lane_from), hide(lane_to);
+        hide(line_step), hide(to), hide(lane_from), hide(lane_to), hide(rounds);
     }
     // The next line, or zeros where it is outside.
     TILEWISE_DEVICE void copy(SharedAddress raw, bool has_line) {
@@ -94,16 +96,17 @@ struct BandLines {
     }
     // Warps take turns at 16 pixels.
     TILEWISE_DEVICE void turn(SharedAddress raw, SharedAddress plane) const {
-        constexpr int round = BandShape::kWarps * 16;
-        SharedAddress from_raw = raw + lane_from, to_plane = plane + lane_to;
-        TILEWISE_ROLLED
-        for (int first = thread_index() / 32 * 16; first < pixels; first += round) {
+        const SharedAddress from_raw = raw + lane_from, to_plane = plane + lane_to;
+        TILEWISE_UNROLL
+        for (int i = 0; i < kRounds; ++i) {
+            if (rounds <= SharedAddress(i)) break;  // the same for the warp
             u32 words[4];
-            load_matrices<true>(from_raw, words);
+            load_matrices<true>(from_raw + i * kRoundPixels * BandShape::kPixelBytes, words);
             TILEWISE_UNROLL
-            for (int j = 0; j < 4; ++j)
-                store_shared<4>(to_plane + (j >> 1) * 8 * BandShape::kPlanePitch + (j & 1) * 16, Packet<4>{{words[j]}});
-            from_raw += round * BandShape::kPixelBytes, to_plane += round * BandShape::kBytes;
+            for (int j = 0; j < 4; ++j) {
+                const int place = (j >> 1) * 8 * BandShape::kPlanePitch + (j & 1) * 16;
+                store_shared<4>(to_plane + i * kRoundPixels * BandShape::kBytes + place, Packet<4>{{words[j]}});
+            }
         }
     }
 };

@@ -169,7 +169,7 @@ struct DepthwiseBand {
         int row = skipped - (kRows - 1), step = 0;        // that the line is the last of
         const int last = in.size[1] - first_line;
         TILEWISE_ROLLED
-        while (true) {
+        for (; row < rows;) {  // until it returns
             TILEWISE_UNROLL
             for (int j = 0; j < kRows; ++j, ++row, ++step) {
                 wait_copies<kStages - 2>();
