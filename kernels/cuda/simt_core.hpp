@@ -169,7 +169,8 @@ struct SimtCore {
             }
             // The next columns, evenly over the accesses of the rows.
             TILEWISE_UNROLL
-            for (int c = u * kCols / kRows; c < (u + 1) * kCols / kRows; ++c) {
+            for (int c = Config::stages == 6 ? u : u * kCols / kRows;
+                 c < (Config::stages == 6 ? (u < kCols ? u + 1 : u) : (u + 1) * kCols / kRows); ++c) {
                 Cols::fetch(next.cols, 1 - half, c, cols[1 - half][c]);
             }
             multiply_add(rows[u % kHeld], u, cols[half]);
