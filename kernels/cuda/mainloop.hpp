@@ -17,13 +17,12 @@ namespace tilewise::cuda {
 // How the tiles of the operands come to shared memory; convolutions have their own (gather_conv.hpp).
 template <class Config>
 struct OperandTiles {
-    static constexpr bool kAsync = Config::pipeline == Pipeline::mem || Config::pipeline == Pipeline::comp_async;
     using A = typename ProductTileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row,
-                                         Config::vector_a, Config::threads, kAsync>::type;
+                                         Config::vector_a, Config::threads>::type;
     using B = typename PackedChoice<
         Config::pipeline == Pipeline::preshuffle, Config::threads,
         typename ProductTileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b,
-                                   Config::threads, kAsync>::type>::type;
+                                   Config::threads>::type>::type;
 };
 
 // What a config's blocks need; the numbers the host launches with are checked against it.
@@ -51,10 +50,7 @@ struct BlockShape {
     static_assert(!kRing || Config::stages >= 2, "a ring has at least two stages");
     static_assert(Config::wave_k == 1, "waves do not share out k");
     static_assert(Config::threads == 32 * kWarps, "a thread for every lane of every wave");
-    // Tiles that are settled (unaligned_tile.hpp) have a place behind all buffers.
-    static constexpr int kSettledBytes = cuda::kSettledBytes<A> + cuda::kSettledBytes<B>;
-    static constexpr bool kSettles = kSettledBytes > 0;
-    static_assert(Config::shared_bytes >= kBuffers * kBufferBytes + kSettledBytes, "shared memory for all buffers");
+    static_assert(Config::shared_bytes >= kBuffers * kBufferBytes, "shared memory for all buffers");
 };
 
 template <class Config, class Core>
@@ -80,17 +76,6 @@ struct Mainloop {
         b.copy(b_buffer(index), step, depth);
     }
     TILEWISE_DEVICE void multiply(Core& core, int index) const { core.multiply(a_buffer(index), b_buffer(index)); }
-    // The same for tiles that are settled first.
-    TILEWISE_DEVICE void settle_and_multiply(Core& core, int step, int index) const {
-        const SharedAddress place = shared + kBuffers * Shape::kBufferBytes;
-        SharedAddress a_tile = a_buffer(index), b_tile = b_buffer(index);
-        if constexpr (kSettledBytes < A >> 0) a.settle(a_tile, place, step, depth_of(step)), a_tile = place;
-        if constexpr (kSettledBytes < B >> 0) {
-            b.settle(b_tile, place + kSettledBytes<A>, step, depth_of(step)), b_tile = place + kSettledBytes<A>;
-        }
-        sync_block();
-        core.multiply(a_tile, b_tile);
-    }
     // The same for a core that fetches the first operands of the next tile while it multiplies the last of this one: `ready`
     // waits for the next tile, in buffer `next`.
     template <class Ready>
@@ -136,7 +121,7 @@ private:
     TILEWISE_DEVICE void run_ring(Core& core) const {
         // Where a core fetches from the next tile while it multiplies the last of this one, all are known to be done with the
         // tile before this one only: copies are one step less ahead.
-        constexpr bool fetches_ahead = Core::kFetchesFirst && kBuffers > 2 && !Shape::kSettles;
+        constexpr bool fetches_ahead = Core::kFetchesFirst && kBuffers > 2;
         constexpr int ahead = fetches_ahead ? kBuffers - 2 : kBuffers - 1;
         // Rolled, since it runs once: fetching its code would take longer than looping.
         TILEWISE_ROLLED
@@ -162,8 +147,6 @@ private:
             commit_copies();
             if constexpr (fetches_ahead) {
                 multiply_ahead(core, reading, next, arrive);
-            } else if constexpr (Shape::kSettles) {
-                settle_and_multiply(core, step, reading);
             } else {
                 multiply(core, reading);
             }

@@ -104,11 +104,8 @@ struct SimtCore {
 
     static constexpr int kEight = 2 * kFour;  // steps of k, after which the exchange of chunks repeats
     static_assert(Config::tile_k % kEight == 0, "k is taken in eights");
-    static constexpr int kAhead = Config::stages == 3 ? 3 : 2,
-                         kHeld = 4;  // accesses of rows on their way; places for them, a divisor of all
+    static constexpr int kAhead = 2, kHeld = 4;  // accesses of rows on their way; places for them, a divisor of all
     static_assert(kRows % kHeld == 0 && kAhead < kHeld);
-    static constexpr int kColsEach = kRows > kCols ? 1
-                                                   : (kCols + kRows / 2 - 1) / (kRows / 2);  // with an access of rows
     Four rows[kHeld];
     Four cols[2][kCols];  // of this four steps of k and the next
 
@@ -170,9 +167,10 @@ struct SimtCore {
             } else {
                 Rows::fetch(next.rows, 1 - half, u + kAhead - kRows, rows[(u + kAhead) % kHeld]);
             }
-            // The next columns with the first accesses of the rows: the products after the last one need them at once.
+            // The next columns, evenly over the accesses of the rows.
             TILEWISE_UNROLL
-            for (int c = u * kColsEach; c < (u + 1) * kColsEach && c < kCols; ++c) {
+            for (int c = Config::stages == 6 ? u : u * kCols / kRows;
+                 c < (Config::stages == 6 ? (u < kCols ? u + 1 : u) : (u + 1) * kCols / kRows); ++c) {
                 Cols::fetch(next.cols, 1 - half, c, cols[1 - half][c]);
             }
             multiply_add(rows[u % kHeld], u, cols[half]);

@@ -21,7 +21,26 @@ struct UnalignedChunk {
         if (skip + valid > kChunkBytes) second = load_global<kChunkBytes>(from - skip + kChunkBytes);
     }
 
+    // The same where all 16 bytes lie inside.
+    TILEWISE_DEVICE void load_whole(const char* from) {
+        skip = int(reinterpret_cast<u64>(from) % kChunkBytes), valid = kChunkBytes;
+        first = load_global<kChunkBytes>(from - skip);
+        second = zero_packet<kChunkBytes>();
+        if (skip > 0) second = load_global<kChunkBytes>(from - skip + kChunkBytes);
+    }
+
     TILEWISE_DEVICE Packet<kChunkBytes> joined() const {
+        Packet<kChunkBytes> chunk = joined_whole();
+        if (valid < kChunkBytes) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kChunkBytes / 4; ++i) {
+                const int inside = valid - 4 * i;  // bytes of this word
+                chunk.words[i] &= inside >= 4 ? ~0u : inside <= 0 ? 0u : (1u << (8 * inside)) - 1;
+            }
+        }
+        return chunk;
+    }
+    TILEWISE_DEVICE Packet<kChunkBytes> joined_whole() const {
         constexpr int words = kChunkBytes / 4, word_bits = 32;
         u32 word[2 * words];
         TILEWISE_UNROLL
@@ -34,13 +53,6 @@ struct UnalignedChunk {
         TILEWISE_UNROLL
         for (int i = 0; i < words; ++i) {
             chunk.words[i] = u32((u64(word[i + 1]) << word_bits | word[i]) >> (skip % 4 * 8));
-        }
-        if (valid < kChunkBytes) {
-            TILEWISE_UNROLL
-            for (int i = 0; i < words; ++i) {
-                const int inside = valid - 4 * i;  // bytes of this word
-                chunk.words[i] &= inside >= 4 ? ~0u : inside <= 0 ? 0u : (1u << (8 * inside)) - 1;
-            }
         }
         return chunk;
     }

@@ -25,6 +25,7 @@ struct UnalignedTile {
 
     struct Registers {
         UnalignedChunk chunk[kCount];
+        bool whole;  // nothing of the tile lies outside the matrix
     };
 
     const char* tile;  // its first element, at the first step of k
@@ -39,32 +40,62 @@ struct UnalignedTile {
     }
 
     // The line of a thread's chunk i, and its first byte in it.
-    static TILEWISE_DEVICE int line_of(int i) { return (thread_index() + i * threads) / kPerLine; }
-    static TILEWISE_DEVICE int byte_of(int i) { return (thread_index() + i * threads) % kPerLine * kChunkBytes; }
+    static constexpr bool kRegular = threads % kPerLine == 0;  // a thread keeps its place within lines
+    static TILEWISE_DEVICE int line_of(int i) {
+        if constexpr (kRegular) return thread_index() / kPerLine + i * (threads / kPerLine);
+        return (thread_index() + i * threads) / kPerLine;
+    }
+    static TILEWISE_DEVICE int byte_of(int i) {
+        if constexpr (kRegular) return thread_index() % kPerLine * kChunkBytes;
+        return (thread_index() + i * threads) % kPerLine * kChunkBytes;
+    }
     static TILEWISE_DEVICE bool has_chunk(int i) {
         return kTotal % threads == 0 || i + 1 < kCount || thread_index() + i * threads < kTotal;
     }
-
-    TILEWISE_DEVICE void load_chunk(UnalignedChunk& chunk, int i, int step, int k_left) const {
-        const int line = line_of(i), byte = byte_of(i);
-        const int lines_left = k_contiguous ? left : k_left,
-                  bytes_left = (k_contiguous ? k_left : left) * T::bytes - byte;
-        const int inside = bytes_left < kChunkBytes ? bytes_left : kChunkBytes;
+    // The address of chunk i, and of the one after it from that, by an addition.
+    TILEWISE_DEVICE const char* source(int i, int step) const {
         const Index whole = Index(step) * depth * (k_contiguous ? T::bytes : line_bytes);
-        chunk.load(tile + whole + line * line_bytes + byte, has_chunk(i) && line < lines_left ? inside : 0);
+        return tile + whole + line_of(i) * line_bytes + byte_of(i);
+    }
+    TILEWISE_DEVICE const char* next_source(const char* from, int i, int step) const {
+        return kRegular ? from + threads / kPerLine * line_bytes : source(i + 1, step);
+    }
+    // Of chunk i, the bytes inside the matrix.
+    TILEWISE_DEVICE int valid_of(int i, int k_left) const {
+        const int bytes = (k_contiguous ? k_left : left) * T::bytes - byte_of(i);
+        const bool inside = has_chunk(i) && line_of(i) < (k_contiguous ? left : k_left);
+        return !inside ? 0 : bytes < kChunkBytes ? bytes : kChunkBytes;
+    }
+
+    static TILEWISE_DEVICE void store_chunk(const Packet<kChunkBytes>& chunk, int i, SharedAddress to) {
+        store_shared<kChunkBytes>(to + Layout::byte_offset(line_of(i), byte_of(i)), chunk);
     }
     static TILEWISE_DEVICE void put_chunk(const UnalignedChunk& chunk, int i, SharedAddress to) {
-        if (has_chunk(i)) store_shared<kChunkBytes>(to + Layout::byte_offset(line_of(i), byte_of(i)), chunk.joined());
+        if (has_chunk(i)) store_chunk(chunk.joined(), i, to);
     }
 
     // Tile number `step` of k into registers; of it k_left elements of k are there.
     TILEWISE_DEVICE void load(Registers& registers, int step, int k_left) const {
-        TILEWISE_UNROLL
-        for (int i = 0; i < kCount; ++i) load_chunk(registers.chunk[i], i, step, k_left);
+        const char* from = source(0, step);
+        registers.whole = kTotal % threads == 0 && left == extent && k_left >= depth;
+        if (registers.whole) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) registers.chunk[i].load_whole(from);
+        } else {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
+                registers.chunk[i].load(from, valid_of(i, k_left));
+            }
+        }
     }
     static TILEWISE_DEVICE void put(const Registers& registers, SharedAddress to) {
-        TILEWISE_UNROLL
-        for (int i = 0; i < kCount; ++i) put_chunk(registers.chunk[i], i, to);
+        if (registers.whole) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kCount; ++i) store_chunk(registers.chunk[i].joined_whole(), i, to);
+        } else {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kCount; ++i) put_chunk(registers.chunk[i], i, to);
+        }
     }
 
     // Both steps at once, a batch at a time.
@@ -73,7 +104,7 @@ struct UnalignedTile {
         for (int first = 0; first < kCount; first += kBatch) {
             UnalignedChunk held[kBatch];
             TILEWISE_UNROLL
-            for (int i = 0; i < kBatch; ++i) load_chunk(held[i], first + i, step, k_left);
+            for (int i = 0; i < kBatch; ++i) held[i].load(source(first + i, step), valid_of(first + i, k_left));
             TILEWISE_UNROLL
             for (int i = 0; i < kBatch; ++i) put_chunk(held[i], first + i, to);
         }
@@ -82,79 +113,15 @@ struct UnalignedTile {
     TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const { move(to, step, k_left); }
 };
 
-// The same by asynchronous copies: aligned chunks go to a buffer of a ring as they lie, one more for every line than it needs, and
-// `settle` shifts them together into the one tile that is multiplied.
-template <class T, int extent, int depth, bool k_contiguous, int threads>
-struct StagedTile : UnalignedTile<T, extent, depth, k_contiguous, threads> {
-    using Base = UnalignedTile<T, extent, depth, k_contiguous, threads>;
-    static constexpr int kSettledBytes = Base::kBytes;
-    static constexpr int kRawPerLine = Base::kPerLine + 1, kRawLineBytes = kRawPerLine * kChunkBytes;
-    static constexpr int kRawTotal = Base::kLines * kRawPerLine, kBytes = Base::kLines * kRawLineBytes;
-    static constexpr int kRegisters = 0;
-    struct Registers {};
-
-    using Base::Base;
-
-    TILEWISE_DEVICE const char* line_start(int line, int step) const {
-        return this->tile + Index(step) * depth * (k_contiguous ? T::bytes : this->line_bytes) +
-               line * this->line_bytes;
-    }
-    TILEWISE_DEVICE int valid_bytes(int line, int k_left) const {
-        const int bytes = (k_contiguous ? k_left : this->left) * T::bytes;
-        return line >= (k_contiguous ? this->left : k_left) ? 0 : bytes < Base::kLineBytes ? bytes : Base::kLineBytes;
-    }
-
-    TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const {
-        TILEWISE_UNROLL
-        for (int i = 0; i < (kRawTotal + threads - 1) / threads; ++i) {
-            const int index = thread_index() + i * threads, line = index / kRawPerLine;
-            if (kRawTotal % threads != 0 && index >= kRawTotal) continue;
-            const char* start = line_start(line, step);
-            const int skip = int(reinterpret_cast<u64>(start) % kChunkBytes);
-            const int offset = (index - line * kRawPerLine) * kChunkBytes;
-            const int end = valid_bytes(line, k_left) + skip;
-            // What is outside is not read, so its address does not matter.
-            copy_async<kChunkBytes>(to + index * kChunkBytes, start - skip + offset,
-                                    end > skip && offset < end ? kChunkBytes : 0);
-        }
-    }
-
-    TILEWISE_DEVICE void settle(SharedAddress from, SharedAddress to, int step, int k_left) const {
-        TILEWISE_UNROLL
-        for (int i = 0; i < Base::kCount; ++i) {
-            if (!Base::has_chunk(i)) continue;
-            const int line = Base::line_of(i), byte = Base::byte_of(i);
-            const SharedAddress raw = from + line * kRawLineBytes + byte;
-            UnalignedChunk chunk;
-            chunk.first = load_shared<kChunkBytes>(raw), chunk.second = load_shared<kChunkBytes>(raw + kChunkBytes);
-            chunk.skip = int(reinterpret_cast<u64>(line_start(line, step)) % kChunkBytes);
-            chunk.valid = valid_bytes(line, k_left) - byte;
-            Base::put_chunk(chunk, i, to);
-        }
-    }
-};
-
-// What tiles take beside the buffers that they are copied to.
-template <class Tile>
-inline constexpr int kSettledBytes = 0;
-template <class Tile>
-requires requires { Tile::kSettledBytes; }
-inline constexpr int kSettledBytes<Tile> = Tile::kSettledBytes;
-
 // How tiles of an operand of a product come to shared memory: those of single elements below 32 bits by chunks from anywhere.
-template <class T, int extent, int depth, bool k_contiguous, int vector, int threads, bool async>
+template <class T, int extent, int depth, bool k_contiguous, int vector, int threads>
 struct ProductTileChoice {
     using type = typename TileChoice<T, extent, depth, k_contiguous, vector, threads>::type;
 };
 template <class T, int extent, int depth, bool k_contiguous, int threads>
 requires(T::bytes == 2 ||
-         (T::bytes == 1 && k_contiguous)) struct ProductTileChoice<T, extent, depth, k_contiguous, 1, threads, false> {
+         (T::bytes == 1 && k_contiguous)) struct ProductTileChoice<T, extent, depth, k_contiguous, 1, threads> {
     using type = UnalignedTile<T, extent, depth, k_contiguous, threads>;
-};
-template <class T, int extent, int depth, bool k_contiguous, int threads>
-requires(T::bytes == 2 ||
-         (T::bytes == 1 && k_contiguous)) struct ProductTileChoice<T, extent, depth, k_contiguous, 1, threads, true> {
-    using type = StagedTile<T, extent, depth, k_contiguous, threads>;
 };
 
 }  // namespace tilewise::cuda

@@ -64,19 +64,6 @@ struct WgmmaGemm {
         return {args, Source(args, map_a, map_b), shared, walk(order)};
     }
 
-    // Threads that have nothing to do yet.
-    TILEWISE_DEVICE void prefetch_first(const Order& order, int thread) const {
-        if constexpr (requires(Source & source) { source.prefetch(Work{}, 0, 0); }) {
-            if (thread < 0) return;
-            Walk first = walk(order);
-            Work work;
-            typename Source::Steps steps(args);
-            if (first.next(work, steps)) {
-                Source(args, map_a, map_b).prefetch(work, thread, Config::threads - Shape::kCopyThreads);
-            }
-        }
-    }
-
     // One thread of the block, which copies all there is.
     TILEWISE_DEVICE void copy_tiles(const Order& order) const {
         Feed feed = this->feed(order);
@@ -360,9 +347,8 @@ struct WgmmaGemm {
             sync_block();
         }
         griddep_launch();
-        const int thread = static_cast<int>(thread_index()) - Shape::kCopyThreads;
-        prefetch_first(order, thread);
         griddep_wait();
+        const int thread = static_cast<int>(thread_index()) - Shape::kCopyThreads;
         const Place me{uniform(thread / 128), thread % 128};
         if constexpr (Shape::kCopiesAside) {
             if (thread < 0) {

@@ -129,44 +129,7 @@ struct MatrixSource {
         }
     }
 
-    // What the first stages of a block's first tile will ask for, towards the cache, by all of `threads`. Before the kernels ahead of
-    // this one have ended: nobody reads it yet, and what they still write to it reaches the cache as well.
-    TILEWISE_DEVICE void prefetch(const Work& work, int thread, int threads) {
-        begin(work.tile, work.begin);
-        const int steps = work.end - work.begin < Shape::kStages ? work.end - work.begin : Shape::kStages;
-        const KernelMatrix& rows = Shape::kSwapped ? args.b : args.a;
-        const KernelMatrix& columns = Shape::kSwapped ? args.a : args.b;
-        constexpr bool kRowsLie = (Shape::kSwapped ? Config::vector_b : Config::vector_a) > 1;
-        constexpr bool kColumnsLie = (Shape::kSwapped ? Config::vector_a : Config::vector_b) > 1 && !Shape::kPackedB;
-        if constexpr (kColumnsLie) {
-            prefetch_lines<Shape::kTileN, Shape::kColumnsAlongK>(columns, Shape::kSwapped ? args.m : args.n, column,
-                                                                 batch_columns, work.begin, steps, thread, threads);
-        }
-        if constexpr (kRowsLie) {
-            prefetch_lines<Shape::kTileM, Shape::kRowsAlongK>(rows, Shape::kSwapped ? args.n : args.m, row, batch_rows,
-                                                              work.begin, steps, thread, threads);
-        }
-    }
-
 private:
-    // Stages of an operand are lines of 128 bytes: of every row (or column), or of every k.
-    template <int kExtent, bool kAlongK>
-    TILEWISE_DEVICE void prefetch_lines(const KernelMatrix& matrix, Index extent, int first, int batch, int step,
-                                        int steps, int thread, int threads) const {
-        constexpr int kLine = 128 / Shape::A::bytes;
-        constexpr int kAcross = kExtent < kLine ? 1 : kExtent / kLine,
-                      kEach = kAlongK ? kExtent : Shape::kTileK * kAcross;
-        const Index stride = matrix.row_stride == 1 ? matrix.col_stride : matrix.row_stride;
-        const auto* data = static_cast<const char*>(matrix.data) + batch * matrix.batch_stride * Shape::A::bytes;
-        TILEWISE_ROLLED
-        for (int i = thread; i < kEach * steps; i += threads) {
-            const Index k = Index(step + i / kEach) * Shape::kTileK + (kAlongK ? 0 : i % kEach / kAcross);
-            const Index at = first + (kAlongK ? i % kEach : i % kAcross * kLine);  // along the extent
-            if (at < extent && k < args.k) {
-                prefetch_line(data + (kAlongK ? at * stride + k : k * stride + at) * Shape::A::bytes);
-            }
-        }
-    }
     // Of a B that was packed ahead, tile after tile (../common/packed_b.hpp).
     TILEWISE_DEVICE const void* packed_tile(int step) const {
         const PackedB packed = {args.n, args.k, args.batch, Shape::kTileN, Shape::kTileK, Shape::kBytesB};

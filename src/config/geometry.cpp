@@ -59,26 +59,6 @@ bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.wa
 
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
-namespace {
-
-// Lines of 8 or 16 bits that begin anywhere are copied to a ring as they lie, a chunk more for each than it needs, and then
-// put together in a place behind it (kernels/cuda/unaligned_tile.hpp).
-std::int64_t unaligned_bytes(const KernelConfig& c, const ArchSpec& arch) {
-    const bool rings = c.pipeline == Pipeline::mem || c.pipeline == Pipeline::comp_async;
-    if (arch.backend != "cuda" || c.op != Op::gemm || !rings || has_wide_waves(c, arch)) return 0;
-    std::int64_t total = 0;
-    for (int i = 0; i < 2; ++i) {
-        const std::int64_t bytes = bytes_of(operand_dtype(c, i));
-        const bool along_k = contiguous_axis(c, i) == Axis::k;
-        if (vector_width(c, i) > 1 || bytes > 2 || (bytes == 1 && !along_k)) continue;
-        const std::int64_t extent = i == 0 ? c.tile.m : c.tile.n, lines = along_k ? extent : c.tile.k;
-        total += buffer_count(c) * lines * arch.load_bytes + extent * c.tile.k * bytes;
-    }
-    return total;
-}
-
-}  // namespace
-
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     if (is_halo_weight(c)) {
         return std::max(halo_weight_block_bytes(c, arch), halo_weight_least_bytes(c)) * std::max(1, c.blocks_per_unit);
@@ -103,7 +83,6 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
             overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests
         block += (c.cluster_k ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
     }
-    overflow = overflow || __builtin_add_overflow(block, unaligned_bytes(c, arch), &block);
     overflow = overflow || __builtin_mul_overflow(block, std::int64_t{c.blocks_per_unit}, &bytes);
     return overflow ? kMostBytes : std::min(bytes, kMostBytes);
 }
