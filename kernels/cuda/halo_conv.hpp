@@ -17,7 +17,7 @@ namespace tilewise::cuda {
 // How patches come to shared memory: all threads copy lines of them (halo_box_conv.hpp has another way).
 template <class Config>
 struct HaloLineFeed {
-    static constexpr bool kSwizzled = false;
+    static constexpr bool kBoxes = false;
     static constexpr int kBuffers = Config::stages < 1 ? 1 : Config::stages;
     using T = typename Config::A;
 
@@ -74,6 +74,7 @@ struct HaloConv {
 
     using Rows = HaloRows<Config::tile_m, Config::threads>;
     Feed feed;
+    const bool leaves_as_boxes;
     typename Drain::Lane drain_lane;
     TILEWISE_DEVICE Rows rows() const { return {shared + plan.row_table}; }
     TILEWISE_DEVICE Drain drain() const {
@@ -89,10 +90,11 @@ struct HaloConv {
         : args(kernel_args),
           launch(reinterpret_cast<const HaloLaunch&>(kernel_args.geometry)),
           plan(launch.plan),
-          feed(plan, maps...) {}
+          feed(plan, maps...),
+          leaves_as_boxes(Feed::kBoxes && plan.out_stages > 0 && is_simple<Out, Sum>(args)) {}
     // Where the bytes of a patch are that without a swizzle would be at this address.
     TILEWISE_DEVICE SharedAddress stored(SharedAddress address) const {
-        if constexpr (Feed::kSwizzled) return address ^ (address >> 3 & u32(plan.swizzle));
+        if constexpr (Feed::kBoxes) return address ^ (address >> 3 & u32(plan.swizzle));
         return address;
     }
 
@@ -148,11 +150,15 @@ struct HaloConv {
 
     // What does not depend on the tile; reads nothing of global memory.
     TILEWISE_DEVICE void prepare() {
-        feed.prepare(plan, shared);
         rows().make_table(launch.axes, launch.tile);
-        weights().make_class_table();
+        weights().count_classes();
         sync_block();
-        weights().make_tap_table();
+        if (weights().has_classes()) {
+            weights().number_classes();
+            sync_block();
+            weights().make_tap_table();
+            sync_block();
+        }
         weights().make_offsets();
         const int lane = lane_index();
         TILEWISE_UNROLL
@@ -163,22 +169,24 @@ struct HaloConv {
         weight_lane = kBackward ? (low * kMatrix + inner) * plan.weight_pitch + high * kChunkBytes
                                 : (high * kMatrix + inner) * plan.weight_pitch + low * kChunkBytes;
         drain().find_rows(drain_lane);
-        if (weights().has_classes()) sync_block();  // the tap table is read next
     }
 
     // Every step but the first few computes a tile, and all start the copies of one that is kBuffers - 1 further on. Each part
     // is there once: code that runs once takes longer to fetch than to run.
     TILEWISE_DEVICE void work() {
-        const int block = int(block_index());
-        const int count = launch.units + (block < launch.longer ? 1 : 0);
-        Place place = place_of(block * launch.units + (block < launch.longer ? block : launch.longer)), ahead = place;
-        prepare();
+        const int block = int(block_index()), part = launch.beside == 1 ? block : int(u32(block) / u32(launch.beside));
+        const int count = launch.units + (part < launch.longer ? 1 : 0);
+        Place place = place_of(part * launch.units + (part < launch.longer ? part : launch.longer));
+        place.slab += block - part * launch.beside;
+        Place ahead = place;
+        feed.prepare(plan, shared);
         griddep_wait();
         int loaded = -1, reading = 0, filling = 0;
         TILEWISE_ROLLED
         for (int step = 1 - kBuffers; step < count; ++step) {
             if (kBuffers > 1 && step >= 0) {  // this step's patch is there for all; all are done with the one before it
                 feed.wait(plan, shared, step);
+                if constexpr (Feed::kBoxes) feed.free_stage(plan);
                 sync_block();
             }
             if (kBuffers == 1 && step > 0) sync_block();  // all are done with the patch before
@@ -187,7 +195,8 @@ struct HaloConv {
                 advance(ahead);
                 filling = filling + 1 == kBuffers ? 0 : filling + 1;
             }
-            // Weights come after the first patches: those that go through registers are waited for while patches are on their way.
+            // What else there is to do first, and weights that go through registers, is done while patches are on their way.
+            if (step == 1 - kBuffers) prepare();
             const bool is_new = place.slab != loaded;
             if (is_new) {
                 loaded = place.slab;
@@ -199,29 +208,44 @@ struct HaloConv {
                 wait_copies<0>();
                 sync_block();
             }
-            compute(buffer(reading), slab_at(loaded), place.origin);
+            compute(buffer(reading), slab_at(loaded), place.origin, step);
             advance(place);
             reading = reading + 1 == kBuffers ? 0 : reading + 1;
         }
+        if constexpr (Feed::kBoxes) feed.finish();
     }
 
     // ---- One tile: every product and class; the warps along n share them ----
 
-    TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const HaloOrigin& origin) const {
+    TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const HaloOrigin& origin, int step) const {
+        const SharedAddress stage = shared + plan.out + (plan.out_stages > 1 ? step % 2 * plan.out_bytes : 0);
         TILEWISE_ROLLED
         for (int which = 0; which < (kBackward ? plan.classes : 1); ++which) {
             const HaloEntry chunks = weights().class_entry(which);
-            const typename Drain::Target target = target_of(which, origin);
+            typename Drain::Target target = {};
+            if (!leaves_as_boxes) target = target_of(which, origin);
             TILEWISE_ROLLED
             for (int product = warp % Config::wave_n; product < plan.products; product += Config::wave_n) {
                 Sums sums = {};
                 multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(chunks.place),
                          int(chunks.offset));
+                if constexpr (Feed::kBoxes) {
+                    if (leaves_as_boxes) {
+                        feed.put(args, plan, stage, sums, first_row, product);
+                        continue;
+                    }
+                }
                 const int group_columns = int(kBackward ? args.conv.c : args.conv.k);
                 drain().run(sums, target,
                             {slab.group + product * plan.product_groups, group_columns, slab.column,
                              plan.out_channels - slab.column},
                             drain_lane);
+            }
+        }
+        if constexpr (Feed::kBoxes) {
+            if (leaves_as_boxes) {
+                const KernelActivation& to = kBackward ? args.conv.x : args.conv.y;
+                feed.store(stage, int(slab.group * to.group_stride), origin);
             }
         }
     }

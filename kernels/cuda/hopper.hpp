@@ -174,6 +174,11 @@ TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y
                  "r"(from), "r"(x), "r"(y), "r"(z)
                  : "memory");
 }
+TILEWISE_DEVICE void store_pixel_box(const TensorMap& map, unsigned from, int c, int w, int h, int d, int image) {
+    asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(&map),
+                 "r"(from), "r"(c), "r"(w), "r"(h), "r"(d), "r"(image)
+                 : "memory");
+}
 TILEWISE_DEVICE void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until at most this many of the thread's store groups still read shared memory.
 template <int kGroups>

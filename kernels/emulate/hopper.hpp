@@ -109,6 +109,10 @@ TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y
     const int at[kMaxTensorDims] = {x, y, z};
     tilewise_machine->store_box(&map, from, at);
 }
+TILEWISE_DEVICE void store_pixel_box(const TensorMap& map, unsigned from, int c, int w, int h, int d, int image) {
+    const int at[kMaxTensorDims] = {c, w, h, d, image};
+    tilewise_machine->store_box(&map, from, at);
+}
 TILEWISE_DEVICE void store_commit() { tilewise_machine->commit_stores(); }
 template <int kGroups>
 TILEWISE_DEVICE void store_wait_read() {

@@ -43,7 +43,8 @@ double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
 }
 
 bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_bytes) {
-    const bool is_box = plan.swizzle == 0 || std::max(plan.patch.height, plan.patch.columns) <= kHaloMostBox;
+    const bool is_box =
+        plan.patch.plane == 0 || std::max(plan.patch.height, plan.patch.phase * plan.patch.steps[2]) <= kHaloMostBox;
     return plan.total_bytes <= shared_bytes && is_box &&
            fits_halo_fields(tile.images, plan.patch.depth, plan.patch.height, plan.patch.columns);
 }
@@ -73,7 +74,8 @@ HaloKernel halo_kernel(const KernelConfig& c) {
             static_cast<int>(bytes_of(c.dtype_out)),
             access_bytes(c, 1) < kHaloChunkBytes,
             c.vector_c == 1,
-            stages_halo_boxes(c)};
+            stages_halo_boxes(c),
+            0};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -128,24 +130,38 @@ void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
 
 std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& c, const ArchSpec& arch) {
     const KernelConv conv = kernel_conv(problem);
-    const HaloKernel kernel = halo_kernel(c);
+    constexpr int kMostOutStages = 2;
+    HaloKernel kernel = halo_kernel(c);
     const HaloAxes axes = halo_axes(conv, kernel.backward_data);
     const int warp_rows = c.tile.m / c.wave.m;
     const std::int64_t shared = halo_shared_bytes(c, arch);
+    const int column_tiles = halo_plan(conv, axes.axis, HaloTile{1, {1, 1, 1}}, kernel, warp_rows).column_tiles;
+    const std::int64_t slabs = conv.groups / kernel.merge * column_tiles;
+    const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
+    const int most_buffers = kernel.buffers;
     std::optional<HaloChoice> best;
     const auto look_at = [&](const HaloTile& tile) {
         HaloChoice next;
         next.tile = tile;
-        next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
-        if (!has_room(tile, next.plan, shared)) return;
-        next.tiles = divide_up(conv.images, tile.images);
+        next.slabs = slabs, next.tiles = divide_up(conv.images, tile.images);
         for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
-        next.slabs = conv.groups / kernel.merge * next.plan.column_tiles;
-        const std::int64_t units = next.tiles * next.slabs, places = std::int64_t{arch.units} * c.blocks_per_unit;
-        next.blocks = static_cast<int>(std::min(units, places));
+        const std::int64_t units = next.tiles * slabs, turns = divide_up(units, places);
+        // A block has no more patches than tiles. Results leave as boxes where there is room for them.
+        kernel.buffers = static_cast<int>(std::min<std::int64_t>(most_buffers, std::max<std::int64_t>(1, turns)));
+        for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
+            next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
+            if (has_room(tile, next.plan, shared)) break;
+            if (kernel.out_stages == 0) return;
+        }
+        next.kernel = kernel;
+        // Slabs side by side, where that takes no more turns.
+        const std::int64_t each = places / std::max<std::int64_t>(1, slabs);
+        const bool is_beside = each > 0 && divide_up(next.tiles, each) <= turns;
+        next.beside = is_beside ? static_cast<int>(slabs) : 1;
+        next.blocks = static_cast<int>(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
         // Blocks that share a unit share what it can do in a cycle.
-        next.cycles = static_cast<double>(divide_up(units, places)) * c.blocks_per_unit * next.tile_cycles;
+        next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles;
         if (!best || next.cycles < best->cycles) best = next;
     };
     if (shares_halo_rows(c)) {

@@ -33,10 +33,12 @@ void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
 
 struct HaloChoice {
     HaloTile tile;
+    HaloKernel kernel;  // with what of it the problem needs
     HaloPlan plan;
     std::int64_t tiles = 0;  // of pixels, for one slab of groups
     std::int64_t slabs = 0;  // sets of merged groups, times the tiles of their columns
     int blocks = 0;          // of the launch
+    int beside = 1;          // slabs whose blocks follow each other
     double tile_cycles = 0;  // that a unit takes for a tile, about
     double cycles = 0;       // for all
 };

@@ -37,6 +37,7 @@ struct Im2colSpec {
 struct PixelBoxSpec {
     std::array<std::int64_t, 3> size{};
     std::array<int, 3> box{};
+    int step = 1;  // of the innermost one: every so many pixels of the box
     int images = 1;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
 #include "kernels/common/stream_slots.hpp"
@@ -55,22 +56,35 @@ double copy_cycles(const Problem& p, const KernelConfig& c) {
            rows * kRow * (1 + kOutside * outside_share(p, c));
 }
 
+// What of an average stage's lines is multiplied, and fetched: the last line of a group's channels may be short.
+struct Shares {
+    double multiplied = 1, fetched = 1;
+};
+Shares shares_of(const Problem& p, const KernelConfig& c) {
+    if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return {};
+    const std::int64_t channels = gathered_channels(p);
+    const auto room = static_cast<double>(channel_lines(c, channels) * channel_line(c));
+    return {static_cast<double>(round_up(channels, summed_unit(c))) / room,
+            p.conv.g == 1 ? static_cast<double>(channels) / room : 1};
+}
+
 // One stage: products, what passes through shared memory for them, what comes through the L2 cache, and the copy engine.
 double stage_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arch, double busy) {
     constexpr double kReached = 1.27, kAlone = 1.5, kLinesAlongN = 1.065, kLinesAlongBoth = 0.75;
     constexpr double kSharedBytesPerCycle = 128, kSharedReached = 1.53, kCacheReached = 1.68, kCrowding = 1.64;
+    const Shares shares = shares_of(p, c);
     const double bytes = static_cast<double>(bytes_of(c.dtype)), taps = joined_taps(c);
     const double flops_per_cycle = peak_tflops(arch, c.dtype) * 1e6 / (arch.units * kCyclesPerUs);
     const double lines = c.op == Op::conv_bwd_data ? kLinesAlongN : c.op == Op::conv_bwd_weight ? kLinesAlongBoth : 1;
-    const double products =
-        2.0 * c.tile.m * c.tile.n * c.tile.k / flops_per_cycle / kReached / (is_alone(c) ? kAlone : 1) * lines;
+    const double products = 2.0 * c.tile.m * c.tile.n * c.tile.k / flops_per_cycle / kReached /
+                            (is_alone(c) ? kAlone : 1) * lines * shares.multiplied;
     const double copied =
         ((c.tile.m + room_lines(c)) / taps + static_cast<double>(c.tile.n) / c.cluster.m) * c.tile.k * bytes;
     // Each product of 64 rows reads them, and all columns.
-    const double read = c.tile.m / 64.0 * (64 + c.tile.n) * c.tile.k * bytes;
+    const double read = c.tile.m / 64.0 * (64 + c.tile.n) * c.tile.k * bytes * shares.multiplied;
     const double shared = (read + copied) / (kSharedBytesPerCycle * kSharedReached);
     const double cache_per_cycle = arch.cache_gbps * 1e3 / (arch.units * kCyclesPerUs) * kCacheReached;
-    const double cache = copied / cache_per_cycle * std::pow(busy, kCrowding);
+    const double cache = copied * shares.fetched / cache_per_cycle * std::pow(busy, kCrowding);
     // Two stages of several taps leave the copies little time.
     constexpr double kTwoStages = 1.37, kSharpness = 4;
     return side_by_side({products, shared, cache, copy_cycles(p, c)}, kSharpness) *

@@ -115,6 +115,7 @@ Result<CUtensorMap> encode_pixel_box(const Driver& driver, const TensorMapSpec& 
         strides[i] = stride;
         stride *= sizes[i + 1];
     }
+    steps[1] = static_cast<std::uint32_t>(pixels.step);
     sizes[kRank - 1] = static_cast<std::uint64_t>(spec.size[2]);
     box[kRank - 1] = static_cast<std::uint32_t>(pixels.images);
     strides[kRank - 2] = static_cast<std::uint64_t>(spec.stride_bytes[1]);

@@ -81,6 +81,7 @@ void box_pixels(EmulatedTensorMap& map, const PixelBoxSpec& pixels) {
         map.size[i + 1] = pixels.size[i], map.stride_bytes[i + 1] = stride, map.box[i + 1] = pixels.box[i];
         stride *= pixels.size[i];
     }
+    map.step[0] = pixels.step;
     map.dims = kMaxTensorDims;
     map.size[kMaxTensorDims - 1] = images, map.stride_bytes[kMaxTensorDims - 1] = image_stride;
     map.box[kMaxTensorDims - 1] = pixels.images;
