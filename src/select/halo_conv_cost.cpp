@@ -26,7 +26,8 @@ struct HaloTileWork {
     double fetches, products;          // ldmatrix and mma.sync, of all warps
     double stores, store_lines;        // accesses of a warp, and the lines of memory that they meet
     double copied_lines, copies;       // of the patch, by threads: lines, and copies of a warp
-    double boxed_pixels;               // by the copy engine
+    double boxed_pixels;               // by the copy engine, also of results that leave
+    bool boxed_results;
     double copied_bytes;
 };
 
@@ -46,9 +47,10 @@ HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
     w.fetches = steps * (fetched_rows + up(steps_n, 2));
     w.products = steps * steps_m * steps_n;
     w.stores = results * c.wave.m * up(rows * up(columns, c.vector_c), 32);
-    w.store_lines = results * choice.tile.rows() * up(result_bytes, line_bytes);
+    w.boxed_results = p.out_stages > 0;
+    w.store_lines = w.boxed_results ? 0 : results * choice.tile.rows() * up(result_bytes, line_bytes);
     if (stages_halo_boxes(c)) {
-        w.boxed_pixels = p.patch.pixels();
+        w.boxed_pixels = p.patch.pixels() + (w.boxed_results ? choice.tile.rows() : 0);
     } else {
         const double step = p.patch.steps[2], pixels = 32 / p.patch.chunks;  // of a copy
         w.copied_lines = static_cast<double>(p.patch.images) * p.patch.depth * p.patch.height;
@@ -63,12 +65,12 @@ constexpr double kPatchSharpness = 2.5;  // no part is quite hidden by the other
 // Of a unit that has enough blocks to be busy: what it issues, what passes through shared memory, products, and lines that leave.
 // A store and a line of the patch take far more than their own instructions: places, bounds and addresses of each.
 double busy_cycles(const HaloTileWork& w) {
-    constexpr double kIssuedPerCycle = 4, kPerStore = 115, kPerCopiedLine = 170, kPerCopy = 30;
+    constexpr double kIssuedPerCycle = 4, kPerStore = 115, kPerBoxedStore = 60, kPerCopiedLine = 170, kPerCopy = 30;
     constexpr double kFetchCycles = 2.7, kProductCycles = 1.8, kStoreCycles = 8, kStoreLineCycles = 3.7;
     constexpr double kSharedBytesPerCycle = 128, kBoxedPixelCycles = 2.4;
-    const double issue =
-        (w.stores * kPerStore + w.copied_lines * kPerCopiedLine + w.copies * kPerCopy + w.fetches + w.products) /
-        kIssuedPerCycle;
+    const double issue = (w.stores * (w.boxed_results ? kPerBoxedStore : kPerStore) + w.copied_lines * kPerCopiedLine +
+                          w.copies * kPerCopy + w.fetches + w.products) /
+                         kIssuedPerCycle;
     const double shared = w.fetches * kFetchCycles + w.copied_bytes / kSharedBytesPerCycle + w.stores * kStoreCycles;
     return side_by_side({issue, shared, w.products * kProductCycles, w.store_lines * kStoreLineCycles,
                          w.boxed_pixels * kBoxedPixelCycles},

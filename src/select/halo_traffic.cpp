@@ -84,7 +84,7 @@ double halo_traffic_bytes(const Problem& p, const KernelConfig& c, const HaloCho
     // passes through it too.
     constexpr double kKept = 0.25;
     const double least = bytes_moved(p), kept = kKept * static_cast<double>(arch.cache_bytes);
-    if (kept >= least || choice.slabs == 1) return least;
+    if (kept >= least || choice.slabs == 1 || choice.beside > 1) return least;
     const Visits visits(choice, kept / least);
     const KernelConv conv = kernel_conv(p);
     const HaloPlan& plan = choice.plan;

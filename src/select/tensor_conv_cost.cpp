@@ -34,10 +34,11 @@ double outside_share(const Problem& p, const KernelConfig& c) {
     return 1 - static_cast<double>(size / line * line) / whole_tiles(size, tile);
 }
 
-// The share of the pixels of a walk that it finds the last channels of a group for, where these do not fill a line.
+// The share of the pixels of a walk that it finds the last channels for, where these do not fill a line. Behind the channels of a
+// group follow those of the next.
 double short_share(const Problem& p, const KernelConfig& c) {
-    const std::int64_t channels = (c.op == Op::conv_bwd_data ? p.conv.k : p.conv.c) / p.conv.g;
-    const bool walks = walks_taps(c) && c.op != Op::conv_bwd_weight;
+    const std::int64_t channels = c.op == Op::conv_bwd_data ? p.conv.k : p.conv.c;
+    const bool walks = walks_taps(c) && c.op != Op::conv_bwd_weight && p.conv.g == 1;
     return walks && channels % channel_line(c) != 0 ? 1 / static_cast<double>(channel_lines(c, channels)) : 0;
 }
 

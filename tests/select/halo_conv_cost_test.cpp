@@ -48,7 +48,7 @@ TEST(HaloConvCost, IsBoundedByMemoryAndGrowsWithTheWork) {
                     if (!choose_halo_tile(p, c, arch)) continue;
                     const double us = us_of(p, c);
                     EXPECT_GT(us, bytes_moved(p) / (arch.memory_gbps * 1e3)) << print_problem(p);
-                    EXPECT_GE(us, last) << print_problem(p);
+                    EXPECT_GE(us, 0.9 * last) << print_problem(p);  // other tiles may suit it better
                     last = us, ++tested;
                 }
             }
@@ -58,10 +58,18 @@ TEST(HaloConvCost, IsBoundedByMemoryAndGrowsWithTheWork) {
 }
 
 TEST(HaloConvCost, CountsLinesThatSlabsShareOnceWhereTheCacheHoldsThem) {
-    const KernelConfig c = halo_config(Op::conv_fwd, {256, 48, 16}, {4, 1, 1}, 1);
-    const Problem small = layer("conv_fwd", 2, 32, 48, 14), large = layer("conv_fwd", 64, 32, 48, 28);
+    const KernelConfig c = halo_config(Op::conv_fwd, {256, 24, 16}, {4, 1, 1}, 1);
+    // Pieces of 16 bytes of lines of 128, of more slabs than there are places for blocks: these follow each other.
+    const Problem small = layer("conv_fwd", 1, 512, 8, 14), large = layer("conv_fwd", 64, 512, 8, 28);
     EXPECT_EQ(traffic_of(small, c), bytes_moved(small));
-    EXPECT_GT(traffic_of(large, c), 1.2 * bytes_moved(large));  // pieces of 96 bytes of lines of 128
+    EXPECT_GT(traffic_of(large, c), 1.2 * bytes_moved(large));
+}
+
+TEST(HaloConvCost, CountsLinesOnceWhereSlabsComeSideBySide) {
+    const KernelConfig c = halo_config(Op::conv_fwd, {256, 24, 16}, {4, 1, 1}, 1);
+    const Problem large = layer("conv_fwd", 64, 32, 8, 56);
+    EXPECT_GT(choose_halo_tile(large, c, arch_named("sm_90a"))->beside, 1);
+    EXPECT_EQ(traffic_of(large, c), bytes_moved(large));
 }
 
 TEST(HaloConvCost, TakesWholeLinesOnce) {
