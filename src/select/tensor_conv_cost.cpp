@@ -34,25 +34,26 @@ double outside_share(const Problem& p, const KernelConfig& c) {
     return 1 - static_cast<double>(size / line * line) / whole_tiles(size, tile);
 }
 
-// The share of the pixels of a walk that it finds the last channels for, where these do not fill a line. Behind the channels of a
-// group follow those of the next.
-double short_share(const Problem& p, const KernelConfig& c) {
-    const std::int64_t channels = c.op == Op::conv_bwd_data ? p.conv.k : p.conv.c;
-    const bool walks = walks_taps(c) && c.op != Op::conv_bwd_weight && p.conv.g == 1;
-    return walks && channels % channel_line(c) != 0 ? 1 / static_cast<double>(channel_lines(c, channels)) : 0;
+// How much longer the pixels of a walk take where a group's channels do not fill lines: zeros follow the last ones of a single
+// group; the lines of several begin anywhere, so each is two in memory.
+double uneven_lines(const Problem& p, const KernelConfig& c) {
+    constexpr double kZerosFollow = 0.7, kBeginAnywhere = 1.8;
+    const std::int64_t channels = gathered_channels(p);
+    if (!walks_taps(c) || c.op == Op::conv_bwd_weight || channels % channel_line(c) == 0) return 1;
+    return 1 + (p.conv.g > 1 ? kBeginAnywhere : kZerosFollow / static_cast<double>(channel_lines(c, channels)));
 }
 
 // The copy engine's time for a stage: by rows, whatever their length; pixels that it has to find take it longer, and rows that
 // lie outside of their tensor, in part or all of it, several times as long.
 double copy_cycles(const Problem& p, const KernelConfig& c) {
-    constexpr double kPixel = 2.39, kRow = 0.84, kShort = 1.8, kOutside = 5.4;
+    constexpr double kPixel = 2.36, kRow = 0.87, kOutside = 5.3;
     const double depth_line = static_cast<double>(depth_bytes(c) / bytes_of(c.dtype)),
                  column_line = static_cast<double>(column_line_bytes(c) / bytes_of(c.dtype_b));
     const double m = c.tile.m, n = c.tile.n, depth = c.tile.k;
     double pixels = (m + room_lines(c)) * depth / (depth_line * joined_taps(c)), rows = n * depth / depth_line;
     if (c.op == Op::conv_bwd_data) rows = n * depth / column_line;
     if (c.op == Op::conv_bwd_weight) pixels = n / column_line * depth, rows = m / 64 * depth;
-    return pixels * (walks_taps(c) ? kPixel : kRow) * (1 + kShort * short_share(p, c)) +
+    return pixels * (walks_taps(c) ? kPixel : kRow) * uneven_lines(p, c) +
            rows * kRow * (1 + kOutside * outside_share(p, c));
 }
 
