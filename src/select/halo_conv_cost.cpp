@@ -15,7 +15,7 @@
 namespace tilewise {
 namespace {
 
-// All constants were fitted to 441 times of 48 layers on an H200, of each half to see that they hold for the other; cycles are of
+// All constants were fitted to 642 times of 48 layers on an H200, of each half to see that they hold for the other; cycles are of
 // kCyclesPerUs.
 
 double up(double size, double unit) { return std::ceil(size / unit); }
@@ -65,9 +65,9 @@ constexpr double kPatchSharpness = 2.5;  // no part is quite hidden by the other
 // Of a unit that has enough blocks to be busy: what it issues, what passes through shared memory, products, and lines that leave.
 // A store and a line of the patch take far more than their own instructions: places, bounds and addresses of each.
 double busy_cycles(const HaloTileWork& w) {
-    constexpr double kIssuedPerCycle = 4, kPerStore = 115, kPerBoxedStore = 60, kPerCopiedLine = 170, kPerCopy = 30;
-    constexpr double kFetchCycles = 2.7, kProductCycles = 1.8, kStoreCycles = 8, kStoreLineCycles = 3.7;
-    constexpr double kSharedBytesPerCycle = 128, kBoxedPixelCycles = 2.4;
+    constexpr double kIssuedPerCycle = 4, kPerStore = 104, kPerBoxedStore = 43, kPerCopiedLine = 139, kPerCopy = 60;
+    constexpr double kFetchCycles = 3.28, kProductCycles = 1.75, kStoreCycles = 8, kStoreLineCycles = 3.6;
+    constexpr double kSharedBytesPerCycle = 128, kBoxedPixelCycles = 1.6;
     const double issue = (w.stores * (w.boxed_results ? kPerBoxedStore : kPerStore) + w.copied_lines * kPerCopiedLine +
                           w.copies * kPerCopy + w.fetches + w.products) /
                          kIssuedPerCycle;
@@ -81,14 +81,14 @@ double busy_cycles(const HaloTileWork& w) {
 // results of a product for the last step, and all for the patch, unless the copy engine fetches it. Where a step has all rows of
 // a column of taps, there is enough to do meanwhile.
 double waiting_cycles(const HaloTileWork& w, const KernelConfig& c) {
-    constexpr double kLines = 1160, kBoxes = 80, kProduct = 1360, kStep = 112, kStepOfRows = 5, kOneBuffer = 350;
+    constexpr double kLines = 930, kBoxes = 70, kProduct = 1680, kStep = 90, kStepOfRows = 3, kOneBuffer = 130;
     return (stages_halo_boxes(c) ? kBoxes : kLines) + w.warp_products * kProduct +
            w.warp_steps * (shares_halo_rows(c) ? kStepOfRows : kStep) + (c.stages < 2 ? kOneBuffer : 0);
 }
 
 // Weights come in chunks, all on their way at once, or one by one into the diagonals of zeros, four of each warp at a time.
 double weights_us(const Problem& p, const KernelConfig& c, const HaloPlan& plan) {
-    constexpr double kUsPerByte = 6.8e-5, kUsPerBatch = 0.38;
+    constexpr double kUsPerByte = 9.7e-5, kUsPerBatch = 0.49;
     const KernelConv conv = kernel_conv(p);
     double us = static_cast<double>(plan.products) * plan.product_bytes * kUsPerByte;
     if (halo_kernel(c).diagonal) {
@@ -103,7 +103,7 @@ double weights_us(const Problem& p, const KernelConfig& c, const HaloPlan& plan)
 }  // namespace
 
 double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kNever = 1e9, kSetUpUs = 1.5, kMemoryReached = 0.95;
+    constexpr double kNever = 1e9, kSetUpUs = 1.0, kMemoryReached = 0.95;
     const auto choice = choose_halo_tile(view.problem, c, arch);
     if (!choice) return kNever;
     const HaloTileWork work = work_of(c, *choice);
