@@ -46,10 +46,14 @@ double halo_weight_us(const ProblemView& view, const KernelConfig& c, const Arch
     const double busy = patches * sharing * patch_busy_cycles(plan->shape, c);
     // Every part's sums go to the workspace, and are read by a kernel with too few threads to hide what that takes.
     constexpr double kSumBytes = 8, kSumBytesPerCycle = 8.7;
-    const double sums = static_cast<double>(view.elements[2]) * parts * kSumBytes / (kSumBytesPerCycle * arch.units);
+    const double written = c.two_stage ? parts / (c.cluster_k ? c.split_k : 1) : 0;
+    const double sums = static_cast<double>(view.elements[2]) * written * kSumBytes / (kSumBytesPerCycle * arch.units);
+    constexpr double kClusterCycles = 12000;  // until its parts have met
+    const double meeting = c.cluster_k ? kClusterCycles : 0;
     const double memory_us = bytes_moved(view.problem) / (arch.memory_gbps * kMemoryReached * 1e3);
-    const double cycles = rounds * (side_by_side({busy, waiting}, kWeightSharpness) + kBlock) + sums;
-    return side_by_side({cycles / kCyclesPerUs, memory_us}, kWeightSharpness) + arch.launch_us + kSecondKernelUs;
+    const double cycles = rounds * (side_by_side({busy, waiting}, kWeightSharpness) + kBlock) + sums + meeting;
+    return side_by_side({cycles / kCyclesPerUs, memory_us}, kWeightSharpness) + arch.launch_us +
+           (c.two_stage ? kSecondKernelUs : 0);
 }
 
 }  // namespace tilewise
