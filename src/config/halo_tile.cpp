@@ -54,6 +54,16 @@ double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
     return longest + kHidden * (shared + products + copies - longest) + kTileCycles / c.blocks_per_unit + by_threads;
 }
 
+// Weights of merged groups go to their places one by one, before anything else; those in chunks come while patches do.
+double weight_cycles(const KernelConv& conv, const HaloKernel& kernel) {
+    constexpr double kThreadCycles = 250;  // for an element, waiting for memory included
+    constexpr int kLanes = 32;
+    if (!kernel.diagonal) return 0;
+    const auto elements =
+        static_cast<double>(kernel.merge * conv.c * conv.k * conv.filter[0] * conv.filter[1] * conv.filter[2]);
+    return kThreadCycles * elements / (kernel.warps * kLanes);
+}
+
 bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_bytes) {
     const bool is_box =
         plan.patch.plane == 0 || std::max(plan.patch.height, plan.patch.phase * plan.patch.steps[2]) <= kHaloMostBox;
@@ -173,7 +183,7 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
         next.blocks = static_cast<int>(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
         // Blocks that share a unit share what it can do in a cycle.
-        next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles;
+        next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles + weight_cycles(conv, kernel);
         if (!best || next.cycles < best->cycles) best = next;
     };
     if (shares_halo_rows(c)) {
