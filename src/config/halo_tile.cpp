@@ -31,7 +31,8 @@ constexpr double kHidden = 0.15, kSharedBytesPerCycle = 128, kProductsPerCycle =
 // Beside that every tile has its beginning and end, which is longer where threads write results, and threads that copy
 // patches take turns with the arithmetic.
 constexpr double kTileCycles = 500, kWriteCycles = 400, kCyclesPerCopy = 0.6;
-// Half sectors of the cache: 32 groups of 8 channels at 56 x 56, stride 2, take 240 us read 16 bytes at a time, 46 read 64 at a time.
+// Half sectors of the cache: 32 groups of 8 channels at 56 x 56, stride 2, take 240 us
+// in pieces of 16 bytes, 46 in pieces of 64.
 constexpr double kHalfSector = 6, kCyclesPerHalf = 1.5;
 
 double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
