@@ -69,9 +69,42 @@ struct BlockGemm {
         Out(args, Index(place.batch), int(place.k_part), args.m, row, col, region, EvenRows{row}).run(core);
     }
 
+    // What the first steps of the block's first tile will read along k, towards the cache: this may be done before the kernels ahead
+    // of this one have ended, since the cache keeps it up to date.
+    template <class T, int kExtent>
+    static TILEWISE_DEVICE void prefetch_lines(const KernelMatrix& matrix, Index stride, Index extent, Index first,
+                                               Index k_begin, Index k_left, Index batch) {
+        constexpr int kPerLine = kLine / T::bytes, kSteps = Shape::kBuffers * Config::tile_k / kPerLine;
+        const auto* from = static_cast<const char*>(entry_of<T>(matrix, batch)) + (first * stride + k_begin) * T::bytes;
+        TILEWISE_ROLLED
+        for (int i = thread_index(); i < kExtent * kSteps; i += Config::threads) {
+            const int line = i % kExtent, step = i / kExtent;
+            if (first + line < extent && step * kPerLine < k_left) {
+                prefetch_line(from + line * stride * T::bytes + step * kLine);
+            }
+        }
+    }
+    static constexpr int kLine = 128;  // bytes that come to the cache together
+    static TILEWISE_DEVICE void prefetch_first(const KernelArgs& args, const Work& work) {
+        const Index k_begin = Index(work.begin) * Config::tile_k, k_left = args.k - k_begin;
+        constexpr bool kWholeA =
+            Config::tile_k * Config::A::bytes % kLine == 0 && Config::vector_a * Config::A::bytes >= 4;
+        constexpr bool kWholeB =
+            Config::tile_k * Config::B::bytes % kLine == 0 && Config::vector_b * Config::B::bytes >= 4;
+        if constexpr (Config::a_row && Shape::kRing && kWholeA) {
+            prefetch_lines<typename Config::A, Config::tile_m>(args.a, args.a.row_stride, args.m,
+                                                               Index(work.tile.tile_m) * Config::tile_m, k_begin,
+                                                               k_left, work.tile.batch);
+        }
+        if constexpr (!Config::b_row && Shape::kRing && !Shape::kPackedB && kWholeB) {
+            prefetch_lines<typename Config::B, Config::tile_n>(args.b, args.b.col_stride, args.n,
+                                                               Index(work.tile.tile_n) * Config::tile_n, k_begin,
+                                                               k_left, work.tile.batch);
+        }
+    }
+
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         const Blocks blocks{block_index(), block_count()};
         const int steps = int(tile_count(args.k, Config::tile_k));
         const TileOrder<> order(args, Config::tile_m, Config::tile_n);
@@ -79,6 +112,8 @@ struct BlockGemm {
         Work work;
         const auto next = [&] { return walk.next(work, [&](const TilePlace&) { return steps; }); };
         bool more = next();
+        if (more) prefetch_first(args, work);
+        griddep_wait();
         TILEWISE_ROLLED
         while (more) {
             run_tile(args, work, blocks);

@@ -10,17 +10,19 @@
 // On return every thread is done with shared memory.
 #pragma once
 #include "pack_b.hpp"
+#include "unaligned_tile.hpp"
 
 namespace tilewise::cuda {
 
 // How the tiles of the operands come to shared memory; convolutions have their own (gather_conv.hpp).
 template <class Config>
 struct OperandTiles {
-    using A = typename TileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row, Config::vector_a,
-                                  Config::threads>::type;
-    using B = typename PackedChoice<Config::pipeline == Pipeline::preshuffle, Config::threads,
-                                    typename TileChoice<typename Config::B, Config::tile_n, Config::tile_k,
-                                                        !Config::b_row, Config::vector_b, Config::threads>::type>::type;
+    using A = typename ProductTileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row,
+                                         Config::vector_a, Config::threads>::type;
+    using B = typename PackedChoice<
+        Config::pipeline == Pipeline::preshuffle, Config::threads,
+        typename ProductTileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row, Config::vector_b,
+                                   Config::threads>::type>::type;
 };
 
 // What a config's blocks need; the numbers the host launches with are checked against it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The kernel before a warpgroup GEMM whose operands do not begin lines on multiples of 16 bytes (vector_a or vector_b is one
-// element): copies them to the workspace, where they do (../common/packing.hpp). Reads and writes each element once.
+// element): copies them to the workspace, where they do (../common/packing.hpp). Reads each element once or twice, 16 bytes at a time.
 #pragma once
 #include "../common/packing.hpp"
-#include "primitives.hpp"
+#include "unaligned_chunk.hpp"
 
 namespace tilewise::cuda {
 
@@ -23,18 +23,14 @@ TILEWISE_DEVICE void pack_matrices(const KernelMatrix& from, Index line_stride, 
     const Index threads = Index(block_count()) * block_threads();
     TILEWISE_ROLLED
     for (Index at = Index(block_index()) * block_threads() + thread_index(); at < packs * lines; at += threads) {
-        const Index line = at / packs, first = (at - line * packs) * kElements, matrix = line / packed.lines;
+        const Index line = quotient(at, packs), first = (at - line * packs) * kElements;
+        const Index matrix = quotient(line, packed.lines);
         const auto* source = static_cast<const typename T::Storage*>(from.data) + matrix * from.batch_stride +
                              (line - matrix * packed.lines) * line_stride + first;
-        union {
-            typename T::Storage elements[kElements];
-            Packet<kPackedBytes> packet;
-        } held;
-        TILEWISE_UNROLL
-        for (int i = 0; i < kElements; ++i) {
-            held.elements[i] = first + i < packed.length ? source[i] : typename T::Storage(0);
-        }
-        store_global<kPackedBytes>(to + at * kPackedBytes, held.packet);
+        const Index left = (packed.length - first) * T::bytes;
+        UnalignedChunk chunk;
+        chunk.load(reinterpret_cast<const char*>(source), left < kPackedBytes ? int(left) : kPackedBytes);
+        store_global<kPackedBytes>(to + at * kPackedBytes, chunk.joined());
     }
 }
 

@@ -211,6 +211,40 @@ struct SumType<Int8> {
 template <class T>
 using SumOf = typename SumType<T>::type;
 
+// The elements of a word as fp32, the lowest first. Pairs of 8-bit floats become fp16, which has them all, in one instruction.
+template <class T>
+TILEWISE_DEVICE void word_to_floats(u32 word, float (&x)[4 / T::bytes]) {
+    if constexpr (T::bytes == 4) {
+        x[0] = float_of(word);
+    } else if constexpr (T::bytes == 2) {
+        x[0] = T::to_float(u16(word)), x[1] = T::to_float(u16(word >> 16));
+    } else {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+        TILEWISE_UNROLL
+        for (int i = 0; i < 4; i += 2) {
+            u32 halves;
+            if constexpr (kSame<T, Fp8>) {
+                asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(u16(word >> (8 * i))));
+            } else {
+                asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(u16(word >> (8 * i))));
+            }
+            x[i] = Fp16::to_float(u16(halves)), x[i + 1] = Fp16::to_float(u16(halves >> 16));
+        }
+#else
+        for (int i = 0; i < 4; ++i) x[i] = T::to_float(u8(word >> (8 * i)));
+#endif
+    }
+}
+// Four products of bytes with sign, added up.
+TILEWISE_DEVICE int add_products(int sum, u32 a, u32 b) {
+#if defined(__CUDACC__)
+    return __dp4a(int(a), int(b), sum);
+#else
+    for (int i = 0; i < 32; i += 8) sum += int(i8(a >> i)) * int(i8(b >> i));
+    return sum;
+#endif
+}
+
 // Two neighbouring elements of 16 bits in one register, the first in the low half.
 template <class T>
 TILEWISE_DEVICE u32 pack_pair(float first, float second) {

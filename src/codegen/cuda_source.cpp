@@ -26,7 +26,8 @@ bool asks_too_much(const KernelConfig& c) {
     const bool varies = !c.deterministic && c.stream_k != StreamK::atomic;
     const bool gemm_only =
         (c.stream_k != StreamK::off && c.gather == Gather::halo) || c.pipeline == Pipeline::preshuffle;
-    const bool shares_unit = c.blocks_per_unit != 1 && is_conv(c.op) && c.gather != Gather::halo;
+    const bool shares_unit = c.blocks_per_unit != 1 && is_conv(c.op) && c.gather != Gather::halo &&
+                             c.specialization != Specialization::depthwise;
     return c.layout == Layout::any || shares_unit || varies || (is_conv(c.op) && gemm_only);
 }
 
@@ -37,6 +38,18 @@ bool has_block_template(const KernelConfig& c) {
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
     return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
            c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
+}
+
+// One pass over the large operand, both along k, by accesses of 16 bytes; a block's warps share out lines and k.
+bool has_vector_template(const KernelConfig& c) {
+    constexpr int kLaneBytes = 128;  // of a line that the lanes of a warp read together
+    const bool wide = c.vector_a * bytes_of(c.dtype) == kPackedBytes && c.vector_b * bytes_of(c.dtype) == kPackedBytes;
+    const Shape3 tile{c.wave.m * c.warp_tile.m, c.warp_tile.n,
+                      static_cast<int>(c.wave.k * kLaneBytes / bytes_of(c.dtype))};
+    return c.pipeline == Pipeline::compv3 && c.scheduler == Scheduler::intrawave && is_row(c.layout, 0) &&
+           !is_row(c.layout, 1) && bytes_of(c.dtype) == bytes_of(c.dtype_b) && c.math == Math::strict && wide &&
+           c.tile == tile && c.wave.n == 1 && c.persistent && c.split_k == 1 && c.stream_k == StreamK::off &&
+           c.cluster == Shape2{} && !c.cluster_k && c.producer_waves == 0;
 }
 
 // What blocks add up in a cluster takes the place of the stages; rows of sums are a little longer than the tile's.
@@ -113,6 +126,7 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
 bool has_cuda_template(const KernelConfig& c) {
     if (asks_too_much(c)) return false;
     if (is_conv(c.op)) return has_cuda_conv_template(c);
+    if (multiplies_vectors(c)) return has_vector_template(c);
     return is_warpgroup(c) ? has_warpgroup_template(c) : has_block_template(c);
 }
 
@@ -121,6 +135,7 @@ namespace {
 // The header in kernels/cuda, without its extension.
 std::string template_of(const KernelConfig& c) {
     if (is_conv(c.op)) return cuda_conv_template(c);
+    if (multiplies_vectors(c)) return "vector_gemm";
     return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
 }
 

@@ -55,6 +55,8 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
            (c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1);
 }
 
+bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.warp_tile == Shape3{16, 4, 1}; }
+
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -63,7 +65,10 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     }
     // Taps that are joined share the rows of A, with a little more.
     const int taps = joined_taps(c);
-    const std::int64_t a = (std::int64_t{c.tile.m} + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);
+    // Depthwise kernels on matrix units walk down their tile and hold a few of its lines.
+    const bool walks = c.specialization == Specialization::depthwise && c.warp_tile.k > 1 && arch.backend == "cuda";
+    const std::int64_t rows = walks ? std::int64_t{c.wave.m} * c.warp_tile.m : c.tile.m;
+    const std::int64_t a = (rows + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);
     const std::int64_t b = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
     std::int64_t block = 0, bytes = 0;
     // Stages that tensor copies fill begin blocks of their swizzle.

@@ -31,6 +31,19 @@ double overlapped(std::initializer_list<double> times) {
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
+// Of plain arithmetic: the more sums a thread has, the fewer reads of shared memory for each product; every tile costs a barrier and
+// the addresses of its copies, more of them where they bring single elements.
+double plain_efficiency(const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kReached = 0.734, kTileSteps = 1.0, kReads = 0.8, kReadsOfSums = 2.1, kLeastReads = 0.186;
+    constexpr double kNarrow = 0.85, kSingle = 0.9, kNotAhead = 0.86;
+    // Reads for a product, of a thread whose sums are about a square.
+    const double reads = kReadsOfSums / std::sqrt(static_cast<double>(accumulators_per_thread(c, arch)));
+    const bool async = c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem;
+    return kReached / (1 + kReads * std::max(0.0, reads - kLeastReads)) / (1 + kTileSteps / c.tile.k) *
+           (c.warp_tile.n < 64 ? kNarrow : 1) * (c.vector_a == 1 || c.vector_b == 1 ? kSingle : 1) *
+           (async ? 1 : kNotAhead);
+}
+
 // The share of a unit's peak that a kernel's inner loop reaches. Warpgroup products run at full speed from 128 columns on;
 // mma.sync reaches a third of that on chips that have warpgroups; loads through registers halve it.
 double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
@@ -39,16 +52,17 @@ double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
         return kWhole * (kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0));
     }
     if (is_plain_arithmetic(c)) {
-        // Sums of a thread: the more, the fewer reads of shared memory for each product.
-        constexpr double kMostSums = 128, kReached = 0.694;
-        return kReached *
-               std::min(1.0, std::pow(static_cast<double>(accumulators_per_thread(c, arch)) / kMostSums, 0.25));
+        return plain_efficiency(c, arch);
     }
     constexpr double kBeside = 0.335, kAlone = 0.85, kSmall = 0.76, kThroughRegisters = 0.5;
     const double shape = std::min(1.0, std::sqrt(static_cast<double>(c.tile.m) * c.tile.n) / 128.0);
     const bool has_warpgroups = arch.wide_wave_rows > 0 && bytes_of(c.dtype) < 4;
     const bool async = c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem;
-    return (has_warpgroups ? kBeside : kAlone) * (kSmall + (1 - kSmall) * shape) * (async ? 1.0 : kThroughRegisters);
+    // Lines that begin anywhere are put together, which takes longer than to multiply them.
+    constexpr double kAnywhere = 0.5;
+    const bool anywhere = (c.vector_a == 1 || c.vector_b == 1) && bytes_of(c.dtype) < 4;
+    return (has_warpgroups ? kBeside : kAlone) * (kSmall + (1 - kSmall) * shape) * (async ? 1.0 : kThroughRegisters) *
+           (anywhere ? kAnywhere : 1.0);
 }
 
 // Blocks that share a unit: a persistent kernel has one, others as many as shared memory, registers and threads allow.
@@ -64,9 +78,11 @@ double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
         static_cast<double>(accumulators_per_thread(c, arch)) + (wide ? kOtherRegistersWide : kOtherRegisters);
     const double each = std::ceil(std::min(kMostRegisters, own) / kRegisterStep) * kRegisterStep;
     const double by_registers = whole ? 1 : std::floor(static_cast<double>(arch.registers) / (each * threads));
-    const double by_memory =
-        std::floor(static_cast<double>(arch.shared_bytes) / (static_cast<double>(shared_bytes(c, arch)) + kOwnBytes));
-    return std::clamp(std::min({by_memory, by_registers, std::floor(kMostThreads / threads)}), 1.0, kMost);
+    const double block_bytes = static_cast<double>(shared_bytes(c, arch)) / c.blocks_per_unit;
+    const double by_memory = std::floor(static_cast<double>(arch.shared_bytes) / (block_bytes + kOwnBytes));
+    // As many as the config asks for get the registers they need.
+    return std::clamp(std::min({by_memory, by_registers, std::floor(kMostThreads / threads)}),
+                      static_cast<double>(c.blocks_per_unit), kMost);
 }
 
 // Units come in groups, and the blocks of a cluster in one of them, so that some units stay empty.
@@ -86,21 +102,25 @@ struct TileCost {
 TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes) {
     // Blocks of a cluster read the operand they share once.
     const double lines = static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m;
-    // Warpgroups write element by element where tensor copies cannot.
-    constexpr double kElementsPerUs = 6.7e3;
-    const bool by_copies = !c.swap_ab && c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
-    const bool by_elements = has_wide_waves(c, arch) && !by_copies && !c.cluster_k;
+    // Warpgroups write element by element where tensor copies cannot; other warps do where accesses are less than whole.
+    constexpr double kElementsPerUs = 6.7e3, kSingleElementsPerUs = 2.9e3;
+    const bool wide = has_wide_waves(c, arch), whole = access_bytes(c, 2) == arch.load_bytes;
+    const bool by_elements = wide ? (c.swap_ab || !whole) && !c.cluster_k : !whole;
+    const double elements_per_us = wide ? kElementsPerUs : kSingleElementsPerUs * c.vector_c;
     return {2.0 * c.tile.m * c.tile.n * depth, lines * depth * static_cast<double>(bytes_of(c.dtype)), memory_bytes,
-            by_elements ? c.tile.m * c.tile.n / kElementsPerUs : 0};
+            by_elements ? c.tile.m * c.tile.n / elements_per_us : 0};
 }
 
 // The part of its speed that the arithmetic of a unit with so many blocks reaches.
 double filled(const KernelConfig& c, const ArchSpec& arch, double sharing) {
-    // A warpgroup that has the unit to itself has more of the clock; plain arithmetic leaves gaps where there are few warps.
-    constexpr double kAlone = 2.4, kEnoughWarps = 8;
+    // A warpgroup that has the unit to itself has more of the clock; plain arithmetic leaves gaps where there are few warps, the
+    // more the fewer sums they have.
+    constexpr double kAlone = 2.4, kEnoughWarps = 8, kGap = 12.8, kWidestGap = 0.5;
     if (has_wide_waves(c, arch)) return wave_count(c) == 1 && sharing == 1 ? kAlone : 1;
+    if (!is_plain_arithmetic(c)) return 1;
     const double warps = sharing * static_cast<double>(wave_count(c));
-    return is_plain_arithmetic(c) ? std::min(1.0, std::sqrt(warps / kEnoughWarps)) : 1;
+    const double gap = std::min(kWidestGap, kGap / static_cast<double>(accumulators_per_thread(c, arch)));
+    return std::min(1.0, std::pow(warps / kEnoughWarps, gap));
 }
 
 // What a unit reads at a time: a load takes its latency, however much is on its way, and then its turn at the port.
@@ -117,8 +137,9 @@ double round_us(double blocks, const TileCost& tile, const KernelConfig& c, cons
     const double compute_us =
         sharing * tile.flops / (unit_tflops * inner_efficiency(c, arch) * filled(c, arch, sharing) * 1e6);
     constexpr double kCachePortGbps = 173, kMemoryPortGbps = 59;
-    const double on_the_way = sharing * static_cast<double>(buffer_count(c)) * (c.tile.m + c.tile.n) * c.tile.k *
-                              static_cast<double>(bytes_of(c.dtype));
+    const bool ahead = c.pipeline == Pipeline::compv3 || c.pipeline == Pipeline::compv4;  // also in registers
+    const double on_the_way = sharing * static_cast<double>(buffer_count(c) + (ahead ? 1 : 0)) * (c.tile.m + c.tile.n) *
+                              c.tile.k * static_cast<double>(bytes_of(c.dtype));
     const double cache_load_us = sharing * tile.bytes / (unit_gbps(kCachePortGbps, on_the_way) * 1e3);
     const double memory_load_us = sharing * tile.memory_bytes / (unit_gbps(kMemoryPortGbps, on_the_way) * 1e3);
     const double cache_us = blocks * tile.bytes / (arch.cache_gbps * 1e3);
@@ -155,6 +176,26 @@ double shared_sums_us(const KernelConfig& c, double sharers) {
     return kMeetUs + (sharers - 1) * 4.0 * c.tile.m * c.tile.n / (kSlotGbps * 1e3);
 }
 
+// One pass over the large operand by blocks that share its lines evenly; the arithmetic counts from a few vectors on.
+double predicted_vectors_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
+    const double vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
+    const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
+    const double places = static_cast<double>(arch.units) * c.blocks_per_unit;
+    const double blocks = std::min(std::ceil(lines / c.tile.m), places);
+    // Blocks that are fewer than places gather on some units.
+    const double gathered = std::sqrt(std::clamp(places / blocks, 1.0, static_cast<double>(c.blocks_per_unit)));
+    // A pass of few lines has as little on its way.
+    constexpr double kLittle = 0.1, kPassUs = 0.15;
+    const double block_lines = std::ceil(lines / blocks), passes = std::ceil(block_lines / c.tile.m);
+    const double little = 1 + kLittle * (1 - block_lines / (passes * c.tile.m));
+    // A unit converts and multiplies so many elements a microsecond.
+    constexpr double kOperationsPerUs = 128 * 1100, kConversions = 3, kEach = 2;
+    const double elements = lines * static_cast<double>(v.k) / arch.units;
+    const double compute_us = elements * (kConversions + kEach * vectors) / kOperationsPerUs;
+    const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3) * gathered * little;
+    return overlapped({compute_us, memory_us}) + passes * kPassUs + kFillUs + arch.launch_us;
+}
+
 }  // namespace
 
 double predicted_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
@@ -182,6 +223,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
 
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     if (is_conv(c.op)) return predicted_gpu_conv_us(view, c, arch);
+    if (multiplies_vectors(c)) return predicted_vectors_us(view.gemm, bytes_moved(view.problem), c, arch);
     double total = predicted_product_us(view.gemm, bytes_moved(view.problem), c, arch);
     if (packs_operands(c, arch)) {
         // Read and written once before anything else.

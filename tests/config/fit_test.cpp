@@ -99,7 +99,7 @@ const std::vector<BrokenPair>& broken_pairs() {
         {"fit_im2col", kIsConv,
          [](Pair& p) {
              p = cuda_pair(
-                 "conv_fwd:n=1,g=2,c=64,k=64,in=9x9,filter=3x3,dtype=bf16,layout=nhwgc",
+                 "conv_fwd:n=1,g=2,c=64,k=64,in=19x19,filter=3x3,stride=9x9,dtype=bf16,layout=nhwgc",
                  "grouped_conv_fwd_bf16_nhwgc_2d_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_"
                  "vc8_stages4_pers_gather-tensor_pw1@sm_90a");
          }},
@@ -115,6 +115,12 @@ const std::vector<BrokenPair>& broken_pairs() {
                  "conv_bwd_weight:n=1,g=4,c=64,k=64,in=64x64,filter=61x61,dtype=bf16,layout=nhwgc",
                  "grouped_conv_bwd_weight_bf16_nhwgc_2d_comp_async_cshuffle_intrawave_144x64x256_1x4x1_16x8x16_"
                  "va8_vb8_dsb_stages2_swap_gather-halo_merge4_twostage_bpu2@sm_90a");
+         }},
+        {"fit_vectors", kIsGemm,
+         [](Pair& p) {
+             p = cuda_pair(
+                 "gemm:m=5,n=64,k=256,dtype=bf16,layout=rcr",
+                 "gemm_bf16_rcr_compv3_default_intrawave_16x4x512_1x1x8_16x4x1_va8_vb8_pers_swap_bpu2@sm_90a");
          }},
         {"fit_workspace", kIsGemm,
          [](Pair& p) {

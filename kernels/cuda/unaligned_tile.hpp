@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// The way of an operand's tiles whose lines begin anywhere (vector_a or vector_b is one element of 8 or 16 bits), with the
+// interface of OperandTile (operand_tile.hpp). A chunk of 16 bytes of shared memory comes from the two aligned chunks of
+// global memory that hold it (unaligned_chunk.hpp). What lies outside the matrix, or beyond the end of k, is zero in shared
+// memory.
+#pragma once
+#include "transposed_tile.hpp"
+#include "unaligned_chunk.hpp"
+
+namespace tilewise::cuda {
+
+template <class T, int extent, int depth, bool k_contiguous, int threads>
+struct UnalignedTile {
+    static constexpr bool kAlongK = k_contiguous;
+    static constexpr int kLines = k_contiguous ? extent : depth,
+                         kLineBytes = (k_contiguous ? depth : extent) * T::bytes;
+    using Layout = TileLayout<kLines, kLineBytes>;
+    static constexpr int kBytes = Layout::kBytes;
+    static constexpr int kPerLine = kLineBytes / kChunkBytes, kTotal = kLines * kPerLine;
+    static constexpr int kCount = (kTotal + threads - 1) / threads;  // chunks of a thread
+    static constexpr int kRegisters = kCount * 9;                    // two chunks, and what counts of them
+
+    // Chunks that are on their way together where few registers are free.
+    static constexpr int kBatch = kCount % 4 == 0 ? 4 : kCount % 2 == 0 ? 2 : 1;
+
+    struct Registers {
+        UnalignedChunk chunk[kCount];
+        bool whole;  // nothing of the tile lies outside the matrix
+    };
+
+    const char* tile;  // its first element, at the first step of k
+    Index line_bytes;  // from line to line
+    int left;          // of the extent, from the tile's first row (or column) on, at most a tile
+
+    TILEWISE_DEVICE UnalignedTile(const OperandView& view, Index first, Index k_begin) {
+        line_bytes = view.line_stride * T::bytes;
+        const Index begin = k_contiguous ? first * view.line_stride + k_begin : k_begin * view.line_stride + first;
+        tile = static_cast<const char*>(view.data) + begin * T::bytes;
+        left = view.extent - first < extent ? int(view.extent - first) : extent;
+    }
+
+    // The line of a thread's chunk i, and its first byte in it.
+    static constexpr bool kRegular = threads % kPerLine == 0;  // a thread keeps its place within lines
+    static TILEWISE_DEVICE int line_of(int i) {
+        if constexpr (kRegular) return thread_index() / kPerLine + i * (threads / kPerLine);
+        return (thread_index() + i * threads) / kPerLine;
+    }
+    static TILEWISE_DEVICE int byte_of(int i) {
+        if constexpr (kRegular) return thread_index() % kPerLine * kChunkBytes;
+        return (thread_index() + i * threads) % kPerLine * kChunkBytes;
+    }
+    static TILEWISE_DEVICE bool has_chunk(int i) {
+        return kTotal % threads == 0 || i + 1 < kCount || thread_index() + i * threads < kTotal;
+    }
+    // The address of chunk i, and of the one after it from that, by an addition.
+    TILEWISE_DEVICE const char* source(int i, int step) const {
+        const Index whole = Index(step) * depth * (k_contiguous ? T::bytes : line_bytes);
+        return tile + whole + line_of(i) * line_bytes + byte_of(i);
+    }
+    TILEWISE_DEVICE const char* next_source(const char* from, int i, int step) const {
+        return kRegular ? from + threads / kPerLine * line_bytes : source(i + 1, step);
+    }
+    // Of chunk i, the bytes inside the matrix.
+    TILEWISE_DEVICE int valid_of(int i, int k_left) const {
+        const int bytes = (k_contiguous ? k_left : left) * T::bytes - byte_of(i);
+        const bool inside = has_chunk(i) && line_of(i) < (k_contiguous ? left : k_left);
+        return !inside ? 0 : bytes < kChunkBytes ? bytes : kChunkBytes;
+    }
+
+    static TILEWISE_DEVICE void store_chunk(const Packet<kChunkBytes>& chunk, int i, SharedAddress to) {
+        store_shared<kChunkBytes>(to + Layout::byte_offset(line_of(i), byte_of(i)), chunk);
+    }
+    static TILEWISE_DEVICE void put_chunk(const UnalignedChunk& chunk, int i, SharedAddress to) {
+        if (has_chunk(i)) store_chunk(chunk.joined(), i, to);
+    }
+
+    // Tile number `step` of k into registers; of it k_left elements of k are there.
+    TILEWISE_DEVICE void load(Registers& registers, int step, int k_left) const {
+        const char* from = source(0, step);
+        registers.whole = kTotal % threads == 0 && left == extent && k_left >= depth;
+        if (registers.whole) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) registers.chunk[i].load_whole(from);
+        } else {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
+                registers.chunk[i].load(from, valid_of(i, k_left));
+            }
+        }
+    }
+    static TILEWISE_DEVICE void put(const Registers& registers, SharedAddress to) {
+        if (registers.whole) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kCount; ++i) store_chunk(registers.chunk[i].joined_whole(), i, to);
+        } else {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kCount; ++i) put_chunk(registers.chunk[i], i, to);
+        }
+    }
+
+    // Both steps at once, a batch at a time.
+    TILEWISE_DEVICE void move(SharedAddress to, int step, int k_left) const {
+        TILEWISE_ROLLED
+        for (int first = 0; first < kCount; first += kBatch) {
+            UnalignedChunk held[kBatch];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) held[i].load(source(first + i, step), valid_of(first + i, k_left));
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) put_chunk(held[i], first + i, to);
+        }
+    }
+    // No copy shifts: done on the spot.
+    TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const { move(to, step, k_left); }
+};
+
+// How tiles of an operand of a product come to shared memory: those of single elements below 32 bits by chunks from anywhere.
+template <class T, int extent, int depth, bool k_contiguous, int vector, int threads>
+struct ProductTileChoice {
+    using type = typename TileChoice<T, extent, depth, k_contiguous, vector, threads>::type;
+};
+template <class T, int extent, int depth, bool k_contiguous, int threads>
+requires(T::bytes == 2 ||
+         (T::bytes == 1 && k_contiguous)) struct ProductTileChoice<T, extent, depth, k_contiguous, 1, threads> {
+    using type = UnalignedTile<T, extent, depth, k_contiguous, threads>;
+};
+
+}  // namespace tilewise::cuda
