@@ -1,43 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Forward and backward data of grouped convolutions with few channels per group, with mma.sync on patches of pixels that are
-// staged once (halo_patch.hpp). A block keeps the weights of its groups in shared memory (halo_weights.hpp) and walks over
-// tiles of output pixels; ldmatrix takes an address for every row, so a tap is a distance. The next patches are on their way
-// during the arithmetic of this one. Backward data of a strided convolution computes the classes of input positions
-// one after the other from the same patch of dy.
+// staged once, by all threads (halo_line_feed.hpp) or by the copy engine (halo_box_conv.hpp). A block keeps the weights of its
+// groups in shared memory (halo_weights.hpp) and walks over tiles of output pixels; ldmatrix takes an address for every row, so
+// a tap is a distance. The next patches are on their way during the arithmetic of this one. Backward data of a strided
+// convolution computes the classes of input positions one after the other from the same patch of dy.
 //
 // Floors on an H200, bf16, 3x3, groups of 32 channels, 56 x 56 pixels, for each output pixel of a group:
 //   memory   64 bytes read, 64 written: 30 ps at 4.27 TB/s
 //   ldmatrix 9 x 64 bytes of pixels, and 18 KB of weights for every 64 pixels: 5 + 2.3 cycles of 128 bytes: 32 ps in 132 units
 #pragma once
 #include "halo_drain.hpp"
+#include "halo_line_feed.hpp"
 #include "halo_weights.hpp"
 
 namespace tilewise::cuda {
-
-// How patches come to shared memory: all threads copy lines of them (halo_box_conv.hpp has another way).
-template <class Config>
-struct HaloLineFeed {
-    static constexpr bool kBoxes = false;
-    static constexpr int kBuffers = Config::stages < 1 ? 1 : Config::stages;
-    using T = typename Config::A;
-
-    const HaloLines<T, Config::threads> lines;
-
-    TILEWISE_DEVICE explicit HaloLineFeed(const HaloPlan& plan) : lines(plan.patch) {}
-    TILEWISE_DEVICE void prepare(const HaloPlan&, SharedAddress) const {}
-    // The channels of a tile from `channel` on, to the buffer with this index. Every step commits a group, empty or not, so that
-    // counting groups is counting steps.
-    TILEWISE_DEVICE void copy(const KernelArgs& args, const HaloLaunch& launch, const KernelActivation& from,
-                              SharedAddress shared, int index, Index channel, const HaloOrigin& origin) const {
-        const void* first = static_cast<const typename T::Storage*>(args.a.data) + channel;
-        lines.copy(shared + launch.plan.patches + index * launch.plan.patch_bytes, first, launch.axes,
-                   int(args.conv.images), from, origin);
-    }
-    // For the patch of the next step; a barrier of the block must follow before it is read.
-    TILEWISE_DEVICE void wait(const HaloPlan&, SharedAddress, int) const {
-        wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
-    }
-};
 
 template <class Config, class Feed = HaloLineFeed<Config>>
 struct HaloConv {
