@@ -140,6 +140,7 @@ struct ConvSource {
     static constexpr Direction kDirection = Config::direction;
     static constexpr bool kOverPixels = kDirection == Direction::backward_weight;
     static constexpr bool kMayBeEmpty = Places::kHasClasses;  // a class that meets no tap
+    static constexpr bool kTrims = !kOverPixels && Shape::kTileN > 32 && Shape::kTileN % 64 != 0;
     static constexpr int kColumnBoxes = Shape::kTileN / Shape::kColumnLine;
     static constexpr int kLine = kOverPixels ? Shape::kColumnLine : Shape::kDepth;  // of channels
     static_assert(Shape::kClusterN == 1 || kOverPixels, "columns of pixels are copied for one block");
@@ -213,7 +214,6 @@ struct ConvSource {
     };
 
     // Products along k of the next stage: the last line of a group's channels may be short.
-    static constexpr bool kTrims = !kOverPixels && Shape::kTileN > 32 && Shape::kTileN % 64 != 0;
     struct Depths {
         int lines, last, line;
         TILEWISE_DEVICE Depths(const KernelArgs& args, int step) {

@@ -86,9 +86,9 @@ struct WgmmaGemm {
 
     // A group of products that can be waited for, `depth` of them along k of each line; what a line holds behind them is not to
     // be added. A branch for each depth, from fence to commit: products on both sides of a branch are groups of their own.
-    // Addresses that are known to be the same in a warp are counted once for it: a third of the instructions.
+    // With several branches, addresses are counted once for a warp, a third of the instructions; with one that is no gain.
     TILEWISE_DEVICE void multiply_stage(Sums& sums, int stage_index, int own_rows, int depth, bool keep) const {
-        const int stage = uniform(stage_index);
+        const int stage = Source::kTrims ? uniform(stage_index) : stage_index;
         const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kDepthBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
         const unsigned long long at_a = operand_at<Shape::kRowLineBytes>(a, kLeadingA, 8 * Shape::kRowLineBytes);
@@ -349,7 +349,7 @@ struct WgmmaGemm {
         griddep_launch();
         griddep_wait();
         const int thread = static_cast<int>(thread_index()) - Shape::kCopyThreads;
-        const Place me{uniform(thread / 128), thread % 128};
+        const Place me{Source::kTrims ? uniform(thread / 128) : thread / 128, thread % 128};
         if constexpr (Shape::kCopiesAside) {
             if (thread < 0) {
                 if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();

@@ -69,6 +69,7 @@ struct MatrixSource {
     using Order = TileOrder<Shape::kClusterM, Shape::kClusterN>;
     using Places = MatrixPlaces;
     static constexpr bool kMayBeEmpty = false;  // whether a tile may have nothing to sum up
+    static constexpr bool kTrims = false;       // whether a stage may hold fewer products than it has room for
 
     const KernelArgs& args;
     const TensorMap &map_a, &map_b;

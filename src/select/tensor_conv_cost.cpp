@@ -65,8 +65,13 @@ Shares shares_of(const Problem& p, const KernelConfig& c) {
     if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return {};
     const std::int64_t channels = gathered_channels(p);
     const auto room = static_cast<double>(channel_lines(c, channels) * channel_line(c));
-    return {static_cast<double>(round_up(channels, summed_unit(c))) / room,
-            p.conv.g == 1 ? static_cast<double>(channels) / room : 1};
+    const double multiplied = static_cast<double>(round_up(channels, summed_unit(c))) / room;
+    if (p.conv.g == 1) return {multiplied, static_cast<double>(channels) / room};
+    // Lines that begin between two pieces of memory take longer.
+    constexpr std::int64_t kPieceBytes = 32;
+    constexpr double kBetween = 1.9;
+    const bool between = channels * bytes_of(c.dtype) % kPieceBytes != 0;
+    return {multiplied, between ? kBetween : 1};
 }
 
 // One stage: products, what passes through shared memory for them, what comes through the L2 cache, and the copy engine.
