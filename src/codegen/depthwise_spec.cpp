@@ -96,10 +96,9 @@ bool has_diagonal_template(const KernelConfig& c) {
     return types && vectors && shape && strides && held && extent(c.ct_filter, 0) <= kMostColumns;
 }
 
-// The more lines are under way, the later the first is there: few for parts of few rows, else what shared memory has room for.
+// The more lines are under way, the later the first is there; so few, as far as the block's share of shared memory goes.
 void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
-    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kBytes = 2;
-    constexpr std::int64_t kFewRows = 4, kFewStages = 4, kMostStages = 8;
+    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kBytes = 2, kMostStages = 4;
     const bool weight = c.op == Op::conv_bwd_weight;
     const std::int64_t stride = extent(c.ct_stride, 0), planes = weight ? 1 : extent(c.ct_filter, 2);
     const std::int64_t outputs = std::int64_t{c.wave.m} * c.warp_tile.m, pitch = c.tile.n * kBytes + 16;
@@ -111,8 +110,7 @@ void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
     const std::int64_t sums =
         weight ? c.wave.m * extent(c.ct_filter, 0) * extent(c.ct_filter, 1) * c.tile.n * kFloatBytes : 0;
     const std::int64_t share = kUnitBytes / std::max(1, c.blocks_per_unit) - kReserved - results;
-    const std::int64_t most = spec.strip_height < kFewRows ? kFewStages : kMostStages;
-    spec.ring_stages = static_cast<int>(std::clamp<std::int64_t>(share / stage, 2, most));
+    spec.ring_stages = static_cast<int>(std::clamp<std::int64_t>(share / stage, 2, kMostStages));
     spec.shared_bytes = std::max(spec.ring_stages * stage + results, sums);
 }
 

@@ -74,10 +74,13 @@ std::int64_t walks_of(const FrameTiles& tiles, std::int64_t parts) {
     return whole ? divide_up(rows, height) : (rows + height - 2) / height + 1;
 }
 
-// The rows of the longest part, and more for every tile that it begins: lines above and below, and the wait for the first.
+// The lines of the longest part: those of its rows, and for every tile that it begins those above and below, and as many as
+// there is time for until the first is there.
 std::int64_t part_cost(const FrameTiles& tiles, const KernelConfig& c, std::int64_t parts) {
-    constexpr std::int64_t kWaitRows = 6;
-    return divide_up(tiles.rows, parts) + walks_of(tiles, parts) * (kWaitRows + c.ct_filter[c.ct_filter.rank - 2] - 1);
+    constexpr std::int64_t kWaitLines = 3;
+    const int d = c.ct_filter.rank - 2;
+    const std::int64_t stride = c.ct_stride[d];
+    return divide_up(tiles.rows, parts) * stride + walks_of(tiles, parts) * (kWaitLines + c.ct_filter[d] - stride);
 }
 
 // As many parts as there is room for at once, unless fewer that do not cross from tile to tile are done sooner.
