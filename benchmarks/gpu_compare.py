@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: MIT
 """One problem on the GPU: our result checked, then ours and the peers' times side by side, and the result checked again.
 
-Runs in the worker of benchmarks/gpu_gemm.py (gpu_worker.py), whose head says how it measures. What must hold: whatever a
-side stream touches is made, and the device synchronised, before; nothing is freed until the device is done with it.
+Runs in the worker (gpu_worker.py) of benchmarks/gpu_gemm.py, whose head says how it measures, and of gpu_conv.py. What a GEMM
+and a convolution do in their own way is in gpu_gemm_compare.py and gpu_conv_compare.py, here the `kind`: make_sets,
+make_reference, our_calls and capture_peers. What must hold: whatever a side stream touches is made, and the device
+synchronised, before; nothing is freed until the device is done with it.
 """
 import dataclasses
 import gc
 import math
 import statistics
-import sys
 import time
 
 import torch
 
 import tilewise
-from gpu_problems import ELEMENT_BYTES, GemmCase, Peaks
-from gpu_report import FAILED, OK, PEERS, WRONG
+from gpu_conv_problems import ConvCase
+from gpu_problems import GemmCase, Peaks
+from gpu_report import FAILED, OK, WRONG
+
+Case = GemmCase | ConvCase
 
 DEVICE = "cuda:0"
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn,
           "int8": torch.int8}
-OUTPUTS = {**DTYPES, "fp8": torch.float16, "int8": torch.int32}
-assert DTYPES.keys() == ELEMENT_BYTES.keys()
 UNWRITTEN = -(2**31)  # what no sum of int8 products that is compared here comes to
 
 BEYOND_L2_BYTES = 128 << 20  # twice an H200's L2 cache
@@ -32,14 +34,12 @@ LEAST_REPLAYS, MOST_REPLAYS = 7, 31
 WARM_CALLS = 3
 # The GPU spins so long before a replay that the host has handed the whole graph over when its time begins.
 HEAD_START_CYCLES, HEAD_START_CYCLES_A_LAUNCH = 100_000, 300
-MOST_FP64_BYTES = 48 << 30  # of a reference with its operands; beyond, it is made in fp32
 
 # The error that is allowed: two roundings of the output, and for each of k steps of the accumulation in fp32 a part of
 # a typical partial sum. Tensor cores cut bits off where fp32 units round.
 OUTPUT_ROUNDING = {"fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7, "fp8": 2.0**-10, "int8": 0}
 ACCUMULATION_A_STEP = {"fp32": 2.0**-20, "fp16": 2.0**-18, "bf16": 2.0**-18, "fp8": 2.0**-12, "int8": 0}
 FAST_FACTOR = 8  # 8-bit floats that are never added up in fp32
-PEER_ERROR = 0.02  # of the norm: tells a peer's other way to round from another product
 
 
 @dataclasses.dataclass
@@ -49,36 +49,12 @@ class Operands:
     c: torch.Tensor
 
 
-def count_sets(case: GemmCase) -> int:
+def count_sets(case: Case) -> int:
     return min(MOST_SETS, max(LEAST_SETS, BEYOND_L2_BYTES // case.bytes + 1))
 
 
-def count_rounds(case: GemmCase, peaks: Peaks, sets: int) -> int:
+def count_rounds(case: Case, peaks: Peaks, sets: int) -> int:
     return math.ceil(LEAST_REPLAY_US / (sets * max(peaks.roof_us(case), peaks.launch_us)))
-
-
-def make_sets(case: GemmCase) -> list[Operands]:
-    def make(operand: str) -> torch.Tensor:  # each its own allocation, so that all are aligned alike
-        shape, dtype = case.stored_shape(operand), (OUTPUTS if operand == "c" else DTYPES)[case.dtype]
-        if case.dtype == "int8":
-            return torch.randint(-128, 128, shape, dtype=dtype, device=DEVICE)
-        return torch.randn(shape, device=DEVICE, dtype=torch.float16 if case.dtype == "fp8" else dtype).to(dtype)
-
-    return [Operands(make("a"), make("b"), make("c")) for _ in range(count_sets(case))]
-
-
-def as_written(case: GemmCase, one: Operands) -> tuple[torch.Tensor, torch.Tensor]:
-    """Views of A and B whose product lies in memory as C does."""
-    a = one.a if case.layout[0] == "r" else one.a.mT
-    b = one.b if case.layout[1] == "r" else one.b.mT
-    return (a, b) if case.layout[2] == "r" else (b.mT, a.mT)
-
-
-def make_reference(case: GemmCase, one: Operands) -> torch.Tensor:
-    elements = sum(math.prod(case.stored_shape(operand)) for operand in "abc")
-    dtype = torch.float64 if 8 * elements <= MOST_FP64_BYTES else torch.float32
-    a, b = as_written(case, one)
-    return torch.matmul(a.to(dtype), b.to(dtype))
 
 
 def poison(c: torch.Tensor) -> None:
@@ -89,7 +65,7 @@ def is_poisoned(c: torch.Tensor) -> torch.Tensor:
     return (c.isnan() if c.is_floating_point() else c == UNWRITTEN).any()
 
 
-def fault_of(case: GemmCase, sets: list[Operands], references: dict[int, torch.Tensor], run) -> str | None:
+def fault_of(case: Case, sets: list[Operands], references: dict[int, torch.Tensor], run) -> str | None:
     """Runs into outputs filled with NaN; says what is wrong with them, or None."""
     for one in sets:
         poison(one.c)
@@ -109,31 +85,6 @@ def fault_of(case: GemmCase, sets: list[Operands], references: dict[int, torch.T
     return None
 
 
-def our_calls(case: GemmCase, strategy: str, sets: list[Operands], kernel: str | None = None) -> list:
-    def bind(one: Operands):
-        return lambda: tilewise.gemm(one.a, one.b, layout=case.layout, out=one.c, strategy=strategy, math=case.math,
-                                     kernel=kernel)
-
-    return [bind(one) for one in sets]
-
-
-def peer_calls(case: GemmCase, sets: list[Operands]) -> list:
-    product = torch.mm if case.batch == 1 else torch.bmm
-    if case.dtype == "int8":
-        product = torch._int_mm
-    if case.dtype == "fp8":
-        one_fp32 = torch.ones((), device=DEVICE)
-
-        def product(a, b, out):
-            torch._scaled_mm(a, b, one_fp32, one_fp32, out_dtype=out.dtype, use_fast_accum=case.math == "fast", out=out)
-
-    def bind(one: Operands):
-        a, b = as_written(case, one)
-        return lambda: product(a, b, out=one.c)
-
-    return [bind(one) for one in sets]
-
-
 def run_all(calls: list) -> None:
     for call in calls:
         call()
@@ -150,27 +101,6 @@ def capture(stream: torch.cuda.Stream, calls: list, rounds: int) -> torch.cuda.C
             run_all(calls)
     torch.cuda.synchronize()
     return graph
-
-
-def capture_peers(case: GemmCase, stream: torch.cuda.Stream, sets: list[Operands], reference: torch.Tensor,
-                  rounds: int) -> dict[str, torch.cuda.CUDAGraph]:
-    """Of the peers that can do the problem."""
-    graphs = {}
-    for name in PEERS if ELEMENT_BYTES[case.dtype] > 1 else ["cublaslt"]:  # which has the 8-bit types alone
-        torch.backends.cuda.preferred_blas_library(name)
-        calls = peer_calls(case, sets)
-        poison(sets[0].c)
-        try:
-            calls[0]()
-        except RuntimeError as error:
-            print(f"{name} cannot do {case.text}: {error}", file=sys.stderr)
-            continue
-        error = ((sets[0].c.to(reference.dtype) - reference).norm() / reference.norm()).item()
-        if not error <= PEER_ERROR:
-            raise RuntimeError(f"{name} computes something else: relative error {error:.3g}")
-        torch.cuda.synchronize()
-        graphs[name] = capture(stream, calls, rounds)
-    return graphs
 
 
 def time_replays(graphs: dict[str, torch.cuda.CUDAGraph], stream: torch.cuda.Stream, launches: int) -> dict[str, list[float]]:
@@ -202,12 +132,11 @@ def time_replays(graphs: dict[str, torch.cuda.CUDAGraph], stream: torch.cuda.Str
     return {name: [start.elapsed_time(end) * 1e3 for start, end in found] for name, found in events.items()}
 
 
-def measure(case: GemmCase, strategy: str, peaks: Peaks) -> dict:
-    torch.backends.cuda.preferred_blas_library("cublas")
+def measure(case: Case, kind, strategy: str, peaks: Peaks) -> dict:
     prepared = tilewise.prepare(case.text, device=DEVICE, strategy=strategy)
-    sets = make_sets(case)
-    references = {index: make_reference(case, sets[index]) for index in (0, len(sets) - 1)}
-    ours = our_calls(case, strategy, sets)
+    sets = kind.make_sets(case)
+    references = {index: kind.make_reference(case, sets[index]) for index in (0, len(sets) - 1)}
+    ours = kind.our_calls(case, strategy, sets)
     torch.cuda.synchronize()
     answer = {"kernel": prepared.kernel, "source": prepared.plan.source}
     fault = fault_of(case, sets, references, lambda: run_all(ours))
@@ -219,9 +148,9 @@ def measure(case: GemmCase, strategy: str, peaks: Peaks) -> dict:
     graphs = {"ours": capture(stream, ours, rounds)}
     modelled = tilewise.prepare(case.text, device=DEVICE, strategy="rules").kernel  # what the model chooses unmeasured
     if modelled != prepared.kernel:
-        graphs["model"] = capture(stream, our_calls(case, None, sets, modelled), rounds)
-    graphs |= capture_peers(case, stream, sets, references[0], rounds)
-    times = time_replays(graphs, stream, launches)
+        graphs["model"] = capture(stream, kind.our_calls(case, None, sets, modelled), rounds)
+    peers = kind.capture_peers(case, stream, sets, references[0], rounds)
+    times = time_replays(graphs | peers, stream, launches)
 
     def replay_ours() -> None:
         with torch.cuda.stream(stream):
@@ -232,17 +161,17 @@ def measure(case: GemmCase, strategy: str, peaks: Peaks) -> dict:
         return {**answer, "status": WRONG, "reason": f"after timing: {fault} ({prepared.kernel})"}
     us = {name: statistics.median(found) / launches for name, found in times.items()}
     roof_us = peaks.roof_us(case)
-    return {**answer, "status": OK, "ours_us": us["ours"], "peers_us": {name: us.get(name) for name in PEERS},
+    return {**answer, "status": OK, "ours_us": us["ours"], "peers_us": {name: us[name] for name in peers},
             "model_us": us.get("model", us["ours"]), "model_kernel": modelled,
             "tflops": case.flops / us["ours"] / 1e6, "roof": roof_us / us["ours"] if roof_us else None,
             "sets": len(sets), "launches": launches, "replays": len(times["ours"])}
 
 
-def compare(case: GemmCase, strategy: str, peaks: Peaks) -> dict:
+def compare(case: Case, kind, strategy: str, peaks: Peaks) -> dict:
     """The result of a problem; a failure is one too."""
     facts = {"problem": case.text, "family": case.family, "dtype": case.dtype}
     try:
-        return {**facts, **measure(case, strategy, peaks)}
+        return {**facts, **measure(case, kind, strategy, peaks)}
     except (tilewise.Error, RuntimeError, ValueError, TypeError) as error:  # torch's errors are RuntimeErrors
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         return {**facts, "status": FAILED, "reason": f"{type(error).__name__}: {reason}"}

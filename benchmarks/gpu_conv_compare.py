@@ -1,32 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""One convolution on the GPU: our result checked, then our time and cuDNN's side by side, and the result checked again.
+"""A convolution as benchmarks/gpu_compare.py measures it: its operands, the reference, our calls and cuDNN's.
 
-Runs in the worker of benchmarks/gpu_conv.py (gpu_worker.py). Timing, poisoning and what must hold are those of
-gpu_compare.py; here is how operands are made and what the peer is called with. Both sides read and write the same memory:
-torch sees it as channels-last tensors.
+Both sides read and write the same memory: torch sees it as channels-last tensors.
 """
-import statistics
-
 import torch
 
 import tilewise
-from gpu_compare import (BEYOND_L2_BYTES, DEVICE, DTYPES, LEAST_SETS, MOST_SETS, Operands, capture, count_rounds, fault_of,
-                         run_all, time_replays)
+from gpu_compare import DEVICE, DTYPES, Operands, capture, count_sets
 from gpu_conv_problems import ConvCase
-from gpu_problems import Peaks
-from gpu_report import FAILED, OK, WRONG
 
 PEER = "cudnn"
 
 
 def make_sets(case: ConvCase) -> list[Operands]:
-    count = min(MOST_SETS, max(LEAST_SETS, BEYOND_L2_BYTES // case.bytes + 1))
     dtype = DTYPES[case.dtype]
-    return [Operands(*(torch.randn(shape, device=DEVICE, dtype=dtype) for shape in case.shapes)) for _ in range(count)]
+    return [Operands(*(torch.randn(shape, device=DEVICE, dtype=dtype) for shape in case.shapes)) for _ in range(count_sets(case))]
 
 
-def our_calls(case: ConvCase, strategy: str, sets: list[Operands]) -> list:
-    options = {"stride": case.stride, "padding": case.pad, "dilation": case.dilation, "strategy": strategy}
+def our_calls(case: ConvCase, strategy: str | None, sets: list[Operands], kernel: str | None = None) -> list:
+    options = {"stride": case.stride, "padding": case.pad, "dilation": case.dilation, "strategy": strategy, "kernel": kernel}
 
     def bind(one: Operands):
         if case.op == "conv_fwd":
@@ -69,52 +61,16 @@ def torch_call(case: ConvCase, one: Operands, dtype: torch.dtype | None = None) 
 def make_reference(case: ConvCase, one: Operands, dtype: torch.dtype | None = torch.float32) -> torch.Tensor:
     """cuDNN's result in a type, None for that of the problem, laid out as ours; its own search is left out for it."""
     kind = {"conv_fwd": "y", "conv_bwd_data": "x", "conv_bwd_weight": "w"}[case.op]
-    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32 = False, False
     result = torch_call(case, one, dtype)
-    torch.backends.cudnn.benchmark = True
     dims = len(case.size)
     if dims == 1:
         result = result.squeeze(2)
     return result.permute(0, *range(2, dims + 2), 1).reshape(case.shapes[2] if kind != "w" else case.w_shape).double()
 
 
-def measure(case: ConvCase, strategy: str, peaks: Peaks) -> dict:
+def capture_peers(case: ConvCase, stream: torch.cuda.Stream, sets: list[Operands], reference: torch.Tensor,
+                  rounds: int) -> dict[str, torch.cuda.CUDAGraph]:
     torch.backends.cudnn.benchmark, torch.backends.cudnn.benchmark_limit = True, 0  # cuDNN tries all it has
     torch.backends.cudnn.allow_tf32 = False
-    prepared = tilewise.prepare(case.text, device=DEVICE, strategy=strategy)
-    sets = make_sets(case)
-    references = {index: make_reference(case, sets[index]) for index in (0, len(sets) - 1)}
-    ours = our_calls(case, strategy, sets)
-    torch.cuda.synchronize()
-    answer = {"kernel": prepared.kernel, "source": prepared.plan.source}
-    fault = fault_of(case, sets, references, lambda: run_all(ours))
-    if fault:
-        return {**answer, "status": WRONG, "reason": f"before timing: {fault} ({prepared.kernel})"}
-    rounds = count_rounds(case, peaks, len(sets))
-    stream = torch.cuda.Stream()
-    graphs = {"ours": capture(stream, ours, rounds)}
-    graphs[PEER] = capture(stream, [lambda one=one: torch_call(case, one) for one in sets], rounds)
-    times = time_replays(graphs, stream, rounds * len(sets))
-
-    def replay_ours() -> None:
-        with torch.cuda.stream(stream):
-            graphs["ours"].replay()
-
-    fault = fault_of(case, sets, references, replay_ours)
-    if fault:
-        return {**answer, "status": WRONG, "reason": f"after timing: {fault} ({prepared.kernel})"}
-    us = {name: statistics.median(found) / (rounds * len(sets)) for name, found in times.items()}
-    roof_us = peaks.roof_us(case)
-    share = {name: roof_us / us[name] if roof_us else None for name in us}
-    return {**answer, "status": OK, "ours_us": us["ours"], "peers_us": {PEER: us[PEER]},
-            "tflops": case.flops / us["ours"] / 1e6, "roof": share["ours"], "peer_roof": share[PEER]}
-
-
-def compare(case: ConvCase, strategy: str, peaks: Peaks) -> dict:
-    """The result of a problem; a failure is one too."""
-    facts = {"problem": case.text, "family": case.family, "dtype": case.dtype}
-    try:
-        return {**facts, **measure(case, strategy, peaks)}
-    except (tilewise.Error, RuntimeError, ValueError, TypeError) as error:  # torch's errors are RuntimeErrors
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return {**facts, "status": FAILED, "reason": f"{type(error).__name__}: {reason}"}
+    return {PEER: capture(stream, [lambda one=one: torch_call(case, one) for one in sets], rounds)}

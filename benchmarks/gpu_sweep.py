@@ -22,13 +22,13 @@ import torch
 
 import gpu_conv_compare
 import gpu_conv_problems
+import gpu_gemm_compare
 import tilewise
-from gpu_compare import DEVICE, Operands, as_written, capture, make_sets, release
+from gpu_compare import DEVICE, Case, Operands, capture, release
 from gpu_conv_problems import ConvCase
-from gpu_problems import ROOT, GemmCase, choose_cases, parse_case, read_lines, read_peaks
+from gpu_problems import ROOT, choose_cases, parse_case, read_lines, read_peaks
 from gpu_report import geomean
 
-Case = GemmCase | ConvCase
 
 FEW = 8  # of the model's best
 REPLAY_US = 1000
@@ -100,8 +100,8 @@ def operands_and_reference(case: Case):
         if case.op == "conv_bwd_weight":  # a prepared problem takes dy first
             sets = [Operands(one.b, one.a, one.c) for one in sets]
         return sets, reference
-    sets = make_sets(case)[:MOST_SETS]
-    a, b = as_written(case, sets[0])
+    sets = gpu_gemm_compare.make_sets(case)[:MOST_SETS]
+    a, b = gpu_gemm_compare.as_written(case, sets[0])
     return sets, a[:MOST_CHECKED_ROWS].double() @ b.double()
 
 

@@ -18,6 +18,7 @@ import torch
 import tilewise
 import gpu_conv_compare
 import gpu_conv_problems
+import gpu_gemm_compare
 from gpu_compare import DEVICE, compare, release
 from gpu_host_cost import host_costs
 from gpu_problems import parse_case, read_peaks
@@ -58,8 +59,8 @@ def answer(request: dict) -> dict:
     peaks = read_peaks(*torch.cuda.get_device_capability(DEVICE))
     if request["problem"].startswith("conv"):
         case = gpu_conv_problems.parse_case(request["problem"], request["family"])
-        return gpu_conv_compare.compare(case, request["strategy"], peaks)
-    return compare(parse_case(request["problem"], request["family"]), request["strategy"], peaks)
+        return compare(case, gpu_conv_compare, request["strategy"], peaks)
+    return compare(parse_case(request["problem"], request["family"]), gpu_gemm_compare, request["strategy"], peaks)
 
 
 def device_works() -> bool:

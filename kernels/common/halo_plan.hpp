@@ -16,10 +16,12 @@ struct HaloKernel {
     bool backward_data;
     int merge;            // groups of a tile
     int tile_m, columns;  // rows of the tile; columns of a product that are computed at a time
-    int warps, buffers;   // patches that are resident
+    int warps, buffers;   // patches that are resident: fewer where a block has fewer tiles
     int element_bytes, out_bytes;
     bool diagonal;    // products of several groups, as many as have columns; else each group is one
     bool by_element;  // results leave one by one, so that any number of them will do
+    bool boxes;       // the copy engine stages patches: pixels without gaps between them, swizzled
+    int out_stages;   // tiles of results that may be on their way by the copy engine; 0: threads write them
 };
 
 // Bytes from the start of shared memory; every section begins on a chunk.
@@ -31,15 +33,28 @@ struct HaloPlan {
     int classes, steps;             // of outputs; of the reduction, two chunks each, over all classes
 
     int weight_pitch, product_bytes;  // from row to row of a product's weights, and all of them
-    int weights, offsets, class_table, tap_table, row_table, drain, patches;
-    int drain_pitch, drain_bytes;  // of a warp
+    int weights, offsets, class_table, tap_table, row_table, drain, barriers, patches;
+    int swizzle;  // the bits of an address that those three above them turn; 0 for none
+    int out, out_stages, out_rows, out_pitch, out_bytes, out_swizzle;  // results that leave as boxes; bytes of a stage
+    int drain_pitch, drain_bytes;                                      // of a warp
     int patch_bytes, total_bytes;
     HaloPatchShape patch;
 };
 
 inline constexpr int kHaloMatrix = 8, kHaloStepRows = 16;  // lines of a chunk of weights; rows of an mma step
 inline constexpr int kHaloMostClasses = 64, kHaloEntry = 8;
-inline constexpr int kHaloMostChunks = 32;  // of a pixel's channels: a lane copies one
+inline constexpr int kHaloMostChunks = 32;     // of a pixel's channels: a lane copies one
+inline constexpr int kHaloMostBox = 256;       // positions of a box along each axis
+inline constexpr int kHaloMostBoxStep = 8;     // from column to column of a residue
+inline constexpr int kHaloScratchBytes = 512;  // for what a matrix store of a warp has to put somewhere
+inline constexpr int kHaloBoxAlign = 1024, kHaloPlainBoxAlign = 128, kHaloBarrierBytes = 8, kHaloMostBuffers = 8;
+constexpr int halo_round_up(int bytes, int unit) { return (bytes + unit - 1) / unit * unit; }
+// Pixels that the copy engine can put so that eight neighbours are on banks of their own: swizzled, or an odd number of chunks.
+inline constexpr int kHaloMostBoxChunks = 31;
+constexpr int halo_box_swizzle(int chunks) { return chunks % 2 != 0 ? 0 : (chunks - 1) * kHaloChunkBytes; }
+constexpr bool is_halo_box_line(int chunks) {
+    return chunks == 2 || chunks == 4 || chunks == 8 || (chunks % 2 != 0 && chunks <= kHaloMostBoxChunks);
+}
 
 constexpr int halo_odd_chunks(int bytes) {
     return ((bytes + kHaloChunkBytes - 1) / kHaloChunkBytes | 1) * kHaloChunkBytes;
@@ -75,6 +90,12 @@ constexpr int halo_drain_rows(int warp_rows, int pitch) {
     return rows;
 }
 
+// Whether a tile's results are a box of the output: all channels of its groups, and of one class.
+constexpr bool halo_leaves_as_boxes(const HaloPlan& p, const HaloKernel& kernel, int out_chunks) {
+    return kernel.boxes && !kernel.by_element && kernel.out_bytes == 2 && p.classes == 1 && p.column_tiles == 1 &&
+           is_halo_box_line(out_chunks);
+}
+
 constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMaxKernelDims], const HaloTile& tile,
                              const HaloKernel& kernel, int warp_rows) {
     HaloPlan p{};
@@ -94,6 +115,14 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
         p.product_bytes = kernel.columns * p.weight_pitch;
     }
     p.patch = halo_patch_shape(axes, tile, p.products * p.chunks);
+    if (kernel.boxes) {
+        p.patch.pitch = p.patch.chunks * kHaloChunkBytes;
+        p.swizzle = halo_box_swizzle(p.patch.chunks);
+        const int box = p.patch.images * p.patch.depth * p.patch.height * p.patch.phase * p.patch.pitch;
+        // Whole blocks of the swizzle, or what the copy engine can begin at.
+        const int unit = p.swizzle > 0 ? kHaloBoxAlign : p.patch.chunks * kHaloPlainBoxAlign;
+        p.patch.plane = halo_round_up(box, unit) / p.patch.pitch;
+    }
     p.drain_pitch = halo_odd_chunks(kernel.columns * kernel.out_bytes);
     constexpr int kPassBytes = kHaloStepRows * kHaloMatrix * 4;  // sums of one step
     const int drain = halo_drain_rows(warp_rows, p.drain_pitch) * p.drain_pitch;
@@ -107,7 +136,20 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     const int taps = axes[0].taps * axes[1].taps * axes[2].taps;
     p.row_table = p.tap_table + (p.classes == 1 ? 0 : halo_chunk_up(taps * kHaloEntry));
     p.drain = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
-    p.patches = p.drain + kernel.warps * p.drain_bytes;
+    p.barriers = p.drain + kernel.warps * p.drain_bytes;
+    const int out_chunks = out * kernel.merge * kernel.out_bytes / kHaloChunkBytes;
+    if (kernel.out_stages > 0 && halo_leaves_as_boxes(p, kernel, out_chunks)) {  // or by threads: one place for both
+        p.out = halo_round_up(p.drain, kHaloBoxAlign);
+        p.out_pitch = out_chunks * kHaloChunkBytes, p.out_swizzle = halo_box_swizzle(out_chunks);
+        p.out_rows = tile.rows(), p.out_stages = kernel.out_stages;
+        p.out_bytes = halo_round_up(p.out_rows * p.out_pitch, kHaloBoxAlign);
+        const int end = p.out + p.out_stages * p.out_bytes + kHaloScratchBytes;
+        p.barriers = end > p.barriers ? end : p.barriers;
+    }
+    p.patches = p.barriers;
+    if (kernel.boxes) {  // whose planes are whole blocks of the swizzle
+        p.patches = halo_round_up(p.barriers + kHaloMostBuffers * kHaloBarrierBytes, kHaloBoxAlign);
+    }
     p.total_bytes = p.patches + kernel.buffers * p.patch_bytes;
     return p;
 }
@@ -119,13 +161,15 @@ struct HaloLaunch {
     HaloTile tile;
     HaloPlan plan;
     int tiles[kMaxKernelDims], image_tiles;  // of pixels, along each axis
-    int units, longer;                       // tiles of a block; so many of the first blocks have one more
+    // Tiles of a block; so many of the first blocks have one more. Blocks that follow each other either go on in the same slab, or
+    // (beside > 1) do the same tiles of as many slabs, whose pixels then come from memory together.
+    int units, longer, beside;
 };
 static_assert(sizeof(HaloLaunch) <= sizeof(int) * kMaxKernelGeometry);
 
-// `blocks` is at most the number of tiles.
+// `blocks` is at most the number of tiles, and a multiple of `beside`, which is 1 or the number of slabs.
 constexpr HaloLaunch halo_launch(const KernelConv& conv, const HaloTile& tile, const HaloKernel& kernel, int warp_rows,
-                                 int blocks) {
+                                 int blocks, int beside) {
     HaloLaunch launch{};
     for (int d = 0; d < kMaxKernelDims; ++d) {
         launch.axes[d] = halo_axis(conv, d, kernel.backward_data);
@@ -135,8 +179,9 @@ constexpr HaloLaunch halo_launch(const KernelConv& conv, const HaloTile& tile, c
     launch.plan = halo_plan(conv, launch.axes, tile, kernel, warp_rows);
     launch.image_tiles = (int(conv.images) + tile.images - 1) / tile.images;
     const Index pixels = Index(launch.image_tiles) * launch.tiles[0] * launch.tiles[1] * launch.tiles[2];
-    const Index all = pixels * launch.plan.column_tiles * (conv.groups / kernel.merge);
-    launch.units = int(all / blocks), launch.longer = int(all % blocks);
+    const Index all = beside > 1 ? pixels : pixels * launch.plan.column_tiles * (conv.groups / kernel.merge);
+    launch.units = int(all / (blocks / beside)), launch.longer = int(all % (blocks / beside));
+    launch.beside = beside;
     return launch;
 }
 

@@ -80,23 +80,25 @@ struct HaloTile {
 };
 
 // The patch of staged pixels that such a tile reads. Where the step is not 1, columns are kept by their residue, so that
-// neighbouring outputs always read neighbouring pixels. A pixel is `pitch` bytes, an odd number of 16-byte chunks, so that
+// neighbouring outputs always read neighbouring pixels: the residues of a line one after the other, or (plane > 0) all lines of
+// one residue after those of the other. A pixel is `pitch` bytes, an odd number of 16-byte chunks, so that
 // eight neighbouring pixels fall on different banks.
 struct HaloPatchShape {
     int images, depth, height;
     int columns, phase;  // columns of the image, and stored ones of each residue
     int steps[kMaxKernelDims];
     int chunks, pitch;  // 16-byte chunks of a pixel's channels; bytes from pixel to pixel
+    int plane;          // pixels from residue to residue; 0 where these are in one line
 
-    constexpr int width() const { return phase * steps[2]; }
-    constexpr int pixels() const { return images * depth * height * width(); }
+    constexpr int width() const { return plane > 0 ? phase : phase * steps[2]; }
+    constexpr int pixels() const { return plane > 0 ? plane * steps[2] : images * depth * height * width(); }
     constexpr int bytes() const { return pixels() * pitch; }
     // The first pixel that an output of the tile reads, and how far from it a tap's pixel is (offsets by HaloAxis).
     constexpr int pixel_of(int image, int d, int h, int w) const {
         return ((image * depth + d * steps[0]) * height + h * steps[1]) * width() + w;
     }
     constexpr int tap_distance(int d, int h, int w) const {
-        return (d * height + h) * width() + w % steps[2] * phase + w / steps[2];
+        return (d * height + h) * width() + w % steps[2] * (plane > 0 ? plane : phase) + w / steps[2];
     }
 };
 

@@ -4,6 +4,7 @@
 // a block has one line of pixels of its images in shared memory, with what the filter needs on both sides: first as it lies in
 // memory, [pixel][16 channels], then turned around to [channel][pixel], where 8 pixels of a strip are a row of 16 bytes.
 #pragma once
+#include "../common/depthwise_launch.hpp"
 #include "primitives.hpp"
 
 namespace tilewise::cuda {
@@ -22,78 +23,90 @@ struct BandShape {
 
 // The strips of a block.
 struct BandStrips {
+    const DepthwiseLaunch& launch;
     int across, images;             // strips side by side, and images
     int pitch;                      // pixels of a line from image to image
     int first_image, first_column;  // of the outputs
 
+    TILEWISE_DEVICE BandStrips(const DepthwiseLaunch& from, int tile)
+        : launch(from), across(int(launch.across.divisor)), images(launch.frames), pitch(int(launch.pitch.divisor)) {
+        const int image = launch.column_tiles.quotient(tile);
+        first_image = image * images;
+        first_column = (tile - image * int(launch.column_tiles.divisor)) * across * BandShape::kOutputs;
+    }
+    TILEWISE_DEVICE int image_of_pixel(int pixel) const { return launch.pitch.small_quotient(pixel); }
+    TILEWISE_DEVICE int image_of_strip(int strip) const { return launch.across.small_quotient(strip); }
     // The pixel of a line where a strip begins; strips past the last are the first.
     TILEWISE_DEVICE int pixel(int strip) const {
-        const int image = strip / across;
+        const int image = image_of_strip(strip);
         return image < images ? image * pitch + (strip - image * across) * BandShape::kOutputs : 0;
     }
 };
 
-// Strips side by side in a block for lines of `width` outputs: evenly divided among as few blocks as there must be.
-TILEWISE_DEVICE constexpr int band_strips_across(int width) {
-    const int strips = (width + BandShape::kOutputs - 1) / BandShape::kOutputs;
-    const int blocks = (strips + BandShape::kStrips - 1) / BandShape::kStrips;
-    return (strips + blocks - 1) / blocks;
-}
-
 // Lines of pixels on their way from memory to [channel][pixel], one after the other.
 struct BandLines {
     static constexpr int kCopies = BandShape::kMostPixels * 2 / BandShape::kThreads;  // of a thread, 16 bytes each
-    const char* from[kCopies];                                                        // of the next line
-    Index step[kCopies];               // bytes to the one after it; 0 where there is nothing to read
-    SharedAddress to[kCopies];         // in a buffer
+    static constexpr int kRoundPixels = BandShape::kWarps * 16, kRounds = BandShape::kMostPixels / kRoundPixels;
+    static_assert(kRounds == 2);
+    const char* from[kCopies];         // of the next line
+    SharedAddress line_step;           // bytes
+    SharedAddress to;                  // of the first in a buffer
     SharedAddress lane_from, lane_to;  // of this lane in 16 pixels, before and after they are turned around
-    int pixels;
+    SharedAddress rounds;              // in which this warp turns pixels around
+    u32 inside;                        // bits
 
     // Two halves of 8 pixels share their banks unless those of every other 4 pixels change places.
     static TILEWISE_DEVICE int raw_offset(int pixel, int half) {
         return pixel * BandShape::kPixelBytes + ((half ^ (pixel >> 2)) & 1) * 16;
     }
 
-    // From `first_line` on; lines have `width` pixels and begin `shift` ahead of the strips.
+    // From `first_line` on, which may lie outside; lines have `width` pixels and begin `shift` ahead of the strips.
     TILEWISE_DEVICE BandLines(const void* data, const KernelActivation& t, int width, int first_line, int shift,
                               const KernelConv& conv, const BandStrips& strips, int first_channel)
-        : pixels(strips.images * strips.pitch) {
-        const Index line_step = width * t.pixel_stride * BandShape::kBytes;
+        : line_step(SharedAddress(width * int(t.pixel_stride) * BandShape::kBytes)), inside(0) {
+        const int left = strips.images * strips.pitch - thread_index() / 32 * 16;
+        rounds = left <= 0 ? 0 : left <= kRoundPixels ? 1 : kRounds;
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
             const int chunk = thread_index() + i * BandShape::kThreads, pixel = chunk / 2, half = chunk % 2;
-            const int image = pixel / strips.pitch, column = strips.first_column - shift + pixel - image * strips.pitch;
-            const bool inside = image < strips.images && strips.first_image + image < conv.images &&
-                                u32(column) < u32(width) && first_channel + half * 8 < conv.groups;
-            const Index at =
-                (strips.first_image + image) * t.image_stride + column * t.pixel_stride + first_channel + half * 8;
-            step[i] = inside ? line_step : 0;
-            from[i] = static_cast<const char*>(data) + (inside ? at * BandShape::kBytes + first_line * line_step : 0);
-            to[i] = raw_offset(pixel, half);
+            const int image = strips.image_of_pixel(pixel);
+            const int column = strips.first_column - shift + pixel - image * strips.pitch;
+            const bool has = image < strips.images && strips.first_image + image < int(conv.images) &&
+                             u32(column) < u32(width) && first_channel + half * 8 < int(conv.groups);
+            const int offset = (first_line * width + column) * int(t.pixel_stride) + first_channel + half * 8;
+            const Index at = Index(strips.first_image + image) * int(t.image_stride) + offset;
+            from[i] = static_cast<const char*>(data) + at * BandShape::kBytes;
+            inside |= has ? 1u << i : 0u;
         }
+        to = raw_offset(thread_index() / 2, thread_index() % 2);
         const int lane = lane_index(), quarter = lane / 8, first = thread_index() / 32 * 16;
         lane_from = raw_offset(first + (quarter & 1) * 8 + lane % 8, quarter >> 1);
         lane_to = lane / 4 * BandShape::kPlanePitch + (first + lane % 4 * 2) * BandShape::kBytes;
+        hide(line_step), hide(to), hide(lane_from), hide(lane_to), hide(rounds);
     }
-    TILEWISE_DEVICE void copy(SharedAddress raw) {
+    // The next line, or zeros where it is outside.
+    TILEWISE_DEVICE void copy(SharedAddress raw, bool has_line) {
+        constexpr int apart =
+            BandShape::kThreads / 2 * BandShape::kPixelBytes;  // 128 pixels: the same place in the banks
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
-            copy_async<16>(raw + to[i], from[i], step[i] != 0 ? 16 : 0);
-            from[i] += step[i];
+            copy_async<16>(raw + to + i * apart, from[i], has_line && (inside >> i & 1u) != 0 ? 16 : 0);
+            from[i] += line_step;
         }
     }
     // Warps take turns at 16 pixels.
     TILEWISE_DEVICE void turn(SharedAddress raw, SharedAddress plane) const {
-        constexpr int round = BandShape::kWarps * 16;
-        SharedAddress from_raw = raw + lane_from, to_plane = plane + lane_to;
-        TILEWISE_ROLLED
-        for (int first = thread_index() / 32 * 16; first < pixels; first += round) {
+        const SharedAddress from_raw = raw + lane_from, to_plane = plane + lane_to;
+        TILEWISE_UNROLL
+        for (int i = 0; i < kRounds; ++i) {
+            if (rounds <= SharedAddress(i)) break;  // the same for the warp
             u32 words[4];
-            load_matrices<true>(from_raw, words);
+            load_matrices<true>(from_raw + i * kRoundPixels * BandShape::kPixelBytes, words);
             TILEWISE_UNROLL
-            for (int j = 0; j < 4; ++j)
-                store_shared<4>(to_plane + (j >> 1) * 8 * BandShape::kPlanePitch + (j & 1) * 16, Packet<4>{{words[j]}});
-            from_raw += round * BandShape::kPixelBytes, to_plane += round * BandShape::kBytes;
+            for (int j = 0; j < 4; ++j) {
+                const int place = (j >> 1) * 8 * BandShape::kPlanePitch + (j & 1) * 16;
+                store_shared<4>(to_plane + i * kRoundPixels * BandShape::kBytes + place, Packet<4>{{words[j]}});
+            }
         }
     }
 };

@@ -10,7 +10,7 @@
 // 7x7: 0.4 ps); bytes of one element of dy and of x at 4.27e12 /s (0.94 ps): memory.
 #pragma once
 #include "band_shape.hpp"
-#include "depthwise_weight.hpp"
+#include "depthwise_cluster.hpp"
 
 namespace tilewise::cuda {
 
@@ -19,13 +19,16 @@ struct BandWeight {
     using T = typename Config::A;
     using Shape = BandShape;
     static constexpr int kRows = Config::ct_filter[1], kColumns = Config::ct_filter[2], kTaps = kRows * kColumns;
-    static constexpr int kHeight = Config::tile_m / (Config::wave_m * Config::warp_m);  // rows of dy at a time
     static_assert(kSame<T, typename Config::B> && T::bytes == Shape::kBytes);
     static_assert(Config::threads == Shape::kThreads && Config::tile_n == Shape::kChannels);
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
-    static constexpr int kStages = 4;  // lines of x and of dy under way
+    static constexpr int kStages = 4;     // lines of x and of dy under way
+    // At the end: sums of all products of every channel and row of taps, then those of taps.
+    static constexpr int kMatrixBytes = Shape::kInputs * Shape::kOutputs * 4;
+    static constexpr int kCells = Shape::kChannels * kRows * kMatrixBytes;
+    static_assert(kCells + kTaps * Shape::kChannels * 4 <= Config::shared_bytes);
     static constexpr int kRawDy = kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
     static constexpr int kPlanesDy = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kPlanesDy + 2 * Shape::kPlaneBytes <= Config::shared_bytes);
@@ -51,11 +54,11 @@ struct BandWeight {
         return strip < strips.images * strips.across ? strips.pixel(strip) : Shape::kMostPixels;
     }
 
-    // A line of x, and the row of dy that it is the first to meet, as far as there are any.
-    static TILEWISE_DEVICE void multiply(SharedAddress line, SharedAddress row, int j, bool has_line, bool has_row,
-                                         Window& window, Sums& sums) {
-        u32 dy[4] = {};  // two channels
-        if (has_row) load_matrices<true>(row, dy);
+    // A line of x, if there is one, and the row of dy that it is the first to meet.
+    static TILEWISE_DEVICE void multiply(SharedAddress line, SharedAddress row, int j, bool has_line, Window& window,
+                                         Sums& sums) {
+        u32 dy[4];  // two channels
+        load_matrices<true>(row, dy);
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) window[c][j][0] = dy[c * 2], window[c][j][1] = dy[c * 2 + 1];
         if (!has_line) return;
@@ -74,74 +77,86 @@ struct BandWeight {
     // Rows [top, top + rows) of dy of a block's strips.
     TILEWISE_DEVICE void walk(const BandStrips& strips, int top, int rows, Sums& sums) const {
         const KernelConv& conv = args.conv;
-        const int first_line = top - int(conv.pad[1]), begin = first_line < 0 ? 0 : first_line;
-        BandLines xs(args.b.data, conv.x, in.size[2], begin, int(conv.pad[2]), conv, strips, first_channel);
+        const int first_line = top - int(conv.pad[1]);
+        BandLines xs(args.b.data, conv.x, in.size[2], first_line, int(conv.pad[2]), conv, strips, first_channel);
         BandLines dys(args.a.data, conv.y, out.size[2], top, 0, conv, strips, first_channel);
         const int steps = rows + kRows - 1;
         const auto has_line = [&](int step) { return u32(first_line + step) < u32(in.size[1]); };
         const auto copy = [&](int step, SharedAddress stage) {
-            if (step < steps && has_line(step)) xs.copy(shared + stage);
-            if (step < rows) dys.copy(shared + kRawDy + stage);
+            xs.copy(shared + stage, step < steps && has_line(step));
+            dys.copy(shared + kRawDy + stage, step < rows);
             commit_copies();
         };
-        const auto turn = [&](int step, SharedAddress stage, SharedAddress plane) {
-            if (has_line(step)) xs.turn(shared + stage, shared + kPlanes + plane);
-            if (step < rows) dys.turn(shared + kRawDy + stage, shared + kPlanesDy + plane);
+        const auto turn = [&](SharedAddress stage, SharedAddress plane) {
+            xs.turn(shared + stage, shared + kPlanes + plane);
+            dys.turn(shared + kRawDy + stage, shared + kPlanesDy + plane);
         };
+        wait_copies<0>();
         sync_block();  // the strips before have been read
-        TILEWISE_UNROLL
+        griddep_wait();
+        TILEWISE_ROLLED
         for (int stage = 0; stage < kStages; ++stage) copy(stage, stage * Shape::kRawBytes);
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
         // Strips past the last have no pixels to the right of their 8 either.
         const int x_strip = (quarter >> 1) * 8 + lane % 8,
                   right = x_strip < strips.images * strips.across ? quarter & 1 : 0;
-        const SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch +
-                                   (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
-        const SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
-                                  pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
+        SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch +
+                             (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
+        SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
+                            pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
+        hide(line), hide(row);
         Window window = {};
         wait_copies<kStages - 1>();
         sync_block();
-        turn(0, 0, 0);
+        turn(0, 0);
         SharedAddress stage = 0, plane = 0;
         TILEWISE_ROLLED
         for (int first = 0; first < steps; first += kRows) {
             TILEWISE_UNROLL
             for (int j = 0; j < kRows; ++j) {
                 const int step = first + j;
-                if (step < steps) {  // the same for all threads
-                    wait_copies<kStages - 2>();
-                    sync_block();
-                    const SharedAddress next_plane = Shape::kPlaneBytes - plane;
-                    if (step + 1 < steps) turn(step + 1, next_raw<kStages>(stage), next_plane);
-                    copy(step + kStages, stage);
-                    multiply(line + plane, row + plane, j, has_line(step), step < rows, window, sums);
-                    stage = next_raw<kStages>(stage), plane = next_plane;
-                }
+                if (step >= steps) return;  // all threads
+                wait_copies<kStages - 2>();
+                sync_block();
+                const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                turn(next_raw<kStages>(stage), next_plane);
+                copy(step + kStages, stage);
+                multiply(line + plane, row + plane, j, has_line(step), window, sums);
+                stage = next_raw<kStages>(stage), plane = next_plane;
             }
         }
     }
 
-    // Adds up the diagonals of a row of taps: lane s those of tap s.
-    TILEWISE_DEVICE void write_row(const float (&sums)[4], SharedAddress cells, Index channel, int r) const {
-        const int lane = lane_index();
+    // Adds up the diagonals of a warp's sums: lanes take turns at its taps. One rolled loop: the code is fetched once for every launch.
+    TILEWISE_DEVICE void write_sums(const Sums& sums) const {
+        const int lane = lane_index(), own = thread_index() / 32 * Shape::kOwn;
+        const SharedAddress matrices = shared + own * kRows * kMatrixBytes;
         TILEWISE_UNROLL
-        for (int half = 0; half < 2; ++half) {
-            const int row = lane / 4 + half * 8, column = lane % 4 * 2;
-            store_shared_float2(cells + (row * Shape::kOutputs + column) * 4, sums[half * 2], sums[half * 2 + 1]);
+        for (int i = 0; i < Shape::kOwn * kRows * 2; ++i) {
+            const float(&sum)[4] = sums[i / 2 / kRows][i / 2 % kRows];
+            const int row = lane / 4 + i % 2 * 8, column = lane % 4 * 2;
+            store_shared_float2(matrices + i / 2 * kMatrixBytes + (row * Shape::kOutputs + column) * 4,
+                                sum[i % 2 * 2], sum[i % 2 * 2 + 1]);
         }
         sync_warp();
-        if (lane < kColumns && channel < args.conv.groups) {
+        TILEWISE_ROLLED
+        for (int i = lane; i < Shape::kOwn * kTaps; i += 32) {
+            const int c = i / kTaps, tap = i - c * kTaps, r = tap / kColumns, s = tap - r * kColumns;
+            const SharedAddress diagonal = matrices + (c * kRows + r) * kMatrixBytes + s * Shape::kOutputs * 4;
             float sum = 0;
             TILEWISE_UNROLL
-            for (int i = 0; i < Shape::kOutputs; ++i)
-                sum += load_shared_float(cells + ((i + lane) * Shape::kOutputs + i) * 4);
-            write_sum(channel, r * kColumns + lane, sum);
+            for (int k = 0; k < Shape::kOutputs; ++k)
+                sum += load_shared_float(diagonal + k * (Shape::kOutputs + 1) * 4);
+            if constexpr (Config::cluster_k) {
+                store_shared_float(shared + kCells + (tap * Shape::kChannels + own + c) * 4, sum);
+            } else {
+                const Index channel = first_channel + own + c;
+                if (channel < args.conv.groups) write_sum(channel, tap, sum);
+            }
         }
-        sync_warp();
     }
     TILEWISE_CALLED void write_sum(Index channel, int tap, float sum) const {
-        if (args.split_k > 1) {
+        if (args.split_k > 1 && !Config::cluster_k) {
             static_cast<float*>(args.workspace)[(part * args.conv.groups + channel) * kTaps + tap] = sum;
         } else {
             using Out = typename Config::Out;
@@ -151,39 +166,30 @@ struct BandWeight {
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         const KernelConv& conv = args.conv;
         const PixelGrid in = pixel_grid(conv.in, conv.x), out = pixel_grid(conv.out, conv.y);
-        BandStrips strips;
-        strips.across = band_strips_across(out.size[2]);
-        strips.images = Shape::kStrips / strips.across;
-        strips.pitch = (strips.across + 1) * Shape::kOutputs;
-        const u32 channel_tiles = ceil_div(int(conv.groups), Shape::kChannels),
-                  row_tiles = ceil_div(out.size[1], kHeight);
-        const u32 column_tiles = ceil_div(out.size[2], strips.across * Shape::kOutputs);
-        const u32 total = row_tiles * column_tiles * ceil_div(int(conv.images), strips.images);
-        const u32 part = block_index() / channel_tiles;
-        const int first_channel = int(block_index() - part * channel_tiles) * Shape::kChannels;
-        const BandWeight self = {args, in, out, first_channel, int(part), shared_start()};
+        const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
+        const DepthwisePart block = depthwise_part<Config, 1>(launch);
+        const int part = block.part, first_channel = block.channel_tile * Shape::kChannels;
+        const BandWeight self = {args, in, out, first_channel, part, shared_start()};
         self.clear_margins();
         Sums sums = {};
-        const u32 end = u32(u64(total) * (part + 1) / u32(args.split_k));
+        DepthwiseRows left(launch, part);
         TILEWISE_ROLLED
-        for (u32 item = u32(u64(total) * part / u32(args.split_k)); item < end; ++item) {
-            const u32 column = item / row_tiles, image = column / column_tiles;
-            strips.first_image = int(image) * strips.images;
-            strips.first_column = int(column - image * column_tiles) * strips.across * Shape::kOutputs;
-            const int top = int(item - column * row_tiles) * kHeight, left = out.size[1] - top;
-            self.walk(strips, top, left < kHeight ? left : kHeight, sums);
+        while (left.at < left.end) {
+            const DepthwiseRows::Run run = left.next(launch);
+            self.walk(BandStrips(launch, run.tile), run.top, run.rows, sums);
         }
+        griddep_wait();  // also where there were no rows: what was launched before may still read the workspace
+        wait_copies<0>();
         sync_block();
-        const int warp = thread_index() / 32;
-        const SharedAddress cells = self.shared + warp * (Shape::kInputs + Shape::kOutputs) * Shape::kOutputs * 4;
-        TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn; ++c) {
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r)
-                self.write_row(sums[c][r], cells, first_channel + warp * Shape::kOwn + c, r);
+        self.write_sums(sums);
+        if constexpr (Config::cluster_k) {
+            add_up_cluster<kTaps * Shape::kChannels, 1, Shape::kThreads>(
+                self.shared + kCells, args.split_k, [&](int cell, float sum) {
+                    const Index channel = first_channel + cell % Shape::kChannels;
+                    if (channel < conv.groups) self.write_sum(channel, cell / Shape::kChannels, sum);
+                });
         }
     }
 };

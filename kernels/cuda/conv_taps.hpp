@@ -35,9 +35,16 @@ struct ConvLine {
     TILEWISE_DEVICE int rows() const {
         return direction == Direction::backward_data ? (in + stride - 1) / stride : out;
     }
+    // Joined taps need some pixels more, unless the zeros behind a line are also those before the next one: a step that no tap
+    // moves walks on to these.
     template <Direction direction>
     TILEWISE_DEVICE int walked_rows(int joined) const {
-        return rows<direction>() + (joined - 1) * dilation;
+        const int own = rows<direction>(), all = own + (joined - 1) * dilation;
+        if (joined == 1 || joined != filter) return all;
+        const int size = direction == Direction::backward_data ? out : in;
+        const int before = -lower<direction>(), behind = all - before - size;
+        const int both = before < behind ? before : behind;
+        return both <= 0 ? all : all - both < own ? own : all - both;
     }
     template <Direction direction>
     TILEWISE_DEVICE int row_step() const {

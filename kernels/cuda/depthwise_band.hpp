@@ -21,55 +21,46 @@ struct DepthwiseBand {
     using Shape = BandShape;
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kRows = Config::ct_filter[1], kColumns = Config::ct_filter[2];
-    static constexpr int kHeight = Config::tile_m / (Config::wave_m * Config::warp_m);  // rows of outputs of a block
     static_assert(kSame<T, typename Config::B> && kSame<T, typename Config::Out> && T::bytes == Shape::kBytes);
     static_assert(Config::threads == Shape::kThreads && Config::tile_n == Shape::kChannels);
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
-    static constexpr int kStages = 8;  // lines under way: a load takes as long as three of them or more
+    static constexpr int kTaps = kRows * kColumns;
+    static constexpr int kStages = Config::ring_stages;  // lines under way
     static constexpr int kPlanes = kStages * Shape::kRawBytes, kResults = kPlanes + 2 * Shape::kPlaneBytes;
     static_assert(kResults + 2 * Shape::kRowBytes <= Config::shared_bytes);
 
     const KernelArgs& args;
     PixelGrid in, out;
-    BandStrips strips;
-    int first_channel, top, rows;  // of the block's outputs
+    int first_channel;
     SharedAddress shared;
 
     // Rows and columns of taps are met in reverse order on the way back.
     static TILEWISE_DEVICE int before(const KernelConv& conv, int d, int taps) {
         return kBackward ? taps - 1 - int(conv.pad[d]) : int(conv.pad[d]);
     }
-    // The weights of the block's channels as they lie in memory, where results will be.
-    static constexpr int kTaps = kRows * kColumns;
-    static_assert(Shape::kChannels * kTaps * Shape::kBytes <= 2 * Shape::kRowBytes);
-    TILEWISE_DEVICE void stage_weights() const {
-        const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(first_channel) * kTaps;
-        const int left = int(args.conv.groups) - first_channel,
-                  channels = left < Shape::kChannels ? left : Shape::kChannels;
-        for (int i = thread_index(); i < channels * kTaps; i += Shape::kThreads)
-            store_shared<2>(shared + kResults + i * 2, Packet<2>{w[i]});
-    }
-    // What a lane has of the band matrix of a row of taps: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
-    TILEWISE_DEVICE void load_band(int channel, int row, u32 (&words)[2]) const {
-        const bool is_channel = first_channel + channel < args.conv.groups;
-        const SharedAddress w = shared + kResults + channel * kTaps * 2;
+    using Sums = float[Shape::kOwn][kRows][4];
+    using Bands = u32[Shape::kOwn][kRows][2];
+
+    // What a lane has of the band matrices: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
+    TILEWISE_DEVICE void load_bands(int channel, Bands& bands) const {
+        const int first = lane_index() % 4 * 2 - lane_index() / 4;  // the tap of row 2 (l % 4)
+        const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(channel) * kTaps +
+                        (kBackward ? kTaps - 1 - first : first);
         TILEWISE_UNROLL
-        for (int j = 0; j < 2; ++j) {
-            words[j] = 0;
+        for (int c = 0; c < Shape::kOwn; ++c) {
+            const bool is_channel = channel + c < int(args.conv.groups);
             TILEWISE_UNROLL
-            for (int e = 0; e < 2; ++e) {
-                const int tap = j * 8 + lane_index() % 4 * 2 + e - lane_index() / 4;
-                const int at = kBackward ? (kRows - 1 - row) * kColumns + kColumns - 1 - tap : row * kColumns + tap;
-                if (is_channel && u32(tap) < u32(kColumns))
-                    words[j] |= u32(load_shared<2>(w + at * 2).value) << (16 * e);
+            for (int i = 0; i < kRows * 4; ++i) {
+                const int row = i / 4, j = i / 2 % 2, e = i % 2, tap = first + j * 8 + e;
+                const int at = row * kColumns + j * 8 + e;
+                u32 value = 0;
+                if (is_channel && u32(tap) < u32(kColumns)) value = u32(w[c * kTaps + (kBackward ? -at : at)]);
+                bands[c][row][j] = e == 0 ? value : bands[c][row][j] | value << 16;
             }
         }
     }
-
-    using Sums = float[Shape::kOwn][kRows][4];
-    using Bands = u32[Shape::kOwn][kRows][2];
 
     // The row of outputs whose first line is line j of a turn.
     static TILEWISE_DEVICE void open(int j, Sums& sums) {
@@ -107,8 +98,7 @@ struct DepthwiseBand {
     struct Target {
         char* to[2];  // in the next row
         bool inside[2];
-        SharedAddress lane_from;
-        Index row_step;
+        SharedAddress lane_from, row_step;
 
         TILEWISE_DEVICE void write(SharedAddress results) {
             u32 words[4];
@@ -120,106 +110,110 @@ struct DepthwiseBand {
             }
         }
     };
-    TILEWISE_DEVICE Target target() const {
+    TILEWISE_DEVICE Target target(const BandStrips& strips, int top) const {
         Target t;
         const int lane = lane_index(), warp = thread_index() / 32, i = lane % 8, quarter = lane / 8;
         TILEWISE_UNROLL
         for (int s = 0; s < 2; ++s) {
-            const int strip = warp * 2 + s, image = strip / strips.across, channel = lane % 4 * 4;
+            const int strip = warp * 2 + s, image = strips.image_of_strip(strip), channel = lane % 4 * 4;
             const int column = strips.first_column + (strip - image * strips.across) * Shape::kOutputs + lane / 4;
             t.inside[s] = image < strips.images && strips.first_image + image < args.conv.images &&
                           column < out.size[2] && first_channel + channel < args.conv.groups;
-            const Index at = (strips.first_image + image) * out.image_stride +
-                             (Index(top) * out.size[2] + column) * out.pixel_stride + first_channel + channel;
+            const int offset = (top * out.size[2] + column) * int(out.pixel_stride) + first_channel + channel;
+            const Index at = Index(strips.first_image + image) * int(out.image_stride) + offset;
             t.to[s] = static_cast<char*>(args.c.data) + at * Shape::kBytes;
         }
         const int channel = i / 2 * 4 + i % 2 + (quarter & 1) * 2;
         t.lane_from = channel * Shape::kRowPitch + (warp * 2 + (quarter >> 1)) * 16;
-        t.row_step = out.size[2] * out.pixel_stride * Shape::kBytes;
+        t.row_step = SharedAddress(out.size[2] * out.pixel_stride * Shape::kBytes);
+        hide(t.lane_from), hide(t.row_step);
         return t;
     }
 
-    TILEWISE_DEVICE void walk() const {
-        const int shift = before(args.conv, 2, kColumns), first_line = top - before(args.conv, 1, kRows);
+    // Rows [top, top + rows) of a block's strips.
+    TILEWISE_DEVICE void walk(const BandStrips& strips, int top, int rows, Bands& bands, bool& has_bands) const {
+        const int shift = before(args.conv, 2, kColumns), padding = before(args.conv, 1, kRows) - top;
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
-        // Lines that there are, of those that the rows need.
-        const int begin = first_line < 0 ? 0 : first_line, last = first_line + rows + kRows - 1;
-        const int end = last < in.size[1] ? last : in.size[1];
-        BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], begin, shift, args.conv, strips,
-                        first_channel);
-        TILEWISE_UNROLL
+        // Lines above the image are passed over as far as no row ends there; rows that begin there have no sums yet.
+        const int steps = rows + kRows - 1, skipped = padding < 0 ? 0 : padding < kRows ? padding : kRows - 1;
+        const int first_line = skipped - padding;
+        BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], first_line, shift, args.conv,
+                        strips, first_channel);
+        const auto has_line = [&](int step) {
+            return step < steps - skipped && u32(first_line + step) < u32(in.size[1]);
+        };
+        if (has_bands) {
+            wait_copies<0>();
+            sync_block();  // the rows before are on their way
+        } else {
+            griddep_wait();
+        }
+        TILEWISE_ROLLED
         for (int stage = 0; stage < kStages; ++stage) {
-            if (begin + stage < end) lines.copy(shared + stage * Shape::kRawBytes);
+            lines.copy(shared + stage * Shape::kRawBytes, has_line(stage));
             commit_copies();
         }
-        stage_weights();
-        Target to = target();
+        // While the first lines are on their way.
+        if (!has_bands) load_bands(first_channel + own, bands);
+        has_bands = true;
+        Target to = target(strips, top);
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
-        const SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
-        const SharedAddress own_results = shared + kResults + own * Shape::kRowPitch + lane / 4 * 16 + lane % 4 * 4;
+        SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
+        SharedAddress own_results = shared + kResults + own * Shape::kRowPitch + lane / 4 * 16 + lane % 4 * 4;
+        hide(own_plane), hide(own_results);
         Sums sums = {};
         wait_copies<kStages - 1>();
         sync_block();
         lines.turn(shared, shared + kPlanes);
-        Bands bands;
-        TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn; ++c) {
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r) load_band(own + c, r, bands[c][r]);
-        }
         SharedAddress stage = 0, plane = 0, results = 0;  // of the line, and of the row before
+        int row = skipped - (kRows - 1), step = 0;        // that the line is the last of
+        const int last = in.size[1] - first_line;
         TILEWISE_ROLLED
-        for (int first = 0; first < rows + kRows - 1; first += kRows) {
+        for (; row < rows;) {  // until it returns
             TILEWISE_UNROLL
-            for (int j = 0; j < kRows; ++j) {
-                const int line = first_line + first + j, row = first + j - (kRows - 1);
-                const bool multiplies = line >= begin && line < end;  // the same for all threads
-                if (row < rows && (multiplies || row >= 0)) {
-                    if (multiplies) wait_copies<kStages - 2>();
+            for (int j = 0; j < kRows; ++j, ++row, ++step) {
+                wait_copies<kStages - 2>();
+                sync_block();
+                open(j, sums);
+                if (step < last) {  // below are zeros
+                    const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                    lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
+                    lines.copy(shared + stage, has_line(step + kStages));
+                    commit_copies();
+                    multiply(own_plane + plane, j, bands, sums);
+                    stage = next_raw<kStages>(stage), plane = next_plane;
+                }
+                if (row > 0) to.write(shared + kResults + results);
+                if (row >= 0) {
+                    results = Shape::kRowBytes - results;
+                    close(own_results + results, j, sums);
+                }
+                if (row == rows - 1) {  // all threads
                     sync_block();
-                    open(j, sums);
-                    if (multiplies) {
-                        const SharedAddress next_plane = Shape::kPlaneBytes - plane;
-                        if (line + 1 < end)
-                            lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
-                        if (line + kStages < end) lines.copy(shared + stage);
-                        commit_copies();
-                        multiply(own_plane + plane, j, bands, sums);
-                        stage = next_raw<kStages>(stage), plane = next_plane;
-                    }
-                    if (row > 0) to.write(shared + kResults + results);
-                    if (row >= 0) {
-                        results = Shape::kRowBytes - results;
-                        close(own_results + results, j, sums);
-                    }
+                    to.write(shared + kResults + results);
+                    return;
                 }
             }
         }
-        sync_block();
-        to.write(shared + kResults + results);
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         griddep_launch();
-        griddep_wait();
         const KernelConv& conv = args.conv;
         const PixelGrid in = kBackward ? pixel_grid(conv.out, conv.y) : pixel_grid(conv.in, conv.x);
         const PixelGrid out = kBackward ? pixel_grid(conv.in, conv.x) : pixel_grid(conv.out, conv.y);
-        BandStrips strips;
-        strips.across = band_strips_across(out.size[2]);
-        strips.images = Shape::kStrips / strips.across;
-        strips.pitch = (strips.across + 1) * Shape::kOutputs;
-        const u32 channel_tiles = ceil_div(int(conv.groups), Shape::kChannels),
-                  row_tiles = ceil_div(out.size[1], kHeight);
-        const u32 column_tiles = ceil_div(out.size[2], strips.across * Shape::kOutputs);
-        const u32 line = block_index() / channel_tiles, column = line / row_tiles, image = column / column_tiles;
-        strips.first_image = int(image) * strips.images;
-        strips.first_column = int(column - image * column_tiles) * strips.across * Shape::kOutputs;
-        const int top = int(line - column * row_tiles) * kHeight, left = out.size[1] - top;
-        const int first_channel = int(block_index() - line * channel_tiles) * Shape::kChannels;
-        const DepthwiseBand self = {args,          in, out, strips, first_channel, top, left < kHeight ? left : kHeight,
-                                    shared_start()};
-        self.walk();
+        const DepthwiseLaunch& launch = reinterpret_cast<const DepthwiseLaunch&>(args.geometry);
+        const int part = launch.channel_tiles.quotient(int(block_index()));
+        const int tile = int(block_index()) - part * int(launch.channel_tiles.divisor);
+        const DepthwiseBand self = {args, in, out, tile * Shape::kChannels, shared_start()};
+        DepthwiseRows left(launch, part);
+        Bands bands;
+        bool has_bands = false;
+        TILEWISE_ROLLED
+        while (left.at < left.end) {
+            const DepthwiseRows::Run run = left.next(launch);
+            self.walk(BandStrips(launch, run.tile), run.top, run.rows, bands, has_bands);
+        }
     }
 };
 

@@ -13,9 +13,11 @@
 #include "band_weight.hpp"
 #include "depthwise_any.hpp"
 #include "depthwise_band.hpp"
+#include "depthwise_diagonal.hpp"
 #include "depthwise_shape.hpp"
 #include "depthwise_store.hpp"
 #include "depthwise_weight.hpp"
+#include "diagonal_weight.hpp"
 
 namespace tilewise::cuda {
 
@@ -196,12 +198,13 @@ struct DepthwiseConv {
     }
 };
 
-// The kernel of a config: on matrix units where its warp tile has a depth.
-enum class DepthwiseKind { any, strips, band };
+// The kernel of a config: on matrix units where its warp tile has a depth, one channel for each product or many.
+enum class DepthwiseKind { any, strips, band, diagonal };
 template <class Config>
-inline constexpr DepthwiseKind kDepthwiseKind = Config::warp_k > 1         ? DepthwiseKind::band
-                                                : Config::ct_filter[2] > 0 ? DepthwiseKind::strips
-                                                                           : DepthwiseKind::any;
+inline constexpr DepthwiseKind kDepthwiseKind =
+    Config::warp_k > 1         ? Config::tile_n == BandShape::kChannels ? DepthwiseKind::band : DepthwiseKind::diagonal
+    : Config::ct_filter[2] > 0 ? DepthwiseKind::strips
+                               : DepthwiseKind::any;
 template <class Config, DepthwiseKind kind, bool weight>
 struct DepthwiseChoice {
     using Type = DepthwiseAny<Config>;
@@ -225,6 +228,14 @@ struct DepthwiseChoice<Config, DepthwiseKind::band, false> {
 template <class Config>
 struct DepthwiseChoice<Config, DepthwiseKind::band, true> {
     using Type = BandWeight<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, DepthwiseKind::diagonal, false> {
+    using Type = DepthwiseDiagonal<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, DepthwiseKind::diagonal, true> {
+    using Type = DiagonalWeight<Config>;
 };
 template <class Config>
 using DepthwiseKernel =

@@ -14,7 +14,32 @@
 
 namespace tilewise::cuda {
 
+// How patches come to shared memory: all threads copy lines of them (halo_box_conv.hpp has another way).
 template <class Config>
+struct HaloLineFeed {
+    static constexpr bool kBoxes = false;
+    static constexpr int kBuffers = Config::stages < 1 ? 1 : Config::stages;
+    using T = typename Config::A;
+
+    const HaloLines<T, Config::threads> lines;
+
+    TILEWISE_DEVICE explicit HaloLineFeed(const HaloPlan& plan) : lines(plan.patch) {}
+    TILEWISE_DEVICE void prepare(const HaloPlan&, SharedAddress) const {}
+    // The channels of a tile from `channel` on, to the buffer with this index. Every step commits a group, empty or not, so that
+    // counting groups is counting steps.
+    TILEWISE_DEVICE void copy(const KernelArgs& args, const HaloLaunch& launch, const KernelActivation& from,
+                              SharedAddress shared, int index, Index channel, const HaloOrigin& origin) const {
+        const void* first = static_cast<const typename T::Storage*>(args.a.data) + channel;
+        lines.copy(shared + launch.plan.patches + index * launch.plan.patch_bytes, first, launch.axes,
+                   int(args.conv.images), from, origin);
+    }
+    // For the patch of the next step; a barrier of the block must follow before it is read.
+    TILEWISE_DEVICE void wait(const HaloPlan&, SharedAddress, int) const {
+        wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
+    }
+};
+
+template <class Config, class Feed = HaloLineFeed<Config>>
 struct HaloConv {
     using T = typename Config::A;
     using Out = typename Config::Out;
@@ -48,7 +73,8 @@ struct HaloConv {
     u32 weight_lane;     // this lane's line within a step's weights
 
     using Rows = HaloRows<Config::tile_m, Config::threads>;
-    const HaloLines<T, Config::threads> lines;
+    Feed feed;
+    const bool leaves_as_boxes;
     typename Drain::Lane drain_lane;
     TILEWISE_DEVICE Rows rows() const { return {shared + plan.row_table}; }
     TILEWISE_DEVICE Drain drain() const {
@@ -59,11 +85,18 @@ struct HaloConv {
     TILEWISE_DEVICE const KernelActivation& staged() const { return kBackward ? args.conv.y : args.conv.x; }
     TILEWISE_DEVICE SharedAddress buffer(int index) const { return shared + plan.patches + index * plan.patch_bytes; }
 
-    TILEWISE_DEVICE explicit HaloConv(const KernelArgs& kernel_args)
+    template <class... Maps>
+    TILEWISE_DEVICE explicit HaloConv(const KernelArgs& kernel_args, const Maps&... maps)
         : args(kernel_args),
           launch(reinterpret_cast<const HaloLaunch&>(kernel_args.geometry)),
           plan(launch.plan),
-          lines(plan.patch) {}
+          feed(plan, maps...),
+          leaves_as_boxes(Feed::kBoxes && plan.out_stages > 0 && is_simple<Out, Sum>(args)) {}
+    // Where the bytes of a patch are that without a swizzle would be at this address.
+    TILEWISE_DEVICE SharedAddress stored(SharedAddress address) const {
+        if constexpr (Feed::kBoxes) return address ^ (address >> 3 & u32(plan.swizzle));
+        return address;
+    }
 
     // ---- Which work is whose: a slab is the groups of a tile and a range of their columns ----
 
@@ -107,8 +140,7 @@ struct HaloConv {
 
     TILEWISE_DEVICE void copy_patch(const Place& place, int index) const {
         const Index channel = slab_at(place.slab).group * staged().group_stride;
-        const void* from = static_cast<const typename T::Storage*>(args.a.data) + channel;
-        lines.copy(buffer(index), from, launch.axes, int(args.conv.images), staged(), place.origin);
+        feed.copy(args, launch, staged(), shared, index, channel, place.origin);
     }
     TILEWISE_DEVICE void load_weights(int slab) const {
         const Slab s = slab_at(slab);
@@ -119,9 +151,14 @@ struct HaloConv {
     // What does not depend on the tile; reads nothing of global memory.
     TILEWISE_DEVICE void prepare() {
         rows().make_table(launch.axes, launch.tile);
-        weights().make_class_table();
+        weights().count_classes();
         sync_block();
-        weights().make_tap_table();
+        if (weights().has_classes()) {
+            weights().number_classes();
+            sync_block();
+            weights().make_tap_table();
+            sync_block();
+        }
         weights().make_offsets();
         const int lane = lane_index();
         TILEWISE_UNROLL
@@ -132,69 +169,85 @@ struct HaloConv {
         weight_lane = kBackward ? (low * kMatrix + inner) * plan.weight_pitch + high * kChunkBytes
                                 : (high * kMatrix + inner) * plan.weight_pitch + low * kChunkBytes;
         drain().find_rows(drain_lane);
-        if (weights().has_classes()) sync_block();  // the tap table is read next
     }
 
     // Every step but the first few computes a tile, and all start the copies of one that is kBuffers - 1 further on. Each part
     // is there once: code that runs once takes longer to fetch than to run.
     TILEWISE_DEVICE void work() {
-        const int block = int(block_index());
-        const int count = launch.units + (block < launch.longer ? 1 : 0);
-        Place place = place_of(block * launch.units + (block < launch.longer ? block : launch.longer)), ahead = place;
-        prepare();
+        const int block = int(block_index()), part = launch.beside == 1 ? block : int(u32(block) / u32(launch.beside));
+        const int count = launch.units + (part < launch.longer ? 1 : 0);
+        Place place = place_of(part * launch.units + (part < launch.longer ? part : launch.longer));
+        place.slab += block - part * launch.beside;
+        Place ahead = place;
+        feed.prepare(plan, shared);
         griddep_wait();
         int loaded = -1, reading = 0, filling = 0;
         TILEWISE_ROLLED
         for (int step = 1 - kBuffers; step < count; ++step) {
-            const bool is_new = place.slab != loaded;
-            if (is_new) {
-                if (loaded >= 0) sync_block();  // all are done with the weights before
-                loaded = place.slab;
-                load_weights(loaded);
+            if (kBuffers > 1 && step >= 0) {  // this step's patch is there for all; all are done with the one before it
+                feed.wait(plan, shared, step);
+                if constexpr (Feed::kBoxes) feed.free_stage(plan);
+                sync_block();
             }
-            if (kBuffers > 1 && step >= 0) arrive(is_new);
             if (kBuffers == 1 && step > 0) sync_block();  // all are done with the patch before
             if (step + kBuffers - 1 < count) {
                 copy_patch(ahead, filling);
                 advance(ahead);
                 filling = filling + 1 == kBuffers ? 0 : filling + 1;
             }
+            // What else there is to do first is done while patches and weights are on their way; weights of classes need the tables.
+            constexpr bool kTablesFirst = HaloWeights<Config>::kMayHaveClasses;
+            const bool is_first = step == 1 - kBuffers, is_new = place.slab != loaded;
+            if (kTablesFirst && is_first) prepare();
+            if (is_new) {
+                loaded = place.slab;
+                load_weights(loaded);
+            }
+            if (!kTablesFirst && is_first) prepare();
             commit_copies();  // a group for every step, empty or not, so that counting groups is counting steps
             if (step < 0) continue;
-            if (kBuffers == 1) arrive(true);
-            compute(buffer(reading), slab_at(loaded), place.origin);
+            if (is_new || kBuffers == 1) {
+                wait_copies<0>();
+                sync_block();
+            }
+            compute(buffer(reading), slab_at(loaded), place.origin, step);
             advance(place);
             reading = reading + 1 == kBuffers ? 0 : reading + 1;
         }
-    }
-    // This step's patch is there for all, and so are new weights; all are done with the buffer filled next.
-    static TILEWISE_DEVICE void arrive(bool with_weights) {
-        if (with_weights) {
-            commit_copies();
-            wait_copies<0>();
-        } else {
-            wait_copies<(kBuffers > 1 ? kBuffers - 2 : 0)>();
-        }
-        sync_block();
+        if constexpr (Feed::kBoxes) feed.finish();
     }
 
     // ---- One tile: every product and class; the warps along n share them ----
 
-    TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const HaloOrigin& origin) const {
+    TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const HaloOrigin& origin, int step) const {
+        const SharedAddress stage = shared + plan.out + (plan.out_stages > 1 ? step % 2 * plan.out_bytes : 0);
         TILEWISE_ROLLED
         for (int which = 0; which < (kBackward ? plan.classes : 1); ++which) {
             const HaloEntry chunks = weights().class_entry(which);
-            const typename Drain::Target target = target_of(which, origin);
+            typename Drain::Target target = {};
+            if (!leaves_as_boxes) target = target_of(which, origin);
             TILEWISE_ROLLED
             for (int product = warp % Config::wave_n; product < plan.products; product += Config::wave_n) {
                 Sums sums = {};
                 multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(chunks.place),
                          int(chunks.offset));
+                if constexpr (Feed::kBoxes) {
+                    if (leaves_as_boxes) {
+                        feed.put(args, plan, stage, sums, first_row, product);
+                        continue;
+                    }
+                }
                 const int group_columns = int(kBackward ? args.conv.c : args.conv.k);
                 drain().run(sums, target,
                             {slab.group + product * plan.product_groups, group_columns, slab.column,
                              plan.out_channels - slab.column},
                             drain_lane);
+            }
+        }
+        if constexpr (Feed::kBoxes) {
+            if (leaves_as_boxes) {
+                const KernelActivation& to = kBackward ? args.conv.x : args.conv.y;
+                feed.store(stage, int(slab.group * to.group_stride), origin);
             }
         }
     }
@@ -247,7 +300,7 @@ struct HaloConv {
     TILEWISE_DEVICE void fetch_pixels(u32 (&to)[kStepsM][4], const Cursor& at) const {
         const SharedAddress from = at.patch + at.offset;
         TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) load_matrices<false>(from + pixel[i], to[i]);
+        for (int i = 0; i < kStepsM; ++i) load_matrices<false>(stored(from + pixel[i]), to[i]);
     }
     // Weights of two steps of n, or of the last one: pair j.
     TILEWISE_DEVICE void fetch_weights(u32 (&to)[kStepsN][2], int j, SharedAddress at) const {
@@ -320,7 +373,6 @@ struct HaloConv {
     // more row of pixels than a column has taps, and so on, everything is fetched once. Row r of those is what sums i need
     // for tap r - i, counted from the other end where taps run against the pixels.
     TILEWISE_DEVICE void multiply_rows(Sums& sums, SharedAddress patch_at, int product) const {
-        constexpr int kRows = kStepsM + kTaps - 1;
         const int row_bytes = plan.patch.width() * plan.patch.pitch, chunks = kTaps * plan.chunks;
         const int chunk_bytes = kBackward ? kMatrix * plan.weight_pitch : kChunkBytes;
         // Offsets are those of the first row of taps, which backward data finds in the last row of pixels.
@@ -328,36 +380,42 @@ struct HaloConv {
         SharedAddress weights = shared + plan.weights + product * plan.product_bytes + weight_lane;
         SharedAddress offset_entry = shared + plan.offsets + lane_index() / kStepM * sizeof(u32);
         TILEWISE_ROLLED
-        for (int left = chunks; left > 0; left -= 2) {
-            // Of a last chunk by itself, all lanes fetch.
-            const SharedAddress entry = left == 1 ? offset_entry - lane_index() / kStepM * sizeof(u32) : offset_entry;
-            const SharedAddress from = pixels + load_shared<4>(entry).words[0];
-            u32 a[kRows][4];
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r) load_matrices<false>(from + r * row_bytes, a[r]);
-            if (left == 1) {  // the second chunk of a step that has only one
-                TILEWISE_UNROLL
-                for (int r = 0; r < kRows; ++r) a[r][2] = a[r][3] = 0;
-            }
-            TILEWISE_UNROLL
-            for (int tap = 0; tap < kTaps; ++tap) {
-                u32 b[kStepsN][2];
-                TILEWISE_UNROLL
-                for (int j = 0; j < kPairsN; ++j) fetch_weights(b, j, weights + tap * chunks * chunk_bytes);
-                if (left == 1) {
-                    TILEWISE_UNROLL
-                    for (int j = 0; j < kStepsN; ++j) b[j][1] = 0;
-                }
-                TILEWISE_UNROLL
-                for (int j = 0; j < kStepsN; ++j) {
-                    TILEWISE_UNROLL
-                    for (int i = 0; i < kStepsM; ++i) {
-                        multiply_add<T, T>(sums[i][j], a[kBackward ? i + kTaps - 1 - tap : i + tap], b[j][0], b[j][1]);
-                    }
-                }
-            }
+        for (int left = chunks; left > 1; left -= 2) {
+            multiply_column<false>(sums, pixels + load_shared<4>(offset_entry).words[0], weights, row_bytes,
+                                   chunks * chunk_bytes);
             weights += 2 * chunk_bytes, offset_entry += 2 * sizeof(u32);
             hide(weights);
+        }
+        if (chunks % 2 != 0) {  // by itself: all lanes fetch it
+            const SharedAddress entry = offset_entry - lane_index() / kStepM * sizeof(u32);
+            multiply_column<true>(sums, pixels + load_shared<4>(entry).words[0], weights, row_bytes,
+                                  chunks * chunk_bytes);
+        }
+    }
+    // The taps of a column, for two chunks or for one.
+    template <bool is_half>
+    TILEWISE_DEVICE void multiply_column(Sums& sums, SharedAddress from, SharedAddress weights, int row_bytes,
+                                         int tap_bytes) const {
+        constexpr int kRows = kStepsM + kTaps - 1;
+        u32 a[kRows][4];
+        TILEWISE_UNROLL
+        for (int r = 0; r < kRows; ++r) {
+            load_matrices<false>(stored(from + r * row_bytes), a[r]);
+            if (is_half) a[r][2] = a[r][3] = 0;
+        }
+        TILEWISE_UNROLL
+        for (int tap = 0; tap < kTaps; ++tap) {
+            u32 b[kStepsN][2];
+            TILEWISE_UNROLL
+            for (int j = 0; j < kPairsN; ++j) fetch_weights(b, j, weights + tap * tap_bytes);
+            TILEWISE_UNROLL
+            for (int j = 0; j < kStepsN; ++j) {
+                if (is_half) b[j][1] = 0;
+                TILEWISE_UNROLL
+                for (int i = 0; i < kStepsM; ++i) {
+                    multiply_add<T, T>(sums[i][j], a[kBackward ? i + kTaps - 1 - tap : i + tap], b[j][0], b[j][1]);
+                }
+            }
         }
     }
     // The next step is fetched ahead of the arithmetic of this one.
@@ -376,9 +434,10 @@ struct HaloConv {
         if (steps == 2) multiply_step(sums, operands[1]);
     }
 
-    static TILEWISE_DEVICE void run(const KernelArgs& args) {
+    template <class... Maps>
+    static TILEWISE_DEVICE void run(const KernelArgs& args, const Maps&... maps) {
         griddep_launch();
-        HaloConv(args).work();
+        HaloConv(args, maps...).work();
     }
 };
 

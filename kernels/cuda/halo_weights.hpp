@@ -27,28 +27,38 @@ struct HaloWeights {
 
     // ---- Tables ----
 
-    // Forward has one class; so has backward data without a stride.
-    TILEWISE_DEVICE bool has_classes() const { return kBackward && plan.classes > 1; }
+    // Forward has one class; so has backward data without a stride, and rows are shared without one only.
+    static constexpr bool kMayHaveClasses = kBackward && !Config::filter_3x3;
+    TILEWISE_DEVICE bool has_classes() const { return kMayHaveClasses && plan.classes > 1; }
     // A class of outputs: its first step of the reduction, and its chunks, two of them a step.
     TILEWISE_DEVICE HaloEntry class_entry(int which) const {
         if (!has_classes()) return {0, u32(taps() * plan.chunks)};
         return load_entry(shared + plan.class_table + which * kHaloEntryBytes);
     }
-    TILEWISE_DEVICE void make_class_table() const {
+    // Its chunks first; then, after a barrier, its first step.
+    TILEWISE_DEVICE void count_classes() const {
         if (!has_classes() || thread_index() >= plan.classes) return;
-        int first = 0;
-        for (int c = 0; c < thread_index(); ++c) first += halo_class_steps(axes, c, plan.chunks);
         store_entry(shared + plan.class_table + thread_index() * kHaloEntryBytes,
-                    {u32(first), u32(halo_class_taps(axes, thread_index()) * plan.chunks)});
+                    {0, u32(halo_class_taps(axes, thread_index()) * plan.chunks)});
+    }
+    TILEWISE_DEVICE void number_classes() const {
+        if (thread_index() >= plan.classes) return;
+        u32 first = 0;
+        TILEWISE_ROLLED
+        for (int c = 0; c < thread_index(); ++c) {
+            first += (load_entry(shared + plan.class_table + c * kHaloEntryBytes).offset + 1) / 2;
+        }
+        store_shared<4>(shared + plan.class_table + thread_index() * kHaloEntryBytes, Packet<4>{{first}});
     }
 
     // Where a tap is: its first chunk in the reduction, and the distance of its pixels in the patch, in bytes.
+    template <bool in_class>
     TILEWISE_DEVICE HaloEntry locate(u32 tap) const {
         const u32 up = tap / u32(axes[2].taps), d = up / u32(axes[1].taps);
         const int w = int(tap - up * u32(axes[2].taps)), h = int(up - d * u32(axes[1].taps));
         const int distance =
             plan.patch.tap_distance(offset_of(0, int(d)), offset_of(1, h), offset_of(2, w)) * plan.patch.pitch;
-        if (!has_classes()) return {tap * u32(plan.chunks), u32(distance)};
+        if constexpr (!in_class) return {tap * u32(plan.chunks), u32(distance)};
         const int which =
             (axes[0].class_of(int(d)) * axes[1].classes + axes[1].class_of(h)) * axes[2].classes + axes[2].class_of(w);
         const int place =
@@ -61,10 +71,9 @@ struct HaloWeights {
     }
     // Strided backward data looks taps up, since these take a while to locate. Needs the class table.
     TILEWISE_DEVICE void make_tap_table() const {
-        if (!has_classes()) return;
         TILEWISE_ROLLED
         for (int tap = thread_index(); tap < taps(); tap += Config::threads) {
-            store_entry(shared + plan.tap_table + tap * kHaloEntryBytes, locate(u32(tap)));
+            store_entry(shared + plan.tap_table + tap * kHaloEntryBytes, locate<kBackward>(u32(tap)));
         }
     }
     TILEWISE_DEVICE u32 first_chunk(u32 tap) const {
@@ -73,13 +82,14 @@ struct HaloWeights {
     }
     TILEWISE_DEVICE int taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
 
-    // For every chunk of the reduction the bytes from an output's first pixel to it. Needs the class table.
+    // For every chunk of the reduction the bytes from an output's first pixel to it. Needs the tap table.
     TILEWISE_DEVICE void make_offsets() const {
         const SharedAddress table = shared + plan.offsets;
         TILEWISE_ROLLED
         for (u32 i = u32(thread_index()); i < u32(taps() * plan.chunks); i += Config::threads) {
             const u32 tap = i / u32(plan.chunks), chunk = i - tap * u32(plan.chunks);
-            const HaloEntry at = locate(tap);
+            const HaloEntry at =
+                has_classes() ? load_entry(shared + plan.tap_table + tap * kHaloEntryBytes) : locate<false>(tap);
             store_shared<4>(table + (at.place + chunk) * 4, Packet<4>{{at.offset + chunk * kChunkBytes}});
         }
         // Where a class has an odd number, the last step reads something all the same.
@@ -146,38 +156,67 @@ private:
             store_shared<kChunkBytes>(shared + plan.weights + b, zero_packet<kChunkBytes>());
         }
         sync_block();
-        // A lane stays at its tap and channel, and the warps share the lines, a few of them on their way at a time.
-        constexpr int batch = 4;
-        const int c = int(conv.c), k = int(conv.k), row = taps() * c, lines = plan.products * plan.product_groups * k;
-        const int warp = thread_index() / kLanes;
+        // A lane stays at its taps and channels, and the warps share the lines. Waiting for memory is all the time it takes: what
+        // a thread has to fetch is on its way at once, for 3 x 3 taps of up to 8 channels all of it.
+        constexpr int kPlaces = 3, kLines = 4;
+        const int c = int(conv.c), row = taps() * c, lines = plan.products * plan.product_groups * int(conv.k);
         TILEWISE_ROLLED
-        for (int i = lane_index(); i < row; i += kLanes) {
-            const int tap = int(u32(i) / u32(c)), channel = i - tap * c, reduction_chunk = int(first_chunk(u32(tap)));
+        for (int i = lane_index(); i < row; i += kPlaces * kLanes) {
             TILEWISE_ROLLED
-            for (int first = warp; first < lines; first += batch * kWarps) {
-                typename T::Storage held[batch];
+            for (int first = thread_index() / kLanes; first < lines; first += kLines * kWarps) {
+                typename T::Storage held[kPlaces][kLines];
                 TILEWISE_UNROLL
-                for (int j = 0; j < batch; ++j) {
-                    const int line = first + j * kWarps;
-                    if (line < lines) held[j] = from[line * row + i];
+                for (int p = 0; p < kPlaces; ++p) {
+                    TILEWISE_UNROLL
+                    for (int j = 0; j < kLines; ++j) {
+                        const int line = first + j * kWarps, at = i + p * kLanes;
+                        if (line < lines && at < row) held[p][j] = from[line * row + at];
+                    }
                 }
+                const Line begin(conv, plan, first);
+                const int count = (lines - first + kWarps - 1) / kWarps;
                 TILEWISE_UNROLL
-                for (int j = 0; j < batch; ++j) {
-                    const int line = first + j * kWarps;
-                    if (line < lines) put_diagonal(held[j], line, channel, reduction_chunk);
+                for (int p = 0; p < kPlaces; ++p) {
+                    const int at = i + p * kLanes, tap = int(u32(at) / u32(c));
+                    if (at < row) put_lines(held[p], count < kLines ? count : kLines, begin, at - tap * c, tap);
                 }
             }
         }
     }
-    TILEWISE_DEVICE void put_diagonal(typename T::Storage element, int line, int channel, int reduction_chunk) const {
-        const int c = int(conv.c), k = int(conv.k), group = int(u32(line) / u32(k)), filter = line - group * k;
-        const int product = int(u32(group) / u32(plan.product_groups)), member = group - product * plan.product_groups;
-        const int in = member * (kBackward ? k : c) + (kBackward ? filter : channel);
-        const int out = member * (kBackward ? c : k) + (kBackward ? channel : filter);
-        const int chunk = reduction_chunk + in / kChunk, place = in % kChunk;
-        const SharedAddress to = kBackward ? chunk_address(product, chunk, place) + out * T::bytes
-                                           : chunk_address(product, chunk, out) + place * T::bytes;
-        store_shared<T::bytes>(to, __builtin_bit_cast(Packet<T::bytes>, element));
+    // A line of weights, of all the tile's: whose it is.
+    struct Line {
+        int product, member, filter;  // the group within the product, the output channel within the group
+
+        TILEWISE_DEVICE Line(const KernelConv& conv, const HaloPlan& plan, int index) {
+            const int group = int(u32(index) / u32(conv.k));
+            filter = index - group * int(conv.k);
+            product = int(u32(group) / u32(plan.product_groups));
+            member = group - product * plan.product_groups;
+        }
+        TILEWISE_DEVICE void advance(const KernelConv& conv, const HaloPlan& plan, int by) {
+            for (filter += by; filter >= int(conv.k);) {
+                filter -= int(conv.k);
+                if (++member == plan.product_groups) member = 0, ++product;
+            }
+        }
+    };
+    // Rolled, the elements moving up in their registers: it runs once.
+    template <int most>
+    TILEWISE_DEVICE void put_lines(typename T::Storage (&held)[most], int count, Line line, int channel,
+                                   int tap) const {
+        const int c = int(conv.c), k = int(conv.k), reduction_chunk = int(first_chunk(u32(tap)));
+        TILEWISE_ROLLED
+        for (int j = 0; j < count; ++j) {
+            const int in = line.member * (kBackward ? k : c) + (kBackward ? line.filter : channel);
+            const int out = line.member * (kBackward ? c : k) + (kBackward ? channel : line.filter);
+            const int chunk = reduction_chunk + in / kChunk, place = in % kChunk;
+            const SharedAddress to = kBackward ? chunk_address(line.product, chunk, place) + out * T::bytes
+                                               : chunk_address(line.product, chunk, out) + place * T::bytes;
+            store_shared<T::bytes>(to, __builtin_bit_cast(Packet<T::bytes>, held[0]));
+            TILEWISE_UNROLL
+            for (int n = 1; n < most; ++n) held[n - 1] = held[n];
+            line.advance(conv, plan, kWarps);
+        }
     }
 };
 

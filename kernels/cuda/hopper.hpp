@@ -113,6 +113,15 @@ TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrie
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(keep)
         : "memory");
 }
+// A box of pixels at (w, h, d, image) and of each some channels from c on, likewise.
+TILEWISE_DEVICE void copy_pixel_box(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int d,
+                                    int image, unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(d), "r"(image), "l"(keep)
+        : "memory");
+}
 // Neighbouring bytes, likewise; addresses and number are multiples of 16.
 TILEWISE_DEVICE void copy_bytes(unsigned to, const void* from, unsigned bytes, unsigned barrier,
                                 unsigned long long keep) {
@@ -163,6 +172,11 @@ TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned bar
 TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y, int z) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
                  "r"(from), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+TILEWISE_DEVICE void store_pixel_box(const TensorMap& map, unsigned from, int c, int w, int h, int d, int image) {
+    asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(&map),
+                 "r"(from), "r"(c), "r"(w), "r"(h), "r"(d), "r"(image)
                  : "memory");
 }
 TILEWISE_DEVICE void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }

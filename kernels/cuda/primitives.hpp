@@ -18,6 +18,8 @@ TILEWISE_DEVICE u32 block_count() { return gridDim.x; }
 TILEWISE_DEVICE int block_threads() { return int(blockDim.x); }
 // The same in all threads of a warp, and known to be so.
 TILEWISE_DEVICE int warp_index() { return __shfl_sync(0xffffffffu, int(threadIdx.x) >> 5, 0); }
+// A number that all threads of a warp have anyway, from then on known to be so: branches on it do not part them.
+TILEWISE_DEVICE int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
 // What the lane has whose index differs in the bits of `mask`. All lanes of a warp together.
 TILEWISE_DEVICE float exchange(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
@@ -269,6 +271,22 @@ TILEWISE_DEVICE void multiply_add(SumOf<A> (&sum)[4], const u32 (&a)[4], u32 b0,
     } else {
         TW_MMA("k32.row.col.f32.e5m2.e5m2.f32", "f");
     }
+}
+// The same with half the depth, 16 bytes, of 16-bit elements: rows 0 to 7 of a in one register, 8 to 15 in the other.
+template <class T>
+TILEWISE_DEVICE void multiply_add_half(float (&sum)[4], const u32 (&a)[2], u32 b) {
+#define TW_HALF_MMA(TYPES)                                                  \
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." TYPES              \
+                 ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])   \
+                 : "r"(a[0]), "r"(a[1]), "r"(b))
+    if constexpr (kSame<T, Fp16>) {
+        TW_HALF_MMA("f16.f16");
+    } else {
+        static_assert(kSame<T, Bf16>);
+        TW_HALF_MMA("bf16.bf16");
+    }
+#undef TW_HALF_MMA
 }
 // fp32 with the mantissa of tf32, to nearest.
 TILEWISE_DEVICE u32 round_tf32(u32 x) {

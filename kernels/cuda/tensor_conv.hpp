@@ -6,8 +6,11 @@
 //   backward weight  rows: channels of dy, lines along them for each pixel      columns: x at the tap of each line of channels
 // The reduction runs over taps and lines of channels, taps slowest; for backward weight over pixels, in as many parts as
 // split_k says, whose sums meet in the workspace. A tap of backward weight begins a new line of columns, so tiles may hold
-// columns that no weight has. Channels beyond the last arrive as zeros only where there is one group: several must have
-// whole lines of channels to sum over.
+// columns that no weight has.
+// Groups whose channels end inside a line: the next group's follow, and weights of zero for them. Copies are fast from multiples
+// of 32 bytes on, which is also what one product takes of a line, so a group that begins between two begins with the last
+// channels of the one before, for which the weights are zeros as well. Tiles that are no whole lines of columns are made for
+// such groups: they issue only products that hold some of its channels.
 // A stage may hold several taps along w (tile_k of several lines; stride 1): one column of pixels with a few more than the
 // tile has rows, which each tap reads shifted by a dilation, and the weights of each. Rows then count the pixels of x that a
 // line of y needs, so a few at the end of each line are none of y's.
@@ -44,7 +47,7 @@ struct ConvPlaces {
     static constexpr int kDims = Config::ndim, kTaps = Shape::kTaps, kLine = Shape::kColumnLine;
     static constexpr Direction kDirection = Config::direction;
     static constexpr bool kHasClasses = kDirection == Direction::backward_data && kTaps == 1;
-    static constexpr bool kMoves = kDirection != Direction::forward || kTaps > 1;
+    static constexpr bool kMoves = kDirection != Direction::forward || kTaps > 1 || !Shape::kStoresWhole;
 
     const KernelArgs& args;
     bool whole;                                   // whether tiles are rows and columns of C after all
@@ -62,6 +65,8 @@ struct ConvPlaces {
         } else {
             whole = kDirection == Direction::forward || args.conv.c % kLine == 0;
         }
+        // A tile's last columns leave with what follows them, which must not be there.
+        if (!Shape::kStoresWhole && args.n > Shape::kTileN) whole = false;
     }
 
     TILEWISE_DEVICE void begin(const TilePlace& tile) {
@@ -153,6 +158,7 @@ struct ConvSource {
     int lines;  // of channels, in the reduction or of a tap's columns
     // Of the tile:
     int column, group;
+    int before = 0;              // channels of the group before that are copied with this one's
     typename Walk::Pixel pixel;  // forward, backward data
     Taps taps;
     int taps_class = -1;
@@ -163,9 +169,12 @@ struct ConvSource {
     TILEWISE_DEVICE ConvSource(const KernelArgs& kernel_args, const TensorMap& a, const TensorMap& b)
         : args(kernel_args), map_a(a), map_b(b), pixels(kernel_args.conv), lines(line_count(kernel_args.conv)) {}
 
+    // Of a group, in the activation that is gathered.
+    static TILEWISE_DEVICE int summed_channels(const KernelConv& conv) {
+        return static_cast<int>(kDirection == Direction::backward_data ? conv.k : conv.c);
+    }
     static TILEWISE_DEVICE int line_count(const KernelConv& conv) {
-        const Index channels = kDirection == Direction::backward_data ? conv.k : conv.c;
-        return static_cast<int>((channels + kLine - 1) / kLine);
+        return (summed_channels(conv) + kLine - 1) / kLine;
     }
     static TILEWISE_DEVICE int all_taps(const KernelConv& conv) {
         return static_cast<int>(conv.filter[0] * conv.filter[1] * conv.filter[2]);
@@ -203,6 +212,25 @@ struct ConvSource {
         }
     };
 
+    // Products along k of the next stage: the last line of a group's channels may be short.
+    static constexpr bool kTrims = !kOverPixels && Shape::kTileN > 32 && Shape::kTileN % 64 != 0;
+    struct Depths {
+        int lines, last, line;
+        TILEWISE_DEVICE Depths(const KernelArgs& args, int step) {
+            if constexpr (kTrims) {
+                lines = line_count(args.conv);
+                last = (summed_channels(args.conv) - (lines - 1) * kLine) * Shape::A::bytes;
+                last = (last + Shape::kStepBytes - 1) / Shape::kStepBytes;
+                line = step % lines;
+            }
+        }
+        TILEWISE_DEVICE int next() {
+            if constexpr (!kTrims) return Shape::kSteps;
+            if (++line == lines) line = 0;
+            return uniform(line == 0 ? last : Shape::kSteps);
+        }
+    };
+
     // Lines from one tap of a stage to the next.
     static TILEWISE_DEVICE u32 tap_shift(const KernelArgs& args) { return u32(line_of(args.conv, 0).dilation); }
 
@@ -218,6 +246,7 @@ struct ConvSource {
     TILEWISE_DEVICE void begin(const TilePlace& tile, int step) {
         column = Shape::first_column(tile);
         group = group_of(args, tile);
+        before = group * summed_channels(args.conv) % (Shape::kStepBytes / Shape::A::bytes);
         if constexpr (kOverPixels) {
             begin_columns(Shape::first_row(tile));
         } else {
@@ -242,21 +271,19 @@ private:
 
     TILEWISE_DEVICE void copy_over_taps(unsigned to, unsigned barrier) {
         const bool forward = kDirection == Direction::forward;
-        const int channels = static_cast<int>(forward ? args.conv.c : args.conv.k);
-        const int channel = line * kLine;
+        const int channel = line * kLine - before;
         u16 offset[kDims];
         TILEWISE_UNROLL
         for (int i = 0; i < kDims; ++i) offset[i] = taps.offset(i);
-        copy_pixels<kDims>(to, map_a, barrier, group * channels + channel, pixel, offset);
-        // The map of the weights has lines of channels c, the output's channels of all groups, and taps.
-        const int first_k = group * static_cast<int>(args.conv.k);
+        copy_pixels<kDims>(to, map_a, barrier, group * summed_channels(args.conv) + channel, pixel, offset);
+        // The map of the weights has lines of channels c, the output's channels of a group, and taps, which go on through
+        // those of the other channels, so that so many further on are the next group's.
+        const int first_tap = group * static_cast<int>(args.conv.k) * all_taps(args.conv);
         TILEWISE_UNROLL
         for (int i = 0; i < kTaps; ++i) {
             const unsigned at = to + Shape::kBytesA + static_cast<unsigned>(i * Shape::kTapBytes);
-            const int tap = taps.tap() + (forward ? i : -i);
-            const int along_k = forward ? channel : first_k + channel;
-            copy_columns<Shape>(map_b, at, barrier, forward ? first_k + column : column, along_k, tap, me.in_m,
-                                me.sharing_b);
+            const int tap = first_tap + taps.tap() + (forward ? i : -i);
+            copy_columns<Shape>(map_b, at, barrier, column, channel, tap, me.in_m, me.sharing_b);
         }
         if (++line == lines) {
             line = 0;

@@ -78,32 +78,52 @@ struct WgmmaGemm {
     static constexpr unsigned kLeadingA = Shape::kDepth * Shape::kRowLineBytes,
                               kLeadingB = Shape::kDepth * Shape::kColumnLineBytes;
     // For k one instruction further: 32 bytes along a line, or (of 16 bits) 16 lines.
-    static constexpr unsigned kStepBytes = 32;
+    static constexpr unsigned kStepBytes = Shape::kStepBytes;
     static constexpr bool kThree = Shape::kThree;
     static constexpr unsigned long long kRests = Shape::kRests / 16;  // descriptors count in 16 bytes
     static constexpr unsigned kStepA = Shape::kRowsAlongK ? kStepBytes : 16 * Shape::kRowLineBytes;
     static constexpr unsigned kStepB = Shape::kColumnsAlongK ? kStepBytes : 16 * Shape::kColumnLineBytes;
 
-    TILEWISE_DEVICE void multiply_stage(Sums& sums, int stage, int own_rows, bool keep) const {
+    // A group of products that can be waited for, `depth` of them along k of each line; what a line holds behind them is not to
+    // be added. A branch for each depth, from fence to commit: products on both sides of a branch are groups of their own.
+    // Addresses that are known to be the same in a warp are counted once for it: a third of the instructions.
+    TILEWISE_DEVICE void multiply_stage(Sums& sums, int stage_index, int own_rows, int depth, bool keep) const {
+        const int stage = uniform(stage_index);
         const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kDepthBytes);
         const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
         const unsigned long long at_a = operand_at<Shape::kRowLineBytes>(a, kLeadingA, 8 * Shape::kRowLineBytes);
         const unsigned long long at_b = operand_at<Shape::kColumnLineBytes>(b, kLeadingB, 8 * Shape::kColumnLineBytes);
+        if (depth == Shape::kSteps) {
+            multiply_taps<Shape::kSteps>(sums, at_a, at_b, keep);
+        } else if (Shape::kSteps == 2 || depth == 1) {
+            multiply_taps<1>(sums, at_a, at_b, keep);
+        } else if (depth == 2) {
+            multiply_taps<2>(sums, at_a, at_b, keep);
+        } else {
+            multiply_taps<3>(sums, at_a, at_b, keep);
+        }
+    }
+
+    template <int kDeep>
+    TILEWISE_DEVICE void multiply_taps(Sums& sums, unsigned long long at_a, unsigned long long at_b, bool keep) const {
+        wgmma_fence();
         if constexpr (Shape::kTaps == 1) {
-            multiply_lines(sums, at_a, at_b, keep);
+            multiply_lines<kDeep>(sums, at_a, at_b, keep);
         } else {
             // Each tap reads the same lines, shifted. Descriptors count in 16 bytes.
             const auto shift = static_cast<unsigned long long>(Source::tap_shift(args) * (Shape::kRowLineBytes / 16));
             TILEWISE_UNROLL
             for (int tap = 0; tap < Shape::kTaps; ++tap)
-                multiply_lines(sums, at_a + tap * shift, at_b + tap * (Shape::kTapBytes / 16), keep || tap > 0);
+                multiply_lines<kDeep>(sums, at_a + tap * shift, at_b + tap * (Shape::kTapBytes / 16), keep || tap > 0);
         }
+        wgmma_commit();
     }
 
     // Products of one line of k.
+    template <int kDeep>
     TILEWISE_DEVICE void multiply_lines(Sums& sums, unsigned long long at_a, unsigned long long at_b, bool keep) const {
         TILEWISE_UNROLL
-        for (int k = 0; k < Shape::kDepthBytes / static_cast<int>(kStepBytes); ++k) {
+        for (int k = 0; k < kDeep; ++k) {
             TILEWISE_UNROLL
             for (int r = 0; r < Shape::kRepeats; ++r) {
                 const unsigned long long from_a = at_a + (k * kStepA + r * kBlockBytes) / 16;
@@ -154,12 +174,13 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void multiply_promoted(Sums& sums, const Work& work, int own_rows, Cursor& at, const Place& me,
                                            Refill&& refill) const {
         each_sum([&](int r, int i) { sums[r][i] = 0; });
+        typename Source::Depths depths(args, work.begin);
         for (int step = work.begin; step < work.end;) {
             Sums part;
             pin_all(part);
-            int last = issue_stage(part, own_rows, at, false, ++step == work.end, me);
+            int last = issue_stage(part, own_rows, depths.next(), at, false, ++step == work.end, me);
             if (Shape::kStages > 1 && step < work.end) {
-                const int next = issue_stage(part, own_rows, at, true, ++step == work.end, me);
+                const int next = issue_stage(part, own_rows, depths.next(), at, true, ++step == work.end, me);
                 wgmma_wait<1>();
                 release(last);
                 refill();
@@ -173,13 +194,11 @@ struct WgmmaGemm {
         }
     }
     // Returns the stage, which is in use until its products have ended.
-    TILEWISE_DEVICE int issue_stage(Sums& part, int own_rows, Cursor& at, bool keep, bool is_last,
+    TILEWISE_DEVICE int issue_stage(Sums& part, int own_rows, int depth, Cursor& at, bool keep, bool is_last,
                                     const Place& me) const {
         const int stage = at.stage;
         barrier_wait(ring().ready(stage), at.parity);
-        wgmma_fence();
-        multiply_stage(part, stage, own_rows, keep);
-        wgmma_commit();
+        multiply_stage(part, stage, own_rows, depth, keep);
         if (Shape::kTakesTurns && is_last) next_turn_to_multiply(me);
         at.advance();
         return stage;
@@ -191,12 +210,11 @@ struct WgmmaGemm {
                                           Refill&& refill) const {
         constexpr bool kOverlaps = Shape::kStages > 1;
         int previous = 0;
+        typename Source::Depths depths(args, work.begin);
         for (int step = work.begin; step < work.end; ++step, at.advance()) {
             barrier_wait(ring().ready(at.stage), at.parity);
             pin_all(sums);
-            wgmma_fence();
-            multiply_stage(sums, at.stage, own_rows, Source::kMayBeEmpty || step > work.begin);
-            wgmma_commit();
+            multiply_stage(sums, at.stage, own_rows, depths.next(), Source::kMayBeEmpty || step > work.begin);
             pin_all(sums);
             if (Shape::kTakesTurns && step + 1 == work.end) next_turn_to_multiply(me);
             if (!kOverlaps || step > work.begin) {
@@ -331,7 +349,7 @@ struct WgmmaGemm {
         griddep_launch();
         griddep_wait();
         const int thread = static_cast<int>(thread_index()) - Shape::kCopyThreads;
-        const Place me{thread / 128, thread % 128};
+        const Place me{uniform(thread / 128), thread % 128};
         if constexpr (Shape::kCopiesAside) {
             if (thread < 0) {
                 if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();

@@ -52,6 +52,7 @@ struct WgmmaShape {
     // half as long, as may be lines along n.
     static constexpr int kDepthBytes = kTileK * A::bytes % kLineBytes == 0 ? kLineBytes : kLineBytes / 2;
     static constexpr int kDepth = kDepthBytes / A::bytes;
+    static constexpr int kStepBytes = 32, kSteps = kDepthBytes / kStepBytes;  // of k in one product, products in a line
     static constexpr int kRowLineBytes = kRowsAlongK ? kDepthBytes : kLineBytes;
     static constexpr int kColumnLineBytes = kColumnsAlongK                        ? kDepthBytes
                                             : kTileN * B::bytes % kLineBytes == 0 ? kLineBytes
@@ -75,15 +76,29 @@ struct WgmmaShape {
     static constexpr int kBarriers = kStaging + (kSumsInCluster ? 0 : kWaves * 2 * kStagingBytes);
     static constexpr int kBarrierBytes = 1024;
 
-    // Columns of C that leave by one copy, and the XOR that the copy expects in their lines.
+    // Columns of C that leave by one copy, and the XOR that the copy expects in their lines. The last ones of a tile of pixels
+    // that several taps meet may be fewer: the copy then ends with the columns of C (tensor_conv.hpp).
+    static constexpr bool may_end_early() {
+        if constexpr (requires { Config::direction; })
+            return !Config::filter_1x1 && Config::direction != Direction::backward_weight;
+        return false;
+    }
     static constexpr int store_columns(int most) {
         int columns = most;
-        while (kTileN % columns != 0) columns /= 2;
+        if (may_end_early()) {
+            while (kTileN <= columns / 2) columns /= 2;
+        } else {
+            while (kTileN % columns != 0) columns /= 2;
+        }
         return columns;
     }
     static constexpr int kStoreColumns = store_columns(kLineBytes / Out::bytes);
     static constexpr int kStoreBytes = kStoreColumns * Out::bytes;
-    static constexpr int kStoreChunks = kTileN / kStoreColumns;
+    static constexpr int kStoreChunks = (kTileN + kStoreColumns - 1) / kStoreColumns;
+    static constexpr bool kStoresWhole = kTileN % kStoreColumns == 0;
+    static TILEWISE_DEVICE constexpr int columns_of(int chunk) {
+        return kTileN - chunk * kStoreColumns < kStoreColumns ? kTileN - chunk * kStoreColumns : kStoreColumns;
+    }
     // Lines of C that begin anywhere cannot leave by tensor copies.
     static constexpr bool kStoresBoxes =
         Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16 && !kSumsInCluster;

@@ -2,7 +2,8 @@
 // Where the copying warp of a warpgroup kernel (wgmma_gemm.hpp) finds the operands of a stage: plain matrices here, those of a
 // convolution in tensor_conv.hpp. A source says in which order tiles are taken and how many stages deep a tile is, is told
 // which tile begins and at which stage, and then copies one stage after the other: first the tile's rows, behind them its
-// columns, Shape::kCopiedBytes in all that count on the given barrier.
+// columns, Shape::kCopiedBytes in all that count on the given barrier. Those that compute ask how many products of each stage
+// have something to add (Depths).
 #pragma once
 #include "../common/packed_b.hpp"
 #include "wgmma_store.hpp"
@@ -89,6 +90,12 @@ struct MatrixSource {
         const KernelArgs& args;
         explicit TILEWISE_DEVICE Steps(const KernelArgs& kernel_args) : args(kernel_args) {}
         TILEWISE_DEVICE int operator()(const TilePlace& tile) const { return steps(args, tile); }
+    };
+
+    // Products along k of the next stage: all of them.
+    struct Depths {
+        TILEWISE_DEVICE Depths(const KernelArgs&, int) {}
+        TILEWISE_DEVICE int next() const { return Shape::kSteps; }
     };
 
     TILEWISE_DEVICE void begin(const TilePlace& tile, int) {

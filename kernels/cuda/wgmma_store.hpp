@@ -85,7 +85,7 @@ struct WgmmaStore {
                 put_results(buffer, sums[r], chunk, me.thread);
                 me.sync();
                 const auto place = places.columns(Shape::first_column(tile) + chunk * Shape::kStoreColumns);
-                if (pack * kElements >= place.count) continue;
+                if (pack * kElements >= place.count || pack * kElements >= Shape::columns_of(chunk)) continue;
                 TILEWISE_UNROLL
                 for (int i = 0; i < 64 / kRows; ++i) {
                     if (rows[i] < 0) continue;
@@ -114,6 +114,7 @@ struct WgmmaStore {
             const int row = warp_row + lane % 16, column_bytes = lane / 16 * 16;
             TILEWISE_UNROLL
             for (int c = 0; c < Shape::kStoreColumns / 16; ++c) {
+                if (c * 16 >= Shape::columns_of(chunk)) break;
                 const int i = (chunk * Shape::kStoreColumns + c * 16) / 2;
                 store_matrices(buffer + swizzled(row, c * 32 + column_bytes),
                                {pack(d[i], d[i + 1]), pack(d[i + 2], d[i + 3]), pack(d[i + 4], d[i + 5]),
@@ -123,6 +124,7 @@ struct WgmmaStore {
             const int row = warp_row + lane / 4, column = lane % 4 * 2;
             TILEWISE_UNROLL
             for (int c = 0; c < Shape::kStoreColumns / 8; ++c) {
+                if (c * 8 >= Shape::columns_of(chunk)) break;
                 const int i = (chunk * Shape::kStoreColumns + c * 8) / 2, byte = (c * 8 + column) * Out::bytes;
                 put_pair(buffer + swizzled(row, byte), d[i], d[i + 1]);
                 put_pair(buffer + swizzled(row + 8, byte), d[i + 2], d[i + 3]);

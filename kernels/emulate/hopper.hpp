@@ -76,6 +76,11 @@ TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrie
                               unsigned long long keep) {
     copy_box_multicast(to, map, barrier, x, y, z, static_cast<unsigned short>(1u << cluster_rank()), keep);
 }
+TILEWISE_DEVICE void copy_pixel_box(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int d,
+                                    int image, unsigned long long) {
+    const int at[kMaxTensorDims] = {c, w, h, d, image};
+    tilewise_machine->load_box(to, &map, barrier, at, nullptr, 1u << cluster_rank());
+}
 TILEWISE_DEVICE void copy_bytes(unsigned to, const void* from, unsigned bytes, unsigned barrier, unsigned long long) {
     TensorMap line{};
     line.data = static_cast<unsigned char*>(const_cast<void*>(from));
@@ -102,6 +107,10 @@ TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned bar
 }
 TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y, int z) {
     const int at[kMaxTensorDims] = {x, y, z};
+    tilewise_machine->store_box(&map, from, at);
+}
+TILEWISE_DEVICE void store_pixel_box(const TensorMap& map, unsigned from, int c, int w, int h, int d, int image) {
+    const int at[kMaxTensorDims] = {c, w, h, d, image};
     tilewise_machine->store_box(&map, from, at);
 }
 TILEWISE_DEVICE void store_commit() { tilewise_machine->commit_stores(); }

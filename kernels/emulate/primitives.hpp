@@ -25,6 +25,7 @@ TILEWISE_DEVICE u32 block_index() { return tilewise_machine->me->block; }
 TILEWISE_DEVICE u32 block_count() { return tilewise_machine->me->block_count; }
 TILEWISE_DEVICE int block_threads() { return tilewise_machine->me->block_threads; }
 TILEWISE_DEVICE int warp_index() { return thread_index() >> 5; }
+TILEWISE_DEVICE int uniform(int x) { return x; }
 
 TILEWISE_DEVICE float exchange(float x, int mask) {
     return float_of(tilewise_machine->shuffle(bits_of(x), lane_index() ^ mask));
@@ -167,6 +168,11 @@ TILEWISE_DEVICE void multiply_add(SumOf<A> (&sum)[4], const u32 (&a)[4], u32 b0,
     static_assert(kSame<A, B> || (kIs8BitFloat<A> && kIs8BitFloat<B>), "types that the matrix unit multiplies");
     const u32 b[2] = {b0, b1};
     tilewise_machine->multiply_add(emulate::kElement<A>, emulate::kElement<B>, sum, a, b);
+}
+template <class T>
+TILEWISE_DEVICE void multiply_add_half(float (&sum)[4], const u32 (&a)[2], u32 b) {
+    const u32 whole[4] = {a[0], a[1], 0, 0}, columns[2] = {b, 0};
+    tilewise_machine->multiply_add(emulate::kElement<T>, emulate::kElement<T>, sum, whole, columns);
 }
 // To nearest, ties away from zero; what is not finite stays.
 TILEWISE_DEVICE u32 round_tf32(u32 x) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/depthwise_spec.hpp"
+#include "config/cuda_arch.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
@@ -72,7 +73,12 @@ bool has_halo_template(const KernelConfig& c) {
     if (is_halo_first(c)) return has_halo_first_template(c);
     // With one buffer only rows of 3 x 3 taps have proved right on a GPU.
     const bool has_loop = c.stages > 1 || c.specialization == Specialization::filter_3x3;
-    return copies_asynchronously(c.pipeline) && has_loop && plain && fits && c.persistent && is_channels_last(c.layout);
+    // Boxes of pixels need the copy engine of Hopper and later.
+    constexpr int kFirstWithBoxes = 9;
+    const auto arch = parse_cuda_arch(c.arch);
+    const bool has_copies = copies_asynchronously(c.pipeline) ||
+                            (stages_halo_boxes(c) && c.stages > 1 && arch && arch->major >= kFirstWithBoxes);
+    return has_copies && has_loop && plain && fits && c.persistent && is_channels_last(c.layout);
 }
 
 // The main loop of the warpgroup GEMM on other operands; those of 8 bits must lie along the reduction, as forward's do.
@@ -142,7 +148,11 @@ bool has_cuda_conv_template(const KernelConfig& c) {
 std::string cuda_conv_template(const KernelConfig& c) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return c.dtype == DType::fp32 && c.warp_tile.k == 1 ? "simt_conv" : "mma_conv";
-        case ConvFamily::halo: return is_halo_weight(c) ? "halo_weight" : is_halo_first(c) ? "halo_first" : "halo_conv";
+        case ConvFamily::halo:
+            return is_halo_weight(c)      ? "halo_weight"
+                   : is_halo_first(c)     ? "halo_first"
+                   : stages_halo_boxes(c) ? "halo_box_conv"
+                                          : "halo_conv";
         case ConvFamily::tensor: return "tensor_conv";
         case ConvFamily::depthwise: return "depthwise_conv";
     }

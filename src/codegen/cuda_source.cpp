@@ -26,7 +26,8 @@ bool asks_too_much(const KernelConfig& c) {
     const bool varies = !c.deterministic && c.stream_k != StreamK::atomic;
     const bool gemm_only =
         (c.stream_k != StreamK::off && c.gather == Gather::halo) || c.pipeline == Pipeline::preshuffle;
-    const bool shares_unit = c.blocks_per_unit != 1 && is_conv(c.op) && c.gather != Gather::halo;
+    const bool shares_unit = c.blocks_per_unit != 1 && is_conv(c.op) && c.gather != Gather::halo &&
+                             c.specialization != Specialization::depthwise;
     return c.layout == Layout::any || shares_unit || varies || (is_conv(c.op) && gemm_only);
 }
 

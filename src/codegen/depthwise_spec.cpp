@@ -10,7 +10,7 @@
 namespace tilewise {
 namespace {
 
-constexpr int kLanes = 32, kFloatBytes = 4;
+constexpr int kLanes = 32, kFloatBytes = 4, kBandChannels = 16;
 
 int lanes_along(const KernelConfig& c) {
     const int across = c.vector_a > 0 ? c.warp_tile.n / c.vector_a : 0;  // lanes side by side along channels
@@ -22,7 +22,7 @@ std::int64_t extent(const Extents& extents, int from_last) {
 }
 
 DepthwiseKind kind_of(const KernelConfig& c) {
-    if (c.warp_tile.k > 1) return DepthwiseKind::band;
+    if (c.warp_tile.k > 1) return c.tile.n == kBandChannels ? DepthwiseKind::band : DepthwiseKind::diagonal;
     return c.ct_filter.rank > 0 ? DepthwiseKind::strips : DepthwiseKind::any;
 }
 
@@ -55,8 +55,8 @@ bool has_strips_template(const KernelConfig& c) {
 
 // The shape of kernels/cuda/band_shape.hpp.
 constexpr Shape3 kBandWave = {4, 2, 1}, kBandWarp = {16, 8, 16};
-constexpr int kBandChannels = 16, kBandInputs = 16, kBandVector = 8;
-constexpr std::int64_t kBandSharedBytes = 91136, kBandWeightSharedBytes = 99328;
+constexpr int kBandInputs = 16, kBandVector = 8;
+constexpr std::int64_t kBandLineBytes = 8192, kBandOtherBytes = 25600, kBandWeightSharedBytes = 99328;
 
 bool has_band_template(const KernelConfig& c) {
     if (c.ct_filter.rank != 2 || c.ct_stride.rank != 2 || !is_channels_last(c.layout)) return false;
@@ -69,6 +69,51 @@ bool has_band_template(const KernelConfig& c) {
     return types && shape && is_one(c.ct_stride) && is_one(c.ct_dilation) && c.ct_filter[0] <= kMostRows &&
            c.ct_filter[1] + kBandWarp.n - 1 <= kBandInputs && c.vector_a == kBandVector &&
            (weight ? c.vector_b : c.vector_c) == kBandVector;
+}
+
+// The shape of kernels/cuda/diagonal_shape.hpp.
+constexpr int kDiagonalVector = 8, kDiagonalOwn = 16;  // channels of a copy; a warp has some of so many
+
+bool has_diagonal_template(const KernelConfig& c) {
+    if (c.ct_filter.rank < 2 || c.ct_stride.rank != c.ct_filter.rank || !is_channels_last(c.layout)) return false;
+    const bool weight = c.op == Op::conv_bwd_weight;
+    const bool types = bytes_of(c.dtype) == 2 && c.dtype_b == c.dtype && (weight || c.dtype_out == c.dtype);
+    const bool vectors = c.vector_a == kDiagonalVector && (weight ? c.vector_b : c.vector_c) == kDiagonalVector;
+    const bool shape = c.warp_tile == kBandWarp && c.tile.k == kBandWarp.k && c.wave.k == 1 &&
+                       c.tile.n % (c.wave.n * kDiagonalOwn) == 0 && c.tile.m % (c.wave.m * c.warp_tile.m) == 0;
+    for (int d = 0; d < c.ct_dilation.rank; ++d) {
+        if (c.ct_dilation[d] != 1) return false;
+    }
+    const std::int64_t stride = extent(c.ct_stride, 0);
+    constexpr std::int64_t kMostColumns = 5, kMostStride = 2;
+    const bool strides = stride == extent(c.ct_stride, 1) && stride <= kMostStride && extent(c.ct_stride, 2) == 1 &&
+                         (stride == 1 || c.op != Op::conv_bwd_data);
+    // Registers that hold what every tap needs, of all the warp's channels.
+    const std::int64_t groups = c.tile.n / c.wave.n / 8, plane = extent(c.ct_filter, 0) * extent(c.ct_filter, 1);
+    const std::int64_t pairs = (extent(c.ct_filter, 0) + 1) / 2 * extent(c.ct_filter, 1);
+    constexpr std::int64_t kMostHeld = 108;
+    const bool held = groups * (weight ? pairs * 4 : plane * extent(c.ct_filter, 2)) <= kMostHeld;
+    return types && vectors && shape && strides && held && extent(c.ct_filter, 0) <= kMostColumns;
+}
+
+// The more lines are under way, the later the first is there: few for parts of few rows, else what shared memory has room for.
+void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
+    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kBytes = 2;
+    constexpr std::int64_t kFewRows = 4, kFewStages = 4, kMostStages = 8;
+    const bool weight = c.op == Op::conv_bwd_weight;
+    const std::int64_t stride = extent(c.ct_stride, 0), planes = weight ? 1 : extent(c.ct_filter, 2);
+    const std::int64_t outputs = std::int64_t{c.wave.m} * c.warp_tile.m, pitch = c.tile.n * kBytes + 16;
+    spec.line_slots = static_cast<int>(outputs * stride + outputs / 4);  // a filter's width more for each frame
+    const std::int64_t stage = (planes * spec.line_slots + (weight ? outputs : 0)) * pitch;
+    // Results on their way out; or the sums of a plane of taps of every warp, in the place of the ring.
+    const std::int64_t waves = std::int64_t{c.wave.m} * c.wave.n;
+    const std::int64_t results = weight ? 0 : waves * c.warp_tile.m * (c.tile.n / c.wave.n * kBytes + 16);
+    const std::int64_t sums =
+        weight ? c.wave.m * extent(c.ct_filter, 0) * extent(c.ct_filter, 1) * c.tile.n * kFloatBytes : 0;
+    const std::int64_t share = kUnitBytes / std::max(1, c.blocks_per_unit) - kReserved - results;
+    const std::int64_t most = spec.strip_height < kFewRows ? kFewStages : kMostStages;
+    spec.ring_stages = static_cast<int>(std::clamp<std::int64_t>(share / stage, 2, most));
+    spec.shared_bytes = std::max(spec.ring_stages * stage + results, sums);
 }
 
 bool has_any_template(const KernelConfig& c) {
@@ -101,7 +146,10 @@ bool has_depthwise_template(const KernelConfig& c) {
                            c.producer_waves > 0 || c.stages > 1 || c.double_smem_buffer || c.swap_ab;
     if (!plain || asks_more || (c.split_k > 1 && c.op != Op::conv_bwd_weight)) return false;
     const DepthwiseKind kind = kind_of(c);
+    const bool on_matrix_units = kind == DepthwiseKind::band || kind == DepthwiseKind::diagonal;
+    if ((c.blocks_per_unit != 1 || c.cluster_k) && !on_matrix_units) return false;
     if (kind == DepthwiseKind::band) return has_band_template(c);
+    if (kind == DepthwiseKind::diagonal) return has_diagonal_template(c);
     if (c.wave.n != 1 || c.wave.k != 1) return false;
     return kind == DepthwiseKind::strips ? has_strips_template(c) : has_any_template(c);
 }
@@ -113,10 +161,19 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
     const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
     if (spec.kind == DepthwiseKind::band) {
         const bool weight = c.op == Op::conv_bwd_weight;
-        spec.resident_blocks = 2;
+        constexpr int kLines = 4, kResident = 2;  // more lines under way take longer until the first is there
+        spec.ring_stages = kLines;
+        spec.resident_blocks = std::max(kResident, c.blocks_per_unit);
         spec.strip_width = kBandWarp.n;
         spec.strips = kBandWarp.m;
-        spec.shared_bytes = weight ? kBandWeightSharedBytes : kBandSharedBytes;
+        spec.shared_bytes = weight ? kBandWeightSharedBytes : kBandOtherBytes + spec.ring_stages * kBandLineBytes;
+        return spec;
+    }
+    if (spec.kind == DepthwiseKind::diagonal) {
+        spec.resident_blocks = std::max(1, c.blocks_per_unit);
+        spec.strip_width = c.wave.m * c.warp_tile.m;
+        spec.strips = 1;
+        add_diagonal_ring(spec, c);
         return spec;
     }
     if (spec.kind == DepthwiseKind::any) {
@@ -135,7 +192,13 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
 }
 
 std::string depthwise_lines(const KernelConfig& c) {
-    return fmt::format("    static constexpr int resident_blocks = {};\n", depthwise_spec(c).resident_blocks);
+    const DepthwiseSpec spec = depthwise_spec(c);
+    std::string lines = fmt::format("    static constexpr int resident_blocks = {};\n", spec.resident_blocks);
+    if (spec.ring_stages > 0) {
+        lines += fmt::format("    static constexpr int line_slots = {}, ring_stages = {};\n", spec.line_slots,
+                             spec.ring_stages);
+    }
+    return lines;
 }
 
 }  // namespace tilewise

@@ -11,16 +11,18 @@
 namespace tilewise {
 
 // What is known when the kernel is compiled: nothing; the filter, which plain arithmetic walks over strip by strip; or that,
-// and that matrix units do it.
-enum class DepthwiseKind { any, strips, band };
+// and that matrix units do it, with a band matrix for each channel or a diagonal one for each tap.
+enum class DepthwiseKind { any, strips, band, diagonal };
 
 struct DepthwiseSpec {
     DepthwiseKind kind = DepthwiseKind::any;
-    int strip_height = 0;           // outputs that a thread (strips) or a block (band) walks down
+    int strip_height = 0;           // outputs that a thread (strips) or a block (band) walks down; the least (diagonal)
     int strip_width = 0;            // outputs of a line of it
     int strips = 0;                 // of a block
     int resident_blocks = 1;        // of a unit, which bounds a thread's registers
     std::int64_t shared_bytes = 0;  // of a block
+    int line_slots = 0;             // diagonal: pixels of a line in shared memory
+    int ring_stages = 0;            // and lines of its ring
 };
 
 bool has_depthwise_template(const KernelConfig& config);

@@ -32,6 +32,17 @@ TensorBox operand_box(const KernelConfig& c, int operand) {
     return {(along_k ? extent + room : c.tile.k / joined_taps(c)) / sharers, columns};
 }
 
+// kStoreColumns in kernels/cuda/wgmma_shape.hpp.
+int store_columns(const KernelConfig& c) {
+    int columns = static_cast<int>(kSwizzleBytes / bytes_of(c.dtype_out));
+    if (walks_taps(c) && c.op != Op::conv_bwd_weight) {
+        while (c.tile.n <= columns / 2) columns /= 2;
+    } else {
+        while (c.tile.n % columns != 0) columns /= 2;
+    }
+    return columns;
+}
+
 // Warps that only copy need few registers; the others share the rest of the unit's, in the steps that the chip hands out.
 void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& arch) {
     constexpr int kCopyRegisters = 56, kStep = 8, kMost = 240;
@@ -64,8 +75,7 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
         if (c.pipeline == Pipeline::preshuffle) spec.boxes[1] = {};  // its tiles lie as they are copied
         // Results leave by tensor copies of one wave's rows, lines of at most 128 bytes.
-        int columns = static_cast<int>(kSwizzleBytes / bytes_of(c.dtype_out));
-        while (c.tile.n % columns != 0) columns /= 2;
+        const int columns = store_columns(c);
         const bool whole_lines = c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
         if (!c.swap_ab && !c.cluster_k && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
     }

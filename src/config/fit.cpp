@@ -118,6 +118,14 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
         return refuse(out, TILEWISE_TEXT("a depthwise kernel on matrix units with an epilogue, scales or beta"),
                       TILEWISE_TEXT("none of these, or a warp tile of depth 1"));
     }
+    constexpr double kMostImageBytes = 2147483648.0;
+    const double channels = static_cast<double>(s.c) * static_cast<double>(bytes_of(c.dtype));
+    const double image =
+        std::max(static_cast<double>(product(s.in)), static_cast<double>(product(output_size(s)))) * channels;
+    if (c.warp_tile.k > 1 && image >= kMostImageBytes) {
+        return refuse(out, TILEWISE_TEXT("images of {} bytes on matrix units", image),
+                      TILEWISE_TEXT("less than {}, or a warp tile of depth 1", kMostImageBytes));
+    }
     for (int d = 0; d < s.dilation.rank && c.ct_filter.rank > 0 && c.ct_dilation.rank == 0; ++d) {
         if (s.dilation[d] == 1) continue;
         return refuse(out, TILEWISE_TEXT("a compile-time filter that says nothing of its dilation"),
@@ -278,11 +286,7 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
         return refuse(out, TILEWISE_TEXT("groups of {} channels with cluster_k", p.conv.c / p.conv.g),
                       TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
     }
-    // Beyond the channels of a group come those of the next one, not zeros.
-    const std::int64_t summed = (c.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
-    return c.op != Op::conv_bwd_weight && p.conv.g > 1 && summed % channel_line(c) != 0 &&
-           refuse(out, TILEWISE_TEXT("groups of {} channels to sum over", summed),
-                  TILEWISE_TEXT("a multiple of {}, or one group", channel_line(c)));
+    return false;
 }
 
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {

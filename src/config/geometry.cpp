@@ -65,7 +65,10 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     }
     // Taps that are joined share the rows of A, with a little more.
     const int taps = joined_taps(c);
-    const std::int64_t a = (std::int64_t{c.tile.m} + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);
+    // Depthwise kernels on matrix units walk down their tile and hold a few of its lines.
+    const bool walks = c.specialization == Specialization::depthwise && c.warp_tile.k > 1 && arch.backend == "cuda";
+    const std::int64_t rows = walks ? std::int64_t{c.wave.m} * c.warp_tile.m : c.tile.m;
+    const std::int64_t a = (rows + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);
     const std::int64_t b = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
     std::int64_t block = 0, bytes = 0;
     // Stages that tensor copies fill begin blocks of their swizzle.

@@ -44,6 +44,12 @@ bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& ar
         return refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks),
                       TILEWISE_TEXT("at most {}: merge fewer groups", kHaloMostChunks));
     }
+    if (kernel.boxes && (!is_halo_box_line(static_cast<int>(chunks)) || axes.axis[2].in_step > kHaloMostBoxStep)) {
+        return refuse(
+            out,
+            TILEWISE_TEXT("patches by the copy engine: {} chunks of channels, stride {}", chunks, axes.axis[2].in_step),
+            TILEWISE_TEXT("2, 4, 8 or an odd number of chunks, and a stride of at most {}", kHaloMostBoxStep));
+    }
     return !choose_halo_tile(v.problem, c, arch) &&
            refuse(out, TILEWISE_TEXT("weights and the smallest patch of pixels"),
                   TILEWISE_TEXT("at most {} bytes of shared memory", halo_shared_bytes(c, arch)));

@@ -26,8 +26,11 @@ void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
 }
 
 // Cycles of a unit that a tile takes: what ldmatrix and the matrix units have to do, what comes through the L2 cache, and
-// what is the same for every tile. Measured on an H200.
-constexpr double kSharedBytesPerCycle = 128, kProductsPerCycle = 1100, kCacheBytesPerCycle = 38, kTileCycles = 900;
+// what is the same for every tile. Measured on an H200. What takes less time than the rest is hidden but for a part.
+constexpr double kHidden = 0.15, kSharedBytesPerCycle = 128, kProductsPerCycle = 1100, kCacheBytesPerCycle = 38;
+// Beside that every tile has its beginning and end, which is longer where threads write results, and threads that copy
+// patches take turns with the arithmetic.
+constexpr double kTileCycles = 500, kWriteCycles = 400, kCyclesPerCopy = 0.6;
 
 double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
     const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
@@ -38,12 +41,18 @@ double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
     const double steps = static_cast<double>(p.steps) * p.products;
     const double shared = steps * lines * 2 * kHaloChunkBytes / kSharedBytesPerCycle;
     const double products = steps * c.tile.m * columns * c.warp_tile.k / kProductsPerCycle;
-    const double bytes = static_cast<double>(p.patch.pixels()) * p.patch.chunks * kHaloChunkBytes;
-    return std::max(std::max(shared, products), bytes / kCacheBytesPerCycle) + kTileCycles / c.blocks_per_unit;
+    const double chunks = static_cast<double>(p.patch.pixels()) * p.patch.chunks;
+    const double copies = chunks * kHaloChunkBytes / kCacheBytesPerCycle,
+                 longest = std::max({shared, products, copies});
+    const double by_threads = (p.out_stages > 0 ? 0 : kWriteCycles / c.blocks_per_unit) +
+                              (stages_halo_boxes(c) ? 0 : chunks * kCyclesPerCopy);
+    return longest + kHidden * (shared + products + copies - longest) + kTileCycles / c.blocks_per_unit + by_threads;
 }
 
 bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_bytes) {
-    return plan.total_bytes <= shared_bytes &&
+    const bool is_box =
+        plan.patch.plane == 0 || std::max(plan.patch.height, plan.patch.phase * plan.patch.steps[2]) <= kHaloMostBox;
+    return plan.total_bytes <= shared_bytes && is_box &&
            fits_halo_fields(tile.images, plan.patch.depth, plan.patch.height, plan.patch.columns);
 }
 
@@ -59,6 +68,8 @@ bool shares_halo_rows(const KernelConfig& c) {
     return is_halo_conv(c) && c.specialization == Specialization::filter_3x3 && c.ndim == 2;
 }
 
+bool stages_halo_boxes(const KernelConfig& c) { return is_halo_conv(c) && c.pipeline == Pipeline::mem; }
+
 HaloKernel halo_kernel(const KernelConfig& c) {
     return {c.op == Op::conv_bwd_data,
             c.num_groups_to_merge,
@@ -69,7 +80,9 @@ HaloKernel halo_kernel(const KernelConfig& c) {
             static_cast<int>(bytes_of(c.dtype)),
             static_cast<int>(bytes_of(c.dtype_out)),
             access_bytes(c, 1) < kHaloChunkBytes,
-            c.vector_c == 1};
+            c.vector_c == 1,
+            stages_halo_boxes(c),
+            0};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -122,26 +135,55 @@ void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
 
 }  // namespace
 
+namespace {
+
+// Whether slabs have narrow pieces of lines of memory, which come once for each slab unless the cache still has them: about a
+// quarter of it lasts until slabs that follow each other meet a pixel again.
+bool slabs_share_lines(const Problem& p, const KernelConfig& c, const HaloPlan& plan, const ArchSpec& arch) {
+    constexpr std::int64_t kNarrowBytes = 64, kCacheShare = 4;
+    const std::int64_t in = std::int64_t{plan.in_channels} * plan.products * bytes_of(c.dtype),
+                       out = std::int64_t{plan.out_channels} * plan.products * bytes_of(c.dtype_out);
+    return std::min(in, out) <= kNarrowBytes && bytes_moved(p) > static_cast<double>(arch.cache_bytes / kCacheShare);
+}
+
+}  // namespace
+
 std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& c, const ArchSpec& arch) {
     const KernelConv conv = kernel_conv(problem);
-    const HaloKernel kernel = halo_kernel(c);
+    constexpr int kMostOutStages = 2;
+    HaloKernel kernel = halo_kernel(c);
     const HaloAxes axes = halo_axes(conv, kernel.backward_data);
     const int warp_rows = c.tile.m / c.wave.m;
     const std::int64_t shared = halo_shared_bytes(c, arch);
+    const int column_tiles = halo_plan(conv, axes.axis, HaloTile{1, {1, 1, 1}}, kernel, warp_rows).column_tiles;
+    const std::int64_t slabs = conv.groups / kernel.merge * column_tiles;
+    const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
+    const int most_buffers = kernel.buffers;
+    constexpr double kWorthIt = 1.15;  // turns: pieces of 16 bytes took 2.4 times as long one after the other
     std::optional<HaloChoice> best;
     const auto look_at = [&](const HaloTile& tile) {
         HaloChoice next;
         next.tile = tile;
-        next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
-        if (!has_room(tile, next.plan, shared)) return;
-        next.tiles = divide_up(conv.images, tile.images);
+        next.slabs = slabs, next.tiles = divide_up(conv.images, tile.images);
         for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
-        next.slabs = conv.groups / kernel.merge * next.plan.column_tiles;
-        const std::int64_t units = next.tiles * next.slabs, places = std::int64_t{arch.units} * c.blocks_per_unit;
-        next.blocks = static_cast<int>(std::min(units, places));
+        const std::int64_t units = next.tiles * slabs, turns = divide_up(units, places);
+        // A block has no more patches than tiles. Results leave as boxes where there is room for them.
+        kernel.buffers = static_cast<int>(std::min<std::int64_t>(most_buffers, std::max<std::int64_t>(1, turns)));
+        for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
+            next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
+            if (has_room(tile, next.plan, shared)) break;
+            if (kernel.out_stages == 0) return;
+        }
+        next.kernel = kernel;
+        // Slabs side by side, where that takes no more turns, or not many more of lines that they share.
+        const std::int64_t each = places / std::max<std::int64_t>(1, slabs);
+        const double most_turns = (slabs_share_lines(problem, c, next.plan, arch) ? kWorthIt : 1) * double(turns);
+        const bool is_beside = each > 0 && double(divide_up(next.tiles, each)) <= most_turns;
+        next.beside = is_beside ? static_cast<int>(slabs) : 1;
+        next.blocks = static_cast<int>(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
         // Blocks that share a unit share what it can do in a cycle.
-        next.cycles = static_cast<double>(divide_up(units, places)) * c.blocks_per_unit * next.tile_cycles;
+        next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles;
         if (!best || next.cycles < best->cycles) best = next;
     };
     if (shares_halo_rows(c)) {

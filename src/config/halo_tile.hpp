@@ -16,6 +16,8 @@ namespace tilewise {
 bool is_halo_conv(const KernelConfig& config);  // forward or backward data
 // Whether a warp's steps are rows of 16 pixels below each other, which share what they read: 3 x 3 taps in two dimensions.
 bool shares_halo_rows(const KernelConfig& config);
+// Whether the copy engine stages patches, as boxes of pixels.
+bool stages_halo_boxes(const KernelConfig& config);
 HaloKernel halo_kernel(const KernelConfig& config);
 // Shared memory that each of the blocks on a unit may have.
 std::int64_t halo_shared_bytes(const KernelConfig& config, const ArchSpec& arch);
@@ -31,10 +33,12 @@ void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
 
 struct HaloChoice {
     HaloTile tile;
+    HaloKernel kernel;  // with what of it the problem needs
     HaloPlan plan;
     std::int64_t tiles = 0;  // of pixels, for one slab of groups
     std::int64_t slabs = 0;  // sets of merged groups, times the tiles of their columns
     int blocks = 0;          // of the launch
+    int beside = 1;          // slabs whose blocks follow each other
     double tile_cycles = 0;  // that a unit takes for a tile, about
     double cycles = 0;       // for all
 };

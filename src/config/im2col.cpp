@@ -35,8 +35,24 @@ Im2colLine im2col_line(const Problem& p, const KernelConfig& c, int d) {
     if (d == s.in.rank - 1) {
         const std::int64_t joined = (joined_taps(c) - 1) * s.dilation[d];
         line.rows += joined, line.farthest -= joined;
+        // Zeros behind a line that are also those before the next one.
+        if (joined > 0 && line.farthest == 0) {
+            const std::int64_t before = -line.lower, behind = line.rows - before - line.size;
+            line.rows -= std::clamp<std::int64_t>(std::min(before, behind), 0, joined);
+        }
     }
     return line;
+}
+
+std::int64_t gathered_channels(const Problem& p) {
+    return (p.op == Op::conv_bwd_data ? p.conv.k : p.conv.c) / p.conv.g;
+}
+
+std::int64_t summed_unit(const KernelConfig& c) {
+    constexpr std::int64_t kProductBytes = 32;
+    constexpr int kColumnLine = 64;
+    return c.tile.n > kColumnLine / 2 && c.tile.n % kColumnLine != 0 ? kProductBytes / bytes_of(c.dtype)
+                                                                     : channel_line(c);
 }
 
 std::int64_t depth_bytes(const KernelConfig& c) {

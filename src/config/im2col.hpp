@@ -25,6 +25,9 @@ struct Im2colLine {
 // With the taps that a stage of the config joins, along the innermost dimension.
 Im2colLine im2col_line(const Problem& problem, const KernelConfig& config, int dim);
 
+// Channels per group of the activation that is gathered.
+std::int64_t gathered_channels(const Problem& problem);
+
 // Whether the config's activation is gathered so: a filter of one tap without stride and padding needs no walk.
 bool walks_taps(const KernelConfig& config);
 
@@ -38,6 +41,10 @@ int room_lines(const KernelConfig& config);
 // whole number of these (kDepthBytes and kColumnLineBytes in kernels/cuda/wgmma_shape.hpp).
 std::int64_t depth_bytes(const KernelConfig& config);
 std::int64_t column_line_bytes(const KernelConfig& config);
+
+// What lines of channels are summed up in units of: products, of which the last line may have fewer than it has room for, or
+// whole lines in tiles of whole lines of columns (kTrims in kernels/cuda/tensor_conv.hpp).
+std::int64_t summed_unit(const KernelConfig& config);
 
 // Elements of a line of channels, and the lines that hold some channels.
 std::int64_t channel_line(const KernelConfig& config);

@@ -33,6 +33,14 @@ struct Im2colSpec {
     std::array<std::int64_t, 3> size{}, lower{}, upper{}, step{};
 };
 
+// Boxes of pixels, the innermost dimension first, of `box` positions along each, and so many images.
+struct PixelBoxSpec {
+    std::array<std::int64_t, 3> size{};
+    std::array<int, 3> box{};
+    int step = 1;  // of the innermost one: every so many pixels of the box
+    int images = 1;
+};
+
 // A tensor as the copy engine of a GPU sees it: lines of neighbouring elements, with the box that one copy moves. The
 // pointer is patched in at every launch.
 struct TensorMapSpec {
@@ -42,6 +50,8 @@ struct TensorMapSpec {
     TensorBox box;
     // Where lines are the channels of pixels, and matrices are images: copies walk over pixels as a filter's tap does.
     std::optional<Im2colSpec> im2col;
+    // The same tensor, of which copies take boxes of pixels.
+    std::optional<PixelBoxSpec> pixels;
     // Where in the workspace the tensor is, for an operand that is packed there before the kernel starts.
     std::optional<std::int64_t> workspace_offset;
 };

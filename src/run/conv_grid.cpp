@@ -67,6 +67,7 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
     geometry.raster_group =
         family == ConvFamily::tensor ? raster_group_of(c, resident / cluster) : std::max(1, c.raster_group);
     if (family == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);
+    if (family == ConvFamily::depthwise) set_depthwise_geometry(geometry, p, c, arch);
     if (sums_in_workspace(c)) {
         family == ConvFamily::depthwise ? add_depthwise_reduction(geometry, p) : add_reduction(geometry, gemm_view(p));
     }

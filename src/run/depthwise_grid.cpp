@@ -2,9 +2,11 @@
 #include "run/depthwise_grid.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/rounding.hpp"
 #include "codegen/depthwise_spec.hpp"
+#include "kernels/common/depthwise_launch.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -35,13 +37,69 @@ std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec&
     return std::min(divide_up(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
 }
 
-// Blocks have strips of several images where a line has few of them (kernels/cuda/band_shape.hpp).
-std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
+// The tiles of a kernel on matrix units (kernels/common/depthwise_launch.hpp).
+struct FrameTiles {
+    std::int64_t frames, depth, height;  // of the outputs
+    std::int64_t column_tiles, across, reach, half, pitch;
+    std::int64_t tile_frames, rows;  // frames of a tile; rows of all tiles
+};
+FrameTiles frame_tiles_of(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec) {
     const Extents size = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
-    const std::int64_t strips = divide_up(size[1], spec.strip_width), column_tiles = divide_up(strips, spec.strips);
-    const std::int64_t images = spec.strips / divide_up(strips, column_tiles);
-    return divide_up(p.conv.g, c.tile.n) * divide_up(size[0], spec.strip_height) * column_tiles *
-           divide_up(p.conv.n, images);
+    const int rank = size.rank;
+    const std::int64_t stride = c.ct_stride[rank - 1], width = size[rank - 1];
+    FrameTiles t{};
+    t.depth = rank > 2 ? size[0] : 1, t.height = size[rank - 2], t.frames = p.conv.n * t.depth;
+    if (spec.kind == DepthwiseKind::band) {  // strips of 8 outputs, with as many pixels beside them
+        const std::int64_t strips = divide_up(width, spec.strip_width);
+        t.column_tiles = divide_up(strips, spec.strips), t.across = divide_up(strips, t.column_tiles);
+        t.pitch = (t.across + 1) * spec.strip_width;
+        t.tile_frames = spec.strips / t.across;
+        t.rows = t.column_tiles * divide_up(t.frames, t.tile_frames) * t.height;
+        return t;
+    }
+    t.column_tiles = divide_up(width, spec.strip_width), t.across = divide_up(width, t.column_tiles);
+    t.reach = (t.across - 1) * stride + c.ct_filter[rank - 1];
+    t.half = divide_up(t.reach, stride), t.pitch = t.half * stride;
+    const std::int64_t most = std::min(spec.strip_width / t.across, spec.line_slots / t.pitch);
+    const std::int64_t frame_tiles = divide_up(t.frames, most);
+    t.tile_frames = divide_up(t.frames, frame_tiles);
+    t.rows = t.column_tiles * frame_tiles * t.height;
+    return t;
+}
+
+// Tiles that a part of so many rows begins, at most.
+std::int64_t walks_of(const FrameTiles& tiles, std::int64_t parts) {
+    const std::int64_t rows = divide_up(tiles.rows, parts), height = tiles.height;
+    const bool whole = tiles.rows % parts == 0 && (height % rows == 0 || rows % height == 0);
+    return whole ? divide_up(rows, height) : (rows + height - 2) / height + 1;
+}
+
+// The rows of the longest part, and more for every tile that it begins: lines above and below, and the wait for the first.
+std::int64_t part_cost(const FrameTiles& tiles, const KernelConfig& c, std::int64_t parts) {
+    constexpr std::int64_t kWaitRows = 6;
+    return divide_up(tiles.rows, parts) + walks_of(tiles, parts) * (kWaitRows + c.ct_filter[c.ct_filter.rank - 2] - 1);
+}
+
+// As many parts as there is room for at once, unless fewer that do not cross from tile to tile are done sooner.
+std::int64_t parts_of(const FrameTiles& tiles, const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec,
+                      const ArchSpec& arch) {
+    if (c.op == Op::conv_bwd_weight) return c.split_k;
+    const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks / divide_up(p.conv.g, c.tile.n);
+    const std::int64_t most =
+        std::clamp<std::int64_t>(places, 1, divide_up(tiles.rows, std::max(1, spec.strip_height)));
+    std::int64_t best = most;
+    const std::int64_t count = tiles.rows / tiles.height;  // of tiles
+    for (std::int64_t pieces = 1; pieces * count <= most && pieces <= tiles.height; ++pieces) {
+        if (tiles.height % pieces != 0) continue;
+        if (part_cost(tiles, c, pieces * count) < part_cost(tiles, c, best)) best = pieces * count;
+    }
+    return best;
+}
+
+std::int64_t matrix_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec, const ArchSpec& arch) {
+    const bool planes = c.op == Op::conv_bwd_weight && p.conv.filter.rank > 2;  // each has blocks of its own
+    const std::int64_t parts = parts_of(frame_tiles_of(p, c, spec), p, c, spec, arch);
+    return divide_up(p.conv.g, c.tile.n) * parts * (planes ? p.conv.filter[0] : 1);
 }
 
 }  // namespace
@@ -49,9 +107,39 @@ std::int64_t band_blocks(const Problem& p, const KernelConfig& c, const Depthwis
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     if (spec.kind == DepthwiseKind::any) return any_blocks(p, c, arch);
-    if (spec.kind == DepthwiseKind::band && c.op != Op::conv_bwd_weight) return band_blocks(p, c, spec);
+    if (spec.kind == DepthwiseKind::band || spec.kind == DepthwiseKind::diagonal) {
+        return matrix_blocks(p, c, spec, arch);
+    }
     const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
     return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
+}
+
+DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    const DepthwiseSpec spec = depthwise_spec(c);
+    const FrameTiles tiles = frame_tiles_of(p, c, spec);
+    const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
+    DepthwiseShare share;
+    share.blocks = matrix_blocks(p, c, spec, arch);
+    share.rows = divide_up(tiles.rows, parts);
+    share.walks = walks_of(tiles, parts);
+    return share;
+}
+
+void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    const DepthwiseSpec spec = depthwise_spec(c);
+    if (spec.kind == DepthwiseKind::any || spec.kind == DepthwiseKind::strips) return;
+    const FrameTiles tiles = frame_tiles_of(p, c, spec);
+    const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
+    const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(by)); };
+    DepthwiseLaunch launch{};
+    launch.frames = static_cast<int>(tiles.tile_frames), launch.reach = static_cast<int>(tiles.reach);
+    launch.half = static_cast<int>(tiles.half), launch.total_frames = static_cast<int>(tiles.frames);
+    launch.part_rows = static_cast<int>(tiles.rows / parts), launch.longer = static_cast<int>(tiles.rows % parts);
+    launch.channel_tiles = divisor(divide_up(p.conv.g, c.tile.n)), launch.column_tiles = divisor(tiles.column_tiles);
+    launch.parts = divisor(parts), launch.height = divisor(tiles.height), launch.across = divisor(tiles.across);
+    launch.pitch = divisor(tiles.pitch), launch.depth = divisor(tiles.depth);
+    static_assert(sizeof launch <= sizeof geometry.geometry);
+    std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
 }
 
 void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p) {

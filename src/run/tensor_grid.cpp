@@ -44,11 +44,12 @@ TensorMapSpec im2col_pixels(const Problem& p, const KernelConfig& c, int operand
     return map;
 }
 
-// As an operand of a walk over taps: channels of x, channels of y over all groups, taps.
+// As an operand of a walk over taps: channels of x, channels of y of one group, taps. These count on through those of the
+// next channels, up to the first channel of the last group.
 TensorMapSpec weights_by_tap(const Problem& p, std::int64_t bytes) {
-    const std::int64_t c = p.conv.c / p.conv.g, taps = product(p.conv.filter);
+    const std::int64_t c = p.conv.c / p.conv.g, k = p.conv.k / p.conv.g, taps = product(p.conv.filter);
     TensorMapSpec map;
-    map.size = {c, p.conv.k, taps};
+    map.size = {c, k, ((p.conv.g - 1) * k + 1) * taps};
     map.stride_bytes = {taps * c * bytes, c * bytes};
     return map;
 }

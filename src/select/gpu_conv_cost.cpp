@@ -5,12 +5,13 @@
 
 #include "codegen/conv_family.hpp"
 #include "config/halo_first_plan.hpp"
-#include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_cost.hpp"
 #include "select/gpu_clock.hpp"
 #include "select/gpu_cost_model.hpp"
+#include "select/halo_conv_cost.hpp"
+#include "select/halo_weight_cost.hpp"
 #include "select/tensor_conv_cost.hpp"
 
 namespace tilewise {
@@ -35,29 +36,11 @@ double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
            (wide ? kLookUp : kByElement);
 }
 
-// What the plan says of it, and a second kernel.
-double halo_weight_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kSecondKernelUs = 2.5, kNever = 1e9;
-    const auto plan = halo_weight_plan(view.problem, c, arch);
-    if (!plan) return kNever;
-    const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
-    return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSecondKernelUs;
-}
-
 double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kNever = 1e9;
     const auto plan = halo_first_plan(view.problem, c, arch);
     if (!plan) return kNever;
     return std::max(plan->cycles / kCyclesPerUs, bytes_moved(view.problem) / (arch.memory_gbps * 1e3)) + arch.launch_us;
-}
-
-// The same of patches whose products leave at once.
-double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kSetUpUs = 3, kNever = 1e9;
-    const auto choice = choose_halo_tile(view.problem, c, arch);
-    if (!choice) return kNever;
-    const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
-    return std::max(choice->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + kSetUpUs;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ def test_a_bad_line_is_named(text, word):
 
 def test_the_summary_counts_only_what_is_right():
     good = {"problem": LINE, "family": "odd", "status": "ok", "kernel": "k", "ours_us": 2.0, "peers_us": {"cudnn": 8.0},
-            "roof": 0.5, "peer_roof": 0.125}
+            "roof": 0.5, "model_us": 4.0}
     bad = {"problem": LINE, "family": "odd", "status": "wrong", "reason": "a | b"}
     text = gpu_conv.summary_table([good, bad])
     assert text.splitlines()[-1].split("|")[2:5] == text.splitlines()[-2].split("|")[2:5]

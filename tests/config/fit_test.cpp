@@ -99,7 +99,7 @@ const std::vector<BrokenPair>& broken_pairs() {
         {"fit_im2col", kIsConv,
          [](Pair& p) {
              p = cuda_pair(
-                 "conv_fwd:n=1,g=2,c=64,k=64,in=9x9,filter=3x3,dtype=bf16,layout=nhwgc",
+                 "conv_fwd:n=1,g=2,c=64,k=64,in=19x19,filter=3x3,stride=9x9,dtype=bf16,layout=nhwgc",
                  "grouped_conv_fwd_bf16_nhwgc_2d_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_"
                  "vc8_stages4_pers_gather-tensor_pw1@sm_90a");
          }},

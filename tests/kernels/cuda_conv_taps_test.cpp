@@ -134,7 +134,15 @@ void expect_joined(Op op) {
         config.op = op, config.gather = Gather::tensor, config.dtype = DType::bf16, config.tile.k = 192;
         const ConvLine line = cuda::line_of(conv_of(p), 0);
         ASSERT_EQ(im2col_line(p, config, 0).rows, line.walked_rows<direction>(3));
-        ASSERT_EQ(im2col_line(p, config, 0).farthest, (p.conv.filter[0] - 3) * p.conv.dilation[0]);
+        const Im2colLine host = im2col_line(p, config, 0);
+        ASSERT_EQ(host.farthest, (p.conv.filter[0] - 3) * p.conv.dilation[0]);
+        ASSERT_GE(host.rows, line.rows<direction>());
+        // Where a tap reads what the next line begins with, both are outside the image.
+        const std::int64_t reach = line.rows<direction>() + 2 * p.conv.dilation[0];
+        for (std::int64_t at = host.rows; at < reach; ++at) {
+            ASSERT_LT(host.lower + at - host.rows, 0);
+            ASSERT_GE(host.lower + at, host.size);
+        }
     }
 }
 

@@ -205,7 +205,7 @@ protected:
             kernel::copy_columns<typename Gemm::Shape>(map_, Gemm::Shape::kBytesA, 0, 0, 0, 0, 0, 0);
             const auto b = copied(b_row ? 64 : 128);
             float sums[Gemm::Shape::kRepeats][64] = {};
-            gemm.multiply_stage(sums, 0, first, false);
+            gemm.multiply_stage(sums, 0, first, Gemm::Shape::kSteps, false);
             expect_read(a, a_row ? "wgmma_a_along_k" : "wgmma_a_along_m", a_row, static_cast<u32>(first));
             expect_read(b, b_row ? "wgmma_b_along_n" : "wgmma_b_along_k", !b_row, 0);
         }

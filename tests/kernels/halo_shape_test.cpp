@@ -70,8 +70,11 @@ TEST(HaloShape, OutputsMeetTheirTaps) {
     }
 }
 
-// A pixel's place in the patch, the way the table lists it: images, depth, height, then columns by residue.
+// A pixel's place in the patch, the way the table lists it: images, depth, height, then columns by residue; or by residue first.
 int stored_place(const HaloPatchShape& p, int image, int d, int h, int w) {
+    if (p.plane > 0) {
+        return w % p.steps[2] * p.plane + ((image * p.depth + d) * p.height + h) * p.phase + w / p.steps[2];
+    }
     return ((image * p.depth + d) * p.height + h) * p.width() + w % p.steps[2] * p.phase + w / p.steps[2];
 }
 
@@ -90,7 +93,10 @@ TEST(HaloShape, TapsAreDistancesInThePatch) {
             offset[d] = axes[d].offset_of(static_cast<int>(random.between(0, axes[d].taps - 1)));
             at[d] = row[d] * axes[d].in_step + offset[d];
         }
-        const HaloPatchShape p = halo_patch_shape(axes, tile, 3);
+        HaloPatchShape p = halo_patch_shape(axes, tile, 3);
+        if (random.chance(50)) {
+            p.plane = p.images * p.depth * p.height * p.phase + static_cast<int>(random.between(0, 9));
+        }
         const int image = tile.images - 1;
         const int pixel = p.pixel_of(image, row[0], row[1], row[2]) + p.tap_distance(offset[0], offset[1], offset[2]);
         ASSERT_EQ(pixel, stored_place(p, image, at[0], at[1], at[2]));
@@ -105,7 +111,7 @@ TEST(HaloPlan, ProductsAreWholeChunks) {
         KernelConv conv = random_conv(random);
         conv.c = random.between(1, 40), conv.k = random.between(1, 40);
         const HaloKernel kernel = {
-            random.chance(50), 1 << random.between(0, 5), 128, 32, 4, 2, 2, 2, random.chance(50), false};
+            random.chance(50), 1 << random.between(0, 5), 128, 32, 4, 2, 2, 2, random.chance(50), false, false, 0};
         const int groups = halo_product_groups(conv, kernel);
         if (groups > kernel.merge) continue;
         HaloAxis axes[kMaxKernelDims];

@@ -60,6 +60,14 @@ inline void randomize_window(Random& random, ConvShape& s, int i, std::int64_t l
     }
 }
 
+// Kernels for first layers read or write x one element at a time, and take few channels of it.
+inline bool has_few_channels_of_x(const KernelConfig& config) {
+    const int vector = config.op == Op::conv_fwd        ? config.vector_a
+                       : config.op == Op::conv_bwd_data ? config.vector_c
+                                                        : config.vector_b;
+    return config.gather == Gather::halo && config.num_groups_to_merge == 1 && vector == 1;
+}
+
 inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig& config) {
     const auto channels = [&] { return random.between(1, random.chance(50) ? 8 : random.chance(70) ? 70 : 150); };
     if (config.specialization == Specialization::depthwise || random.chance(10)) {
@@ -75,10 +83,10 @@ inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig&
         s.k = s.g * random.between(1, random.chance(80) ? 9 : 30);
         return;
     }
-    if (config.gather == Gather::halo && config.vector_a == 1) {  // first layers
+    if (has_few_channels_of_x(config)) {
         s.g = 1;
         s.c = random.between(1, 4);
-        s.k = config.vector_c * random.between(1, 9);
+        s.k = std::max({config.vector_a, config.vector_b, config.vector_c}) * random.between(1, 9);
         return;
     }
     // Kernels that move several elements at once take channels of whole accesses only.
@@ -114,7 +122,7 @@ inline void deepen_pixels(Random& random, ConvShape& s, const KernelConfig& conf
     s.c = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     s.k = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     if (config.specialization == Specialization::depthwise) s.g = s.c = s.k = wide * random.between(1, 4);
-    if (config.cluster_k) s.c = s.g * channel_line(config);
+    if (config.cluster_k && config.specialization != Specialization::depthwise) s.c = s.g * channel_line(config);
     const auto side = static_cast<std::int64_t>(
         std::ceil(std::pow(wanted / static_cast<double>(s.n), 1.0 / static_cast<double>(s.in.rank))));
     for (int i = 0; i < s.in.rank; ++i) {
@@ -124,6 +132,19 @@ inline void deepen_pixels(Random& random, ConvShape& s, const KernelConfig& conf
         s.pad_before[i] = s.pad_after[i] = random.between(0, 1);
         s.in[i] = side * s.stride[i] + (s.filter[i] - 1) * s.dilation[i];
     }
+}
+
+// Kernels that know their filter: outputs that lie wholly in the padding, lines of several tiles, and many small images at a time.
+inline void stretch_depthwise(Random& random, ConvShape& s, const KernelConfig& config) {
+    if (config.specialization != Specialization::depthwise || config.ct_filter.rank == 0) return;
+    for (int i = 0; i < s.in.rank; ++i) {
+        const std::int64_t reach = (s.filter[i] - 1) * s.dilation[i] + 1;
+        if (random.chance(25)) s.pad_before[i] = reach + random.between(0, 2);
+        if (random.chance(25)) s.pad_after[i] = reach + random.between(0, 2);
+    }
+    const auto kind = random.between(0, 9);
+    if (kind < 2) s.in[s.in.rank - 1] = random.between(60, 300);
+    if (kind == 2) s.n = random.between(8, 40);
 }
 
 inline Problem random_conv_problem(Random& random, const KernelConfig& config, bool many_images) {
@@ -140,6 +161,7 @@ inline Problem random_conv_problem(Random& random, const KernelConfig& config, b
     for (int i = 0; i < config.ndim; ++i) randomize_window(random, s, i, kLargest[config.ndim - 1]);
     if (config.split_k > 1 && config.op == Op::conv_bwd_weight) deepen_pixels(random, s, config);
     impose_filter(s, config);
+    stretch_depthwise(random, s, config);
     randomize_options(random, p);
     p.packed_b = config.pipeline == Pipeline::preshuffle;
     p.math = Math::strict;

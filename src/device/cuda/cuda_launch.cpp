@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <mutex>
+
 #include "device/cuda/context_scope.hpp"
 #include "device/device_error.hpp"
 
@@ -24,6 +26,18 @@ public:
 
     std::int64_t packed_b_bytes(const KernelArgs&) const override { return 0; }
 
+    // Launches of several problems share the function, and each may need another size: what one was allowed must not be taken
+    // back when the next is prepared.
+    Status allow_shared_bytes(std::int64_t bytes) const {
+        const std::lock_guard lock(mutex_);
+        if (bytes <= allowed_shared_bytes_) return {};
+        auto status =
+            driver_.check(driver_.function_set_attribute(kernel, kMaxDynamicSharedBytes, static_cast<int>(bytes)),
+                          "cuFuncSetAttribute");
+        if (status) allowed_shared_bytes_ = bytes;
+        return status;
+    }
+
     CUfunction kernel = nullptr;
     CUfunction reduce = nullptr;  // null for a kernel without one
     CUfunction pack = nullptr;    // likewise
@@ -33,6 +47,8 @@ private:
     const Driver& driver_;
     CUcontext context_;
     CUmodule module_;
+    mutable std::mutex mutex_;
+    mutable std::int64_t allowed_shared_bytes_ = 0;
 };
 
 CUtensorMapDataType tensor_type(DType dtype) {
@@ -87,8 +103,36 @@ Result<CUtensorMap> encode_im2col(const Driver& driver, const TensorMapSpec& spe
                                     spec.box.columns));
 }
 
+Result<CUtensorMap> encode_pixel_box(const Driver& driver, const TensorMapSpec& spec) {
+    constexpr std::uint32_t kRank = 5;
+    const PixelBoxSpec& pixels = *spec.pixels;
+    std::uint64_t sizes[kRank] = {static_cast<std::uint64_t>(spec.size[0])}, strides[kRank - 1] = {};
+    std::uint32_t box[kRank] = {static_cast<std::uint32_t>(spec.box.columns)}, steps[kRank] = {1, 1, 1, 1, 1};
+    auto stride = static_cast<std::uint64_t>(spec.stride_bytes[0]);
+    for (std::size_t i = 0; i < pixels.size.size(); ++i) {
+        sizes[i + 1] = static_cast<std::uint64_t>(pixels.size[i]),
+                  box[i + 1] = static_cast<std::uint32_t>(pixels.box[i]);
+        strides[i] = stride;
+        stride *= sizes[i + 1];
+    }
+    steps[1] = static_cast<std::uint32_t>(pixels.step);
+    sizes[kRank - 1] = static_cast<std::uint64_t>(spec.size[2]);
+    box[kRank - 1] = static_cast<std::uint32_t>(pixels.images);
+    strides[kRank - 2] = static_cast<std::uint64_t>(spec.stride_bytes[1]);
+    CUtensorMap map{};
+    const auto code =
+        driver.tensor_map_encode(&map, tensor_type(spec.dtype), kRank, stand_in, sizes, strides, box, steps, 0,
+                                 swizzle_of(spec.box.columns * bytes_of(spec.dtype)), kPromotion256, 0);
+    if (code == kSuccess) return map;
+    return device_error(fmt::format("{} ({} images of {} x {} x {} pixels of {} channels, boxes of {} x {} x {} x {})",
+                                    driver.failure("cuTensorMapEncodeTiled", code).message, spec.size[2],
+                                    pixels.size[2], pixels.size[1], pixels.size[0], spec.size[0], box[4], box[3],
+                                    box[2], box[1]));
+}
+
 Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
     if (spec.im2col) return encode_im2col(driver, spec);
+    if (spec.pixels) return encode_pixel_box(driver, spec);
     CUtensorMap map{};
     const std::uint64_t sizes[3] = {static_cast<std::uint64_t>(spec.size[0]), static_cast<std::uint64_t>(spec.size[1]),
                                     static_cast<std::uint64_t>(spec.size[2])};
@@ -242,11 +286,7 @@ Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, 
     if (geometry.pack_b_blocks > 0 && !cuda_code->pack_b) {
         return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
-    const auto set = [&](CUfunctionAttribute attribute, std::int64_t value) {
-        return driver.check(driver.function_set_attribute(cuda_code->kernel, attribute, static_cast<int>(value)),
-                            "cuFuncSetAttribute");
-    };
-    if (auto status = set(kMaxDynamicSharedBytes, geometry.block.shared_bytes); !status) return status.error();
+    if (auto status = cuda_code->allow_shared_bytes(geometry.block.shared_bytes); !status) return status.error();
     auto launch =
         std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), std::move(geometry), waits_for_others);
     if (auto status = launch->encode_maps(); !status) return status.error();

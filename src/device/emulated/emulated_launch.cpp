@@ -74,6 +74,19 @@ void walk_pixels(EmulatedTensorMap& map, const Im2colSpec& im2col) {
     map.size[im2col.dims + 1] = images, map.stride_bytes[im2col.dims + 1] = image_stride;
 }
 
+void box_pixels(EmulatedTensorMap& map, const PixelBoxSpec& pixels) {
+    const Index images = map.size[2], image_stride = map.stride_bytes[2];
+    Index stride = map.stride_bytes[1];
+    for (std::size_t i = 0; i < pixels.size.size(); ++i) {
+        map.size[i + 1] = pixels.size[i], map.stride_bytes[i + 1] = stride, map.box[i + 1] = pixels.box[i];
+        stride *= pixels.size[i];
+    }
+    map.step[0] = pixels.step;
+    map.dims = kMaxTensorDims;
+    map.size[kMaxTensorDims - 1] = images, map.stride_bytes[kMaxTensorDims - 1] = image_stride;
+    map.box[kMaxTensorDims - 1] = pixels.images;
+}
+
 // What the driver of a GPU would refuse is refused here, too.
 Result<EmulatedTensorMap> encode(const TensorMapSpec& spec) {
     EmulatedTensorMap map{};
@@ -96,6 +109,7 @@ Result<EmulatedTensorMap> encode(const TensorMapSpec& spec) {
                                         spec.box.columns, most_lines, kMostColumns));
     }
     if (spec.im2col) walk_pixels(map, *spec.im2col);
+    if (spec.pixels) box_pixels(map, *spec.pixels);
     const int line = map.box[0] * map.element_bytes;
     map.swizzle_bytes = line == 128 || line == 64 || line == 32 ? line : 0;
     return map;

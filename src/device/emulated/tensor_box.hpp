@@ -62,7 +62,8 @@ void for_each_box_line(const EmulatedTensorMap& map, const BoxPlace& place, F&& 
         f(at);
         std::size_t d = 1;
         for (; d < static_cast<std::size_t>(map.dims); ++d) {
-            if (++at[d] < place.at[d] + map.box[d]) break;
+            at[d] += d + 1 < static_cast<std::size_t>(map.dims) && map.step[d - 1] > 0 ? map.step[d - 1] : 1;
+            if (at[d] < place.at[d] + map.box[d]) break;
             at[d] = place.at[d];
         }
         if (d == static_cast<std::size_t>(map.dims)) return;

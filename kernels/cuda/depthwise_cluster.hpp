@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Parts of backward weight that are the blocks of a cluster (diagonal_weight.hpp, band_weight.hpp): each has its sums in shared memory, and
+// all add up and write a share of them, so that there is no second kernel. Always in the same order: block after block.
+#pragma once
+#include "../common/depthwise_launch.hpp"
+#include "depthwise_weight.hpp"
+#include "hopper.hpp"
+
+namespace tilewise::cuda {
+
+// What a block adds up: channels, a part of the rows, and a plane of taps.
+struct DepthwisePart {
+    int channel_tile, part, plane;
+};
+template <class Config, int planes>
+TILEWISE_DEVICE DepthwisePart depthwise_part(const DepthwiseLaunch& launch) {
+    const int index = int(block_index());
+    if constexpr (Config::cluster_k) {  // blocks of a cluster are neighbours
+        const int slice = launch.parts.quotient(index), tile = slice / planes;
+        return {tile, index - slice * int(launch.parts.divisor), slice - tile * planes};
+    } else {
+        const int slice = launch.channel_tiles.quotient(index), part = slice / planes;
+        return {index - slice * int(launch.channel_tiles.divisor), part, slice - part * planes};
+    }
+}
+
+// `cells` sums for each of `copies` copies of a block, from `sums` on; `write` takes a cell and its sum. All threads of all blocks call.
+template <int cells, int copies, int threads, class Write>
+TILEWISE_DEVICE void add_up_cluster(SharedAddress sums, int blocks, const Write& write) {
+    cluster_sync();
+    TILEWISE_ROLLED
+    for (int cell = int(cluster_rank()) * threads + thread_index(); cell < cells; cell += blocks * threads) {
+        float sum = 0;
+        TILEWISE_ROLLED
+        for (int block = 0; block < blocks; ++block) {
+            const SharedAddress there = in_block(sums + cell * 4, unsigned(block));
+            TILEWISE_UNROLL
+            for (int copy = 0; copy < copies; ++copy) sum += load_cluster_float(there + copy * cells * 4);
+        }
+        write(cell, sum);
+    }
+    cluster_sync();  // nobody's sums go before they are read
+}
+
+}  // namespace tilewise::cuda

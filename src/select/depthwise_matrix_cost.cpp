@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "select/depthwise_matrix_cost.hpp"
+
+#include <algorithm>
+
+#include "base/rounding.hpp"
+#include "problem/facts.hpp"
+#include "run/depthwise_grid.hpp"
+#include "select/gpu_clock.hpp"
+
+namespace tilewise {
+namespace {
+
+// Fitted to times on an H200.
+constexpr double kMemoryReached = 0.85, kOverlapped = 0.3;
+constexpr double kStartUs = 4.0, kWalkLines = 4;    // until the first line is there, in a launch and in a later tile
+constexpr double kIssued = 2.0, kStepCycles = 450;  // instructions of a unit in a cycle; a step of a block alone
+constexpr double kSecondKernelUs = 2.0, kClusterUs = 1.0;
+
+// Instructions of a warp for a line, as the compiled code has them.
+double step_instructions(const KernelConfig& c, const DepthwiseSpec& spec) {
+    const int rank = c.ct_filter.rank;
+    const auto lines = static_cast<double>(c.ct_filter[rank - 2]), columns = static_cast<double>(c.ct_filter[rank - 1]);
+    const auto stride = static_cast<double>(c.ct_stride[rank - 1]);
+    const double planes = rank > 2 ? static_cast<double>(c.ct_filter[0]) : 1;
+    const bool weight = c.op == Op::conv_bwd_weight;
+    if (spec.kind == DepthwiseKind::band) return (weight ? 75 : 95) + 2 * lines;
+    const double pairs = c.tile.n / c.wave.n / 16.0, products = 2 * lines / stride * (columns + 1) / 2;
+    return 30 + pairs * ((weight ? 4 : 18 / stride) + (weight ? 1 : planes) * (products + 3));
+}
+
+}  // namespace
+
+double predicted_depthwise_matrix_us(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec,
+                                     const ArchSpec& arch) {
+    const DepthwiseShare share = depthwise_share(p, c, arch);
+    const int rank = c.ct_filter.rank;
+    const auto lines = static_cast<double>(c.ct_filter[rank - 2]), stride = static_cast<double>(c.ct_stride[rank - 2]);
+    const double walks = static_cast<double>(share.walks);
+    const double steps = static_cast<double>(share.rows) * stride + walks * (lines - stride) + (walks - 1) * kWalkLines;
+    const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks;
+    const auto waves = static_cast<double>(divide_up(share.blocks, places));
+    const auto together =
+        static_cast<double>(std::min<std::int64_t>(spec.resident_blocks, divide_up(share.blocks, arch.units)));
+    const double warps = c.wave.m * c.wave.n;
+    const double step = std::max(kStepCycles, together * warps * step_instructions(c, spec) / kIssued);
+    const double busy_us = waves * steps * step / kCyclesPerUs;
+    const double memory_us = bytes_moved(p) / (arch.memory_gbps * kMemoryReached * 1e3);
+    double total =
+        std::max(busy_us, memory_us) + kOverlapped * std::min(busy_us, memory_us) + kStartUs + arch.launch_us;
+    if (c.cluster_k) total += kClusterUs;
+    if (c.split_k > 1 && !c.cluster_k) {
+        const double sums = 4.0 * static_cast<double>(product(p.conv.filter)) * static_cast<double>(p.conv.k);
+        total += kSecondKernelUs + sums * c.split_k * 2 / (arch.cache_gbps * 1e3);
+    }
+    return total;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The time that depthwise kernels with a filter known when compiled (kernels/cuda/depthwise_conv.hpp, depthwise_weight.hpp) are
+// expected to take.
+#pragma once
+
+#include "codegen/depthwise_spec.hpp"
+#include "config/arch_spec.hpp"
+
+namespace tilewise {
+
+double predicted_strips_us(const Problem& problem, const KernelConfig& config, const DepthwiseSpec& spec,
+                           const ArchSpec& arch);
+
+}  // namespace tilewise

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "select/halo_conv_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/geometry.hpp"
+#include "config/halo_tile.hpp"
+#include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
+#include "select/gpu_clock.hpp"
+#include "select/halo_traffic.hpp"
+#include "select/machine_rates.hpp"
+
+namespace tilewise {
+namespace {
+
+// All constants were fitted to 441 times of 48 layers on an H200, of each half to see that they hold for the other; cycles are of
+// kCyclesPerUs.
+
+double up(double size, double unit) { return std::ceil(size / unit); }
+
+// What a tile is made of, counted in instructions of a warp.
+struct HaloTileWork {
+    double warp_products, warp_steps;  // of the warp with most
+    double fetches, products;          // ldmatrix and mma.sync, of all warps
+    double stores, store_lines;        // accesses of a warp, and the lines of memory that they meet
+    double copied_lines, copies;       // of the patch, by threads: lines, and copies of a warp
+    double boxed_pixels;               // by the copy engine, also of results that leave
+    bool boxed_results;
+    double copied_bytes;
+};
+
+HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
+    const HaloPlan& p = choice.plan;
+    const double rows = static_cast<double>(c.tile.m) / c.wave.m, columns = static_cast<double>(c.tile.n) / c.wave.n;
+    const double steps_m = rows / kHaloStepRows, steps_n = columns / kHaloMatrix, turns = up(p.products, c.wave.n);
+    const double steps = static_cast<double>(p.steps) * p.products * c.wave.m;
+    // Rows of pixels below each other are fetched once for the three taps of a column.
+    const double fetched_rows = shares_halo_rows(c) ? (steps_m + 2) / 3 : steps_m;
+    const double results = static_cast<double>(p.products) * p.classes;
+    const double line_bytes = 128,
+                 result_bytes = std::min<double>(columns, p.out_channels) * static_cast<double>(bytes_of(c.dtype_out));
+    HaloTileWork w{};
+    w.warp_products = turns * p.classes;
+    w.warp_steps = turns * p.steps;
+    w.fetches = steps * (fetched_rows + up(steps_n, 2));
+    w.products = steps * steps_m * steps_n;
+    w.stores = results * c.wave.m * up(rows * up(columns, c.vector_c), 32);
+    w.boxed_results = p.out_stages > 0;
+    w.store_lines = w.boxed_results ? 0 : results * choice.tile.rows() * up(result_bytes, line_bytes);
+    if (stages_halo_boxes(c)) {
+        w.boxed_pixels = p.patch.pixels() + (w.boxed_results ? choice.tile.rows() : 0);
+    } else {
+        const double step = p.patch.steps[2], pixels = 32 / p.patch.chunks;  // of a copy
+        w.copied_lines = static_cast<double>(p.patch.images) * p.patch.depth * p.patch.height;
+        w.copies = w.copied_lines * step * up(up(p.patch.columns, step), pixels);
+    }
+    w.copied_bytes = static_cast<double>(p.patch.pixels()) * p.patch.chunks * kHaloChunkBytes;
+    return w;
+}
+
+constexpr double kPatchSharpness = 2.5;  // no part is quite hidden by the others
+
+// Of a unit that has enough blocks to be busy: what it issues, what passes through shared memory, products, and lines that leave.
+// A store and a line of the patch take far more than their own instructions: places, bounds and addresses of each.
+double busy_cycles(const HaloTileWork& w) {
+    constexpr double kIssuedPerCycle = 4, kPerStore = 115, kPerBoxedStore = 60, kPerCopiedLine = 170, kPerCopy = 30;
+    constexpr double kFetchCycles = 2.7, kProductCycles = 1.8, kStoreCycles = 8, kStoreLineCycles = 3.7;
+    constexpr double kSharedBytesPerCycle = 128, kBoxedPixelCycles = 2.4;
+    const double issue = (w.stores * (w.boxed_results ? kPerBoxedStore : kPerStore) + w.copied_lines * kPerCopiedLine +
+                          w.copies * kPerCopy + w.fetches + w.products) /
+                         kIssuedPerCycle;
+    const double shared = w.fetches * kFetchCycles + w.copied_bytes / kSharedBytesPerCycle + w.stores * kStoreCycles;
+    return side_by_side({issue, shared, w.products * kProductCycles, w.store_lines * kStoreLineCycles,
+                         w.boxed_pixels * kBoxedPixelCycles},
+                        kPatchSharpness);
+}
+
+// From the beginning of a tile to its end, however much else the unit has to do: a warp's steps wait for their operands, the
+// results of a product for the last step, and all for the patch, unless the copy engine fetches it. Where a step has all rows of
+// a column of taps, there is enough to do meanwhile.
+double waiting_cycles(const HaloTileWork& w, const KernelConfig& c) {
+    constexpr double kLines = 1160, kBoxes = 80, kProduct = 1360, kStep = 112, kStepOfRows = 5, kOneBuffer = 350;
+    return (stages_halo_boxes(c) ? kBoxes : kLines) + w.warp_products * kProduct +
+           w.warp_steps * (shares_halo_rows(c) ? kStepOfRows : kStep) + (c.stages < 2 ? kOneBuffer : 0);
+}
+
+// Weights come in chunks, all on their way at once, or one by one into the diagonals of zeros, four of each warp at a time.
+double weights_us(const Problem& p, const KernelConfig& c, const HaloPlan& plan) {
+    constexpr double kUsPerByte = 6.8e-5, kUsPerBatch = 0.38;
+    const KernelConv conv = kernel_conv(p);
+    double us = static_cast<double>(plan.products) * plan.product_bytes * kUsPerByte;
+    if (halo_kernel(c).diagonal) {
+        constexpr double kBatch = 4, kLanes = 32;
+        const double row = static_cast<double>(product(p.conv.filter) * conv.c),
+                     lines = static_cast<double>(c.num_groups_to_merge * conv.k);
+        us += up(row, kLanes) * up(lines, kBatch * static_cast<double>(wave_count(c))) * kUsPerBatch;
+    }
+    return us;
+}
+
+}  // namespace
+
+double halo_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kNever = 1e9, kSetUpUs = 1.5, kMemoryReached = 0.95;
+    const auto choice = choose_halo_tile(view.problem, c, arch);
+    if (!choice) return kNever;
+    const HaloTileWork work = work_of(c, *choice);
+    const double tiles = up(static_cast<double>(choice->tiles) * static_cast<double>(choice->slabs), choice->blocks);
+    const double sharing = std::min<double>(c.blocks_per_unit, up(choice->blocks, arch.units));
+    const double cycles =
+        side_by_side({tiles * sharing * busy_cycles(work), tiles * waiting_cycles(work, c)}, kPatchSharpness);
+    const double memory_us =
+        halo_traffic_bytes(view.problem, c, *choice, arch) / (arch.memory_gbps * kMemoryReached * 1e3);
+    const double slabs_of_block = 1 + std::min(tiles, static_cast<double>(choice->slabs) / choice->blocks);
+    return side_by_side({cycles / kCyclesPerUs, memory_us}, kPatchSharpness) + arch.launch_us + kSetUpUs +
+           slabs_of_block * weights_us(view.problem, c, choice->plan);
+}
+
+}  // namespace tilewise

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The time that forward and backward data by patches in shared memory (kernels/cuda/halo_conv.hpp) are expected to take.
+#pragma once
+
+#include "config/arch_spec.hpp"
+#include "config/fit.hpp"
+#include "config/kernel_config.hpp"
+
+namespace tilewise {
+
+double halo_conv_us(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What a halo kernel of forward or backward data moves to and from memory (halo_conv_cost.hpp). Its blocks walk slab by slab: a
+// slab is some groups, or columns of one, and its channels are a piece of every pixel. A line of memory that several slabs have
+// a piece of is fetched again by each that comes to it after the cache has dropped it.
+#pragma once
+
+#include "config/arch_spec.hpp"
+#include "config/halo_tile.hpp"
+
+namespace tilewise {
+
+// Of a choice for the problem and config; not less than every tensor once.
+double halo_traffic_bytes(const Problem& problem, const KernelConfig& config, const HaloChoice& choice,
+                          const ArchSpec& arch);
+
+}  // namespace tilewise
