@@ -98,9 +98,7 @@ struct SimtCore {
     int first_col = warp % Config::wave_n * kWaveN;
     // Pairs of lanes have the same columns, so that the eight lanes whose accesses go together ask for half as many of them, and
     // those of two eights can be served at once.
-    static constexpr bool kPaired = Config::tile_m == 128;
-    int lane_m = kPaired ? lane_index() % 2 + lane_index() / (2 * kLanesN) * 2 : lane_index() / kLanesN;
-    int lane_n = kPaired ? lane_index() / 2 % kLanesN : lane_index() % kLanesN;
+    int lane_m = lane_index() % 2 + lane_index() / (2 * kLanesN) * 2, lane_n = lane_index() / 2 % kLanesN;
 
     static constexpr int kEight = 2 * kFour;  // steps of k, after which the exchange of chunks repeats
     static_assert(Config::tile_k % kEight == 0, "k is taken in eights");
@@ -169,8 +167,7 @@ struct SimtCore {
             }
             // The next columns, evenly over the accesses of the rows.
             TILEWISE_UNROLL
-            for (int c = Config::stages == 6 ? u : u * kCols / kRows;
-                 c < (Config::stages == 6 ? (u < kCols ? u + 1 : u) : (u + 1) * kCols / kRows); ++c) {
+            for (int c = u * kCols / kRows; c < (u + 1) * kCols / kRows; ++c) {
                 Cols::fetch(next.cols, 1 - half, c, cols[1 - half][c]);
             }
             multiply_add(rows[u % kHeld], u, cols[half]);

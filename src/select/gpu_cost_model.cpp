@@ -34,7 +34,7 @@ bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 
 // Of plain arithmetic: the more sums a thread has, the fewer reads of shared memory for each product; every tile costs a barrier and
 // the addresses of its copies, more of them where they bring single elements.
 double plain_efficiency(const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kReached = 0.734, kTileSteps = 1.0, kReads = 0.8, kReadsOfSums = 2.1, kLeastReads = 0.186;
+    constexpr double kReached = 0.725, kTileSteps = 0.6, kReads = 0.3, kReadsOfSums = 2.1, kLeastReads = 0.186;
     constexpr double kNarrow = 0.85, kSingle = 0.9, kNotAhead = 0.86;
     // Reads for a product, of a thread whose sums are about a square.
     const double reads = kReadsOfSums / std::sqrt(static_cast<double>(accumulators_per_thread(c, arch)));
@@ -144,7 +144,11 @@ double round_us(double blocks, const TileCost& tile, const KernelConfig& c, cons
     const double memory_load_us = sharing * tile.memory_bytes / (unit_gbps(kMemoryPortGbps, on_the_way) * 1e3);
     const double cache_us = blocks * tile.bytes / (arch.cache_gbps * 1e3);
     const double memory_us = blocks * tile.memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3);
-    const double unit_us = std::max({compute_us, cache_load_us, memory_load_us});
+    // A warp that copies by itself asks for one access after the other.
+    constexpr double kWarpCopyGbps = 37;
+    const double copy_us =
+        has_wide_waves(c, arch) ? 0 : tile.bytes / (kWarpCopyGbps * static_cast<double>(wave_count(c)) * 1e3);
+    const double unit_us = std::max({compute_us, cache_load_us, memory_load_us, copy_us});
     return overlapped({unit_us, cache_us, memory_us}) + sharing * tile.store_us;
 }
 
@@ -215,9 +219,9 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
     const double rounds = full + (rest > 0 ? 1 / sharers : 0);
     const double tiles_us =
         full * round_us(places, tile, c, arch, units) + round_us(rest * sharers, tile, c, arch, units) / sharers;
-    // A persistent block overlaps the ends of its tiles with the next ones.
     constexpr double kBetweenUs = 0.44, kBetweenBlocksUs = 2.5;
-    const double between_us = (c.persistent ? kBetweenUs : kBetweenBlocksUs) * std::max(0.0, rounds - 1);
+    // A persistent block overlaps the ends of its tiles with the next ones; others do with those of their neighbours.
+    const double between_us = (c.persistent ? kBetweenUs : kBetweenBlocksUs / neighbours) * std::max(0.0, rounds - 1);
     return tiles_us + between_us + kFillUs + arch.launch_us + sums_us(v, c, arch) + shared_sums_us(c, sharers);
 }
 
