@@ -13,6 +13,7 @@ struct HaloWeightShape {
     HaloAxis x_axes[kMaxKernelDims], y_axes[kMaxKernelDims];
     HaloPatchShape x, y;
     int tiles[kMaxKernelDims], image_tiles;  // along each axis
+    int together;                            // parts of the reduction that meet in a cluster
 
     constexpr int patches() const { return image_tiles * tiles[0] * tiles[1] * tiles[2]; }
     constexpr int rows() const { return y.pixels(); }
@@ -20,13 +21,14 @@ struct HaloWeightShape {
     constexpr int y_bytes() const { return steps() * kHaloWeightDepth * y.pitch; }
     constexpr int stage_bytes() const { return y_bytes() + x.bytes(); }
     // First come a word for every pixel of the tile (where in the patch it reads), for every row of the product (where its result
-    // goes) and for every eight of these (where its taps are); then the stages, and two words for every staged pixel.
+    // goes) and for every eight of these (where its taps are); then the stages, and with few channels two words for every staged
+    // pixel of x.
     constexpr int word_bytes(int tile_m) const {
         const int words = steps() * kHaloWeightDepth + tile_m + tile_m / 8;
         return (words * 4 + kHaloChunkBytes - 1) / kHaloChunkBytes * kHaloChunkBytes;
     }
     constexpr int bytes(int stages, int tile_m) const {
-        return word_bytes(tile_m) + stages * stage_bytes() + (x.pixels() + rows()) * 8;
+        return word_bytes(tile_m) + stages * stage_bytes() + (x.chunks == 0 ? x.pixels() * 8 : 0);
     }
 };
 static_assert(sizeof(HaloWeightShape) <= sizeof(int) * kMaxKernelGeometry);
@@ -68,6 +70,7 @@ constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTi
     }
     for (int d = 0; d < kMaxKernelDims; ++d) s.tiles[d] = halo_divide_up(int(conv.out[d]), tile.extent[d]);
     s.image_tiles = halo_divide_up(int(conv.images), tile.images);
+    s.together = 1;
     return s;
 }
 

@@ -32,10 +32,10 @@ struct ManyParts {
 };
 
 template <class Out>
-TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args) {
+TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args, int parts) {
     using P = ManyParts;
     const Index total = args.batch * args.m * args.n;
-    if (total % P::kRun != 0) return reduce_parts<Out, float>(args);
+    if (total % P::kRun != 0) return reduce_parts<Out, float>(args, parts);
     griddep_launch();
     griddep_wait();
     const int lane = lane_index(), sharer = lane / P::kRuns;
@@ -46,7 +46,7 @@ TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args) {
          first += Index(block_count()) * warps * P::kWarpSums) {
         const Index run = first + lane % P::kRuns * P::kRun;
         float sum[P::kRun] = {};
-        if (run < total) P::add_run(sum, sums + run, sharer, args.split_k, total);
+        if (run < total) P::add_run(sum, sums + run, sharer, parts, total);
         TILEWISE_UNROLL
         for (int mask = P::kRuns; mask < P::kLanes; mask *= 2) {
             TILEWISE_UNROLL
@@ -62,7 +62,8 @@ TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args) {
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_REDUCE_MANY(Config)                                                           \
+// `together` parts are one in the workspace.
+#define TILEWISE_CUDA_REDUCE_MANY(Config, together)                                                 \
     extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
-        tilewise::cuda::reduce_many_parts<typename Config::Out>(args);                              \
+        tilewise::cuda::reduce_many_parts<typename Config::Out>(args, args.split_k / (together));   \
     }

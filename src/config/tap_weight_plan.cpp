@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "config/tap_weight_plan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/rounding.hpp"
+#include "config/halo_weight_plan.hpp"
+#include "config/rule_groups.hpp"
+#include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::int64_t kElementBytes = 2, kStepPositions = 16, kProductRows = 64;
+
+bool is_sane(const KernelConfig& c) {
+    return std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.split_k, c.blocks_per_unit}) >= 1;
+}
+
+// What the copy engine's bounding box may be larger or smaller than an image by, for each number of dimensions.
+bool refuses_reach(const Problem& p, const KernelConv& conv, Rejected* out) {
+    const std::int64_t most = p.conv.in.rank == 1 ? 32767 : p.conv.in.rank == 2 ? 127 : 15;
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        if (conv.stride[d] != 1) {
+            return refuse(out, TILEWISE_TEXT("stride {}", conv.stride[d]), TILEWISE_TEXT("stride 1"));
+        }
+        const std::int64_t reach = (conv.filter[d] - 1) * conv.dilation[d], upper = reach - conv.pad[d];
+        if (reach > most || conv.pad[d] > most || conv.out[d] - conv.in[d] + upper > most ||
+            conv.out[d] - conv.in[d] + upper < -most) {
+            return refuse(
+                out,
+                TILEWISE_TEXT("a filter of {}, dilation {}, pad {}", conv.filter[d], conv.dilation[d], conv.pad[d]),
+                TILEWISE_TEXT("a reach of at most {}", most));
+        }
+    }
+    return false;
+}
+
+// The ring of stages, and what it takes of x.
+bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch,
+                    Rejected* out) {
+    const int taps = tap_count(conv), block_taps = s.block_taps;
+    std::int64_t reach = 0;
+    for (int first = 0; first < taps; first += block_taps) {
+        const int last = std::min(taps, first + block_taps) - 1;
+        reach = std::max<std::int64_t>(reach, tap_shift(conv, s, last) - tap_shift(conv, s, first));
+    }
+    const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{kTapBoxLines});
+    const std::int64_t stage = c.tile.k * c.tile.n * kElementBytes + boxes * kTapBoxLines * s.line * kElementBytes;
+    constexpr std::int64_t kTables = 4096, kLeastStages = 2;
+    const std::int64_t room = tap_weight_block_bytes(c, arch) - kTables, fit = room / stage;
+    if (fit < kLeastStages) {
+        return refuse(out, TILEWISE_TEXT("{} stages of {} bytes", fit, stage),
+                      TILEWISE_TEXT("{} in {} bytes: a smaller image, filter or dilation", kLeastStages, room));
+    }
+    s.x_boxes = static_cast<int>(boxes);
+    s.stages = static_cast<int>(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapMostStages}}));
+    return false;
+}
+
+// Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
+void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+    // A product of 64 rows takes half a cycle for each column, or what shared memory takes to read its operands.
+    constexpr double kBytesPerCycle = 128, kTurnCycles = 150, kBlockCycles = 4000, kSumBytes = 8, kCacheBytes = 40;
+    const double products = double(c.tile.m) / kProductRows * (double(c.tile.k) / kStepPositions);
+    const double operands = (kProductRows + c.tile.n) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
+    const double step = (products * std::max(c.tile.n / 2.0, operands) + kTurnCycles) * c.blocks_per_unit;
+    const int together = halo_weight_cluster_parts(c);
+    // A cluster is in one of the groups of 16 units and a few more that the chip has.
+    constexpr int kGroupUnits = 16, kLargeCluster = 4;
+    const int units = together >= kLargeCluster ? arch.units / kGroupUnits * kGroupUnits : arch.units;
+    const std::int64_t resident = std::max(1, units * c.blocks_per_unit / together * together);
+    const double part_cycles = sums * kSumBytes / (kCacheBytes * arch.units);
+    double best = 0;
+    const auto most = std::max<std::int64_t>(together, 2 * resident / plan.products + together);
+    for (int parts = together; parts <= std::min<std::int64_t>(most, plan.shape.steps); parts += together) {
+        const double turns = double(divide_up(plan.products * parts, resident));
+        const double time = turns * (double(divide_up(plan.shape.steps, parts)) * step + kBlockCycles) +
+                            (c.two_stage ? parts / together * part_cycles : 0);
+        if (best == 0 || time < best) best = time, plan.parts = parts, plan.cycles = time;
+        if (!c.two_stage) break;
+    }
+}
+
+}  // namespace
+
+bool is_tap_weight(const KernelConfig& c) {
+    return c.op == Op::conv_bwd_weight && c.gather == Gather::halo && c.warp_tile.m == kProductRows;
+}
+
+std::int64_t tap_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch) {
+    return halo_weight_block_bytes(c, arch);
+}
+
+std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+                                             Rejected* why) {
+    if (p.op != c.op || !is_sane(c)) return std::nullopt;
+    const KernelConv conv = kernel_conv(p);
+    if (refuses_reach(p, conv, why)) return std::nullopt;
+    TapWeightPlan plan{};
+    TapWeightShape& shape = plan.shape;
+    std::int64_t positions = conv.images;
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        shape.extent[d] = tap_weight_extent(conv, d);
+        positions *= shape.extent[d];
+    }
+    if (positions > std::numeric_limits<int>::max() / 2) {
+        refuse(why, TILEWISE_TEXT("{} positions", positions), TILEWISE_TEXT("fewer than 2^30"));
+        return std::nullopt;
+    }
+    constexpr int kLine = 64, kShortLine = 32;
+    shape.line = conv.c <= kShortLine ? kShortLine : kLine;
+    shape.block_taps = tap_count_of_block(conv, c.tile.m / shape.line);
+    shape.steps = static_cast<int>(divide_up(positions, std::int64_t{c.tile.k}));
+    shape.together = halo_weight_cluster_parts(c);
+    if (refuses_stages(shape, conv, c, arch, why)) return std::nullopt;
+    if (shape.steps < c.split_k) {
+        refuse(why, TILEWISE_TEXT("split_k {} of {} steps", c.split_k, shape.steps), TILEWISE_TEXT("at most these"));
+        return std::nullopt;
+    }
+    plan.products = divide_up(std::int64_t{tap_count(conv)}, std::int64_t{shape.block_taps}) *
+                    divide_up(conv.c, std::int64_t{shape.line}) * divide_up(conv.k, std::int64_t{c.tile.n}) *
+                    conv.groups;
+    choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv)), c, arch);
+    return plan;
+}
+
+}  // namespace tilewise
