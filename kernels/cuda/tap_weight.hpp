@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Backward weight of 32 channels per group and more, stride 1: dw[k][tap][c] = sum over pixels p of dy[p][k] * x[p + tap][c], on
-// warpgroup products with the pixels as the reduction. A block has rows (tap, a line of channels c) and tile_n columns k of one group,
+// Backward weight of 32 channels per group and more: dw[k][tap][c] = sum over pixels p of dy[p][k] * x[p * stride + tap][c], on warpgroup
+// products with the pixels as the reduction. A block has rows (tap, a line of channels c) and tile_n columns k of one group,
 // over the runs of tile_k positions of its part (common/tap_weight_shape.hpp). The copy engine fetches of every run dy and as much
 // of x as its taps reach, zeros where there is no pixel (im2col mode, whose bounding box is the image and what the filter reaches
 // beyond it), into a ring of stages; every tap reads the same lines in shared memory, shifted by whole lines, which is where
@@ -118,7 +118,8 @@ struct TapWeight {
     TILEWISE_DEVICE SharedAddress empty(int stage) const { return full(stage) + 8; }
     TILEWISE_DEVICE unsigned stage_bytes() const { return unsigned(kYBytes + shape.x_bytes()); }
     TILEWISE_DEVICE SharedAddress stage_at(int stage) const { return ring + SharedAddress(stage) * stage_bytes(); }
-    TILEWISE_DEVICE int base_shift() const { return tap_shift(conv, shape, first_tap); }
+    TILEWISE_DEVICE int base_shift() const { return tap_place(conv, shape, first_tap).shift; }
+    TILEWISE_DEVICE int walk_lines() const { return shape.x_boxes * shape.box_lines; }
 
     // ---- Copying: one thread ----
 
@@ -130,38 +131,47 @@ struct TapWeight {
     TILEWISE_DEVICE Copies copies() const {
         const int first = begin * kPositions;
         return {Position(shape, first), Position(shape, first + base_shift()), Position(shape, kPositions),
-                Position(shape, kTapBoxLines), count};
+                Position(shape, shape.box_lines), count};
     }
     TILEWISE_DEVICE void issue(Copies& c) const {
         const SharedAddress barrier = full(c.stage), to = stage_at(c.stage);
         barrier_expect(barrier, stage_bytes());
-        const int none[kMaxKernelDims] = {};
-        copy(to, map_y, barrier, place.group * int(conv.k) + place.col, c.y, none);
-        int before[kMaxKernelDims];
-        TILEWISE_UNROLL
-        for (int i = 0; i < kMaxKernelDims; ++i) before[i] = int(conv.pad[i]);
-        Position at = c.x;
+        const u16 none[kMaxKernelDims] = {};
+        copy<false>(to, map_y, barrier, place.group * int(conv.k) + place.col, c.y, none);
+        SharedAddress x = to + kYBytes;
         TILEWISE_ROLLED
-        for (int i = 0; i < shape.x_boxes; ++i) {
-            copy(to + SharedAddress(kYBytes + i * kTapBoxLines * shape.line * Element::bytes), map_x, barrier,
-                 place.group * int(conv.c) + channel, at, before);
-            at.add(shape, c.box);
+        for (int walk = 0; walk < shape.x_walks(); ++walk) {
+            const int up = walk / shape.walks[2], d = up / shape.walks[1];
+            const u16 offset[kMaxKernelDims] = {u16(d), u16(up - d * shape.walks[1]), u16(walk - up * shape.walks[2])};
+            Position at = c.x;
+            TILEWISE_ROLLED
+            for (int i = 0; i < shape.x_boxes; ++i, x += shape.box_lines * shape.line * Element::bytes) {
+                copy<true>(x, map_x, barrier, place.group * int(conv.c) + channel, at, offset);
+                at.add(shape, c.box);
+            }
         }
         c.y.add(shape, c.run);
         c.x.add(shape, c.run);
         --c.left;
         c.stage = c.stage + 1 == shape.stages ? 0 : c.stage + 1;
     }
+    // The offsets move every pixel of a walk.
+    template <bool is_x>
     TILEWISE_DEVICE void copy(SharedAddress to, const TensorMap& map, SharedAddress barrier, int c,
-                              const Position& from, const int (&before)[kMaxKernelDims]) const {
+                              const Position& from, const u16 (&offset)[kMaxKernelDims]) const {
+        constexpr int kFirst = kMaxKernelDims - kDims;
+        int at[kDims];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kDims; ++i) {
+            at[i] = is_x ? from.at[i] * int(conv.stride[kFirst + i]) - int(conv.pad[kFirst + i]) : from.at[i];
+        }
         if constexpr (kDims == 1) {
-            copy_im2col(to, map, barrier, c, from.at[0] - before[2], from.image, 0, kKeepNormal);
+            copy_im2col(to, map, barrier, c, at[0], from.image, offset[2], kKeepNormal);
         } else if constexpr (kDims == 2) {
-            copy_im2col(to, map, barrier, c, from.at[1] - before[2], from.at[0] - before[1], from.image, 0, 0,
-                        kKeepNormal);
+            copy_im2col(to, map, barrier, c, at[1], at[0], from.image, offset[2], offset[1], kKeepNormal);
         } else {
-            copy_im2col(to, map, barrier, c, from.at[2] - before[2], from.at[1] - before[1], from.at[0] - before[0],
-                        from.image, 0, 0, 0, kKeepNormal);
+            copy_im2col(to, map, barrier, c, at[2], at[1], at[0], from.image, offset[2], offset[1], offset[0],
+                        kKeepNormal);
         }
     }
 
@@ -173,8 +183,11 @@ struct TapWeight {
                   tap = first_tap + product * each;
         const int of_block = first_tap + shape.block_taps, all = tap_count(conv);
         const int last = (of_block < all ? of_block : all) - 1, base = base_shift();
-        const int start = tap <= last ? tap_shift(conv, shape, tap) - base : 0;
-        const int apart = each > 1 && tap < last ? tap_shift(conv, shape, tap + 1) - base - start : 0;
+        const auto line_of = [&](int which) {
+            const TapPlace at = tap_place(conv, shape, which);
+            return at.walk * walk_lines() + at.shift - base;
+        };
+        const int start = tap <= last ? line_of(tap) : 0, apart = each > 1 && tap < last ? line_of(tap + 1) - start : 0;
         const auto leading = unsigned(apart * bytes), stride = unsigned(8 * bytes);
         return shape.line == Core::kRows ? operand_at<128>(unsigned(start * bytes), leading, stride)
                                          : operand_at<64>(unsigned(start * bytes), leading, stride);

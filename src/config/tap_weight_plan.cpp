@@ -19,20 +19,19 @@ bool is_sane(const KernelConfig& c) {
     return std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.split_k, c.blocks_per_unit}) >= 1;
 }
 
-// What the copy engine's bounding box may be larger or smaller than an image by, for each number of dimensions.
+// What the copy engine's bounding box may be larger or smaller than an image by, for each number of dimensions; and its steps.
 bool refuses_reach(const Problem& p, const KernelConv& conv, Rejected* out) {
+    constexpr std::int64_t kMostStep = 8;
     const std::int64_t most = p.conv.in.rank == 1 ? 32767 : p.conv.in.rank == 2 ? 127 : 15;
     for (int d = 0; d < kMaxKernelDims; ++d) {
-        if (conv.stride[d] != 1) {
-            return refuse(out, TILEWISE_TEXT("stride {}", conv.stride[d]), TILEWISE_TEXT("stride 1"));
-        }
-        const std::int64_t reach = (conv.filter[d] - 1) * conv.dilation[d], upper = reach - conv.pad[d];
-        if (reach > most || conv.pad[d] > most || conv.out[d] - conv.in[d] + upper > most ||
-            conv.out[d] - conv.in[d] + upper < -most) {
-            return refuse(
-                out,
-                TILEWISE_TEXT("a filter of {}, dilation {}, pad {}", conv.filter[d], conv.dilation[d], conv.pad[d]),
-                TILEWISE_TEXT("a reach of at most {}", most));
+        const std::int64_t walked = (tap_weight_extent(conv, d) - 1) * conv.stride[d], upper = walked - conv.in[d] + 1;
+        const std::int64_t reach = (conv.filter[d] - 1) * conv.dilation[d];
+        if (conv.stride[d] > kMostStep || reach > most || conv.pad[d] > most || upper - conv.pad[d] > most ||
+            upper - conv.pad[d] < -most) {
+            return refuse(out,
+                          TILEWISE_TEXT("a filter of {}, stride {}, dilation {}, pad {}", conv.filter[d],
+                                        conv.stride[d], conv.dilation[d], conv.pad[d]),
+                          TILEWISE_TEXT("a reach of at most {} and a stride of at most {}", most, kMostStep));
         }
     }
     return false;
@@ -45,17 +44,24 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
     std::int64_t reach = 0;
     for (int first = 0; first < taps; first += block_taps) {
         const int last = std::min(taps, first + block_taps) - 1;
-        reach = std::max<std::int64_t>(reach, tap_shift(conv, s, last) - tap_shift(conv, s, first));
+        for (int tap = first; tap <= last; ++tap) {
+            reach = std::max<std::int64_t>(reach, tap_place(conv, s, tap).shift - tap_place(conv, s, first).shift);
+        }
     }
-    const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{kTapBoxLines});
-    const std::int64_t stage = c.tile.k * c.tile.n * kElementBytes + boxes * kTapBoxLines * s.line * kElementBytes;
+    // Large copies are few, small ones fetch little that is not needed; one costs about as much as so many lines.
+    constexpr std::int64_t kCopyLines = 8;
+    std::int64_t best = 0;
+    for (const int box : {32, 64, 128}) {
+        const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
+        if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = static_cast<int>(boxes);
+    }
+    const std::int64_t stage = c.tile.k * c.tile.n * kElementBytes + s.x_bytes();
     constexpr std::int64_t kTables = 4096, kLeastStages = 2;
     const std::int64_t room = tap_weight_block_bytes(c, arch) - kTables, fit = room / stage;
     if (fit < kLeastStages) {
         return refuse(out, TILEWISE_TEXT("{} stages of {} bytes", fit, stage),
                       TILEWISE_TEXT("{} in {} bytes: a smaller image, filter or dilation", kLeastStages, room));
     }
-    s.x_boxes = static_cast<int>(boxes);
     s.stages = static_cast<int>(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapMostStages}}));
     return false;
 }
@@ -104,6 +110,7 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
     std::int64_t positions = conv.images;
     for (int d = 0; d < kMaxKernelDims; ++d) {
         shape.extent[d] = tap_weight_extent(conv, d);
+        shape.walks[d] = tap_weight_walks(conv, d);
         positions *= shape.extent[d];
     }
     if (positions > std::numeric_limits<int>::max() / 2) {
@@ -111,7 +118,8 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
         return std::nullopt;
     }
     constexpr int kLine = 64, kShortLine = 32;
-    shape.line = conv.c <= kShortLine ? kShortLine : kLine;
+    // Two taps of a product of short lines must follow each other in shared memory: not so with a stride.
+    shape.line = conv.c <= kShortLine && shape.x_walks() == 1 ? kShortLine : kLine;
     shape.block_taps = tap_count_of_block(conv, c.tile.m / shape.line);
     shape.steps = static_cast<int>(divide_up(positions, std::int64_t{c.tile.k}));
     shape.together = halo_weight_cluster_parts(c);

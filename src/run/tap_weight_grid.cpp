@@ -25,12 +25,12 @@ TensorMapSpec positions_of(const Problem& p, const KernelConfig& c, const TapWei
     for (int i = 0; i < im2col.dims; ++i) {  // innermost first
         const int d = kMaxKernelDims - 1 - i;
         const auto at = static_cast<std::size_t>(i);
-        im2col.size[at] = size[d], im2col.step[at] = 1;
+        im2col.size[at] = size[d], im2col.step[at] = is_x ? conv.stride[d] : 1;
         im2col.lower[at] = is_x ? -conv.pad[d] : 0;
-        im2col.upper[at] = im2col.lower[at] + shape.extent[d] - size[d];
+        im2col.upper[at] = im2col.lower[at] + (shape.extent[d] - 1) * im2col.step[at] - (size[d] - 1);
     }
     map.im2col = im2col;
-    map.box = is_x ? TensorBox{kTapBoxLines, shape.line} : TensorBox{c.tile.k, c.tile.n};
+    map.box = is_x ? TensorBox{shape.box_lines, shape.line} : TensorBox{c.tile.k, c.tile.n};
     return map;
 }
 

@@ -81,6 +81,12 @@ inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig&
         s.k = config.vector_c * random.between(1, 9);
         return;
     }
+    if (config.gather == Gather::halo && config.vector_b == 1 && config.op == Op::conv_bwd_weight) {
+        s.g = 1;
+        s.c = random.between(1, 4);
+        s.k = config.vector_a * random.between(1, 9);
+        return;
+    }
     // Kernels that move several elements at once take channels of whole accesses only.
     const std::int64_t wide = std::max({config.vector_a, config.vector_b, config.vector_c});
     const auto whole = [&](std::int64_t count) { return (count + wide - 1) / wide * wide; };
@@ -114,7 +120,11 @@ inline void deepen_pixels(Random& random, ConvShape& s, const KernelConfig& conf
     s.c = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     s.k = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     if (config.specialization == Specialization::depthwise) s.g = s.c = s.k = wide * random.between(1, 4);
-    if (config.cluster_k) s.c = s.g * channel_line(config);
+    if (config.num_groups_to_merge > 1) {
+        s.g = config.num_groups_to_merge;
+        s.c = s.g * (random.chance(50) ? 4 : 8), s.k = s.g * (random.chance(50) ? 4 : 8);
+    }
+    if (config.cluster_k && config.gather == Gather::tensor) s.c = s.g * channel_line(config);
     const auto side = static_cast<std::int64_t>(
         std::ceil(std::pow(wanted / static_cast<double>(s.n), 1.0 / static_cast<double>(s.in.rank))));
     for (int i = 0; i < s.in.rank; ++i) {
