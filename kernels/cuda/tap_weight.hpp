@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Backward weight of 32 channels per group and more: dw[k][tap][c] = sum over pixels p of dy[p][k] * x[p * stride + tap][c], on warpgroup
-// products with the pixels as the reduction. A block has rows (tap, a line of channels c) and tile_n columns k of one group,
+// Backward weight on warpgroup products: dw[k][tap][c] = sum over pixels p of dy[p][k] * x[p * stride + tap][c], with
+// the pixels as the reduction. A block has rows (tap, a line of channels c) and tile_n columns k of one group,
 // over the runs of tile_k positions of its part (common/tap_weight_shape.hpp). The copy engine fetches of every run dy and as much
 // of x as its taps reach, zeros where there is no pixel (im2col mode, whose bounding box is the image and what the filter reaches
 // beyond it), into a ring of stages; every tap reads the same lines in shared memory, shifted by whole lines, which is where
-// its descriptor starts. Rows of 32 channels are two taps to a product, at any distance (the descriptor's leading bytes).
+// its descriptor starts. Rows of 32 channels are two taps to a product, at any distance (the descriptor's leading bytes). Groups of few
+// channels are merged: a line holds those of `merge` groups, and of the product of all of them the diagonal is written.
 // Floors: positions x rows x columns x 2 at wgmma's rate; shared memory reads 64 rows and tile_n columns for each product.
 // A thread of the first warpgroup issues the copies. What parts of the reduction have meets as in halo_weight_drain.hpp.
 #pragma once
@@ -49,7 +50,7 @@ template <class Config>
 struct TapWeightCore {
     using Element = typename Config::A;
     static constexpr int kRows = 64, kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n;
-    static constexpr int kRepeats = kWaveM / kRows, kOwnSums = kWaveN / 2, kGroups = 1;
+    static constexpr int kRepeats = kWaveM / kRows, kOwnSums = kWaveN / 2, kGroups = Config::merge;
     static constexpr bool kFew = false;
     static constexpr int kPitch = halo_weight_sum_pitch(kWaveM), kSumBytes = kWaveN * kPitch;
     static_assert(kWaveM % kRows == 0 && Config::warp_m == kRows && Config::warp_n == kWaveN && Element::bytes == 2);
@@ -84,6 +85,7 @@ struct TapWeight {
     using Element = typename Config::A;
     using Drain = HaloWeightDrain<Config, Core>;
     using Position = TapPosition<Config::ndim>;
+    static constexpr bool kMerges = Config::merge > 1;
     static constexpr int kDims = Config::ndim, kPositions = Config::tile_k, kDepth = 16, kWaves = Config::wave_m;
     static constexpr int kYLineBytes = Config::tile_n * Element::bytes, kYBytes = kPositions * kYLineBytes;
     static_assert(kYLineBytes == 128 || kYLineBytes == 64, "a line of columns for each position");
@@ -103,9 +105,10 @@ struct TapWeight {
 
     TILEWISE_DEVICE TapWeight(const KernelArgs& kernel_args, const TensorMap& y, const TensorMap& x)
         : args(kernel_args), map_y(y), map_x(x) {
-        const int block_taps = shape.block_taps, lines = (int(conv.c) + shape.line - 1) / shape.line;
+        const int block_taps = shape.block_taps;
+        const int lines = kMerges ? 1 : (int(conv.c) + shape.line - 1) / shape.line;
         const int tap_tiles = (tap_count(conv) + block_taps - 1) / block_taps;
-        const int tiles_n = (int(conv.k) + Config::tile_n - 1) / Config::tile_n;
+        const int tiles_n = kMerges ? 1 : (int(conv.k) + Config::tile_n - 1) / Config::tile_n;
         place = HaloWeightPlace::of_block<Config>(args, shape.together, tap_tiles * lines, tiles_n);
         const int tile = place.row / Config::tile_m, of_taps = tile / lines;
         first_tap = of_taps * block_taps, channel = (tile - of_taps * lines) * shape.line;
@@ -219,10 +222,11 @@ struct TapWeight {
         }
         TILEWISE_ROLLED
         for (int row = thread_index(); row < Config::tile_m; row += Config::threads) {
-            const int unit = row / shape.line, c = channel + row - unit * shape.line, tap = first_tap + unit;
-            const bool is_there = unit < shape.block_taps && tap < tap_count(conv) && c < int(conv.c);
-            store_shared<4>(shared + SharedAddress(row * 4),
-                            Packet<4>{{is_there ? u32(tap * int(conv.c) + c) : Drain::kNowhere}});
+            const int unit = row / shape.line, tap = first_tap + unit, c = int(conv.c);
+            const int rest = channel + row - unit * shape.line, group = kMerges ? rest / c : 0, own = rest - group * c;
+            const bool is_there = unit < shape.block_taps && tap < tap_count(conv) && own < c && group < Config::merge;
+            const u32 word = is_there ? u32(group) << Drain::kPlaceBits | u32(tap * c + own) : Drain::kNowhere;
+            store_shared<4>(shared + SharedAddress(row * 4), Packet<4>{{word}});
         }
     }
 

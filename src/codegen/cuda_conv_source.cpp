@@ -57,7 +57,7 @@ bool has_tap_weight_template(const KernelConfig& c) {
            c.tile.k % kStepPositions == 0 && c.tile.k * c.tile.n % 512 == 0 && (c.two_stage || c.cluster_k) &&
            !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 && c.cluster == Shape2{} &&
            c.ct_filter.rank == 0 && c.ct_stride.rank == 0 && c.ct_dilation.rank == 0 &&
-           c.specialization == Specialization::none && c.num_groups_to_merge == 1 && c.stream_k == StreamK::off;
+           c.specialization == Specialization::none && c.stream_k == StreamK::off;
 }
 
 bool has_halo_first_template(const KernelConfig& c) {

@@ -119,7 +119,13 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
     }
     constexpr int kLine = 64, kShortLine = 32;
     // Two taps of a product of short lines must follow each other in shared memory: not so with a stride.
-    shape.line = conv.c <= kShortLine && shape.x_walks() == 1 ? kShortLine : kLine;
+    const std::int64_t merged = c.num_groups_to_merge, channels = merged * conv.c;
+    shape.line = channels <= kShortLine && shape.x_walks() == 1 ? kShortLine : kLine;
+    if (merged > 1 && (channels > kLine || merged * conv.k > c.tile.n || conv.groups % merged != 0)) {
+        refuse(why, TILEWISE_TEXT("{} of {} groups of c={}, k={}", merged, conv.groups, conv.c, conv.k),
+               TILEWISE_TEXT("at most {} and {} channels together", kLine, c.tile.n));
+        return std::nullopt;
+    }
     shape.block_taps = tap_count_of_block(conv, c.tile.m / shape.line);
     shape.steps = static_cast<int>(divide_up(positions, std::int64_t{c.tile.k}));
     shape.together = halo_weight_cluster_parts(c);
@@ -129,8 +135,9 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
         return std::nullopt;
     }
     plan.products = divide_up(std::int64_t{tap_count(conv)}, std::int64_t{shape.block_taps}) *
-                    divide_up(conv.c, std::int64_t{shape.line}) * divide_up(conv.k, std::int64_t{c.tile.n}) *
-                    conv.groups;
+                    (merged > 1 ? conv.groups / merged
+                                : divide_up(conv.c, std::int64_t{shape.line}) *
+                                      divide_up(conv.k, std::int64_t{c.tile.n}) * conv.groups);
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv)), c, arch);
     return plan;
 }
