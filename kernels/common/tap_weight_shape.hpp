@@ -16,7 +16,7 @@ struct TapWeightShape {
     int walks[kMaxKernelDims];   // of x, along each axis: remainders of the stride that taps leave
     int steps;                   // runs of positions of all images
     int line;                    // channels of x that one line in shared memory holds: 64, or 32
-    int block_taps;              // taps of a block: those of whole planes, or lines, where it cannot have all
+    int block_taps;              // of all taps
     int x_boxes, box_lines;      // copies of each walk of x in a stage, and pixels of each
     int stages;                  // that fit
     int together;                // parts of the reduction that meet in a cluster
@@ -33,11 +33,16 @@ constexpr int tap_weight_walks(const KernelConv& conv, int d) {
     const Index reach = (conv.filter[d] - 1) * conv.dilation[d] + 1;
     return int(reach < conv.stride[d] ? reach : conv.stride[d]);
 }
+// At most so many: whole planes of taps, or lines of one plane, or taps of one line, so that the first is never beyond another.
 constexpr int tap_count_of_block(const KernelConv& conv, int most) {
-    const int line = int(conv.filter[2]), plane = line * int(conv.filter[1]);
+    const auto even_part = [](int size, int limit) {
+        while (size % limit != 0) --limit;
+        return limit;
+    };
+    const int width = int(conv.filter[2]), height = int(conv.filter[1]), plane = width * height;
     if (most >= plane * int(conv.filter[0])) return plane * int(conv.filter[0]);
-    const int unit = most >= plane ? plane : most >= line ? line : 1;
-    return most / unit * unit;
+    if (most >= plane) return most / plane * plane;
+    return most >= width ? even_part(height, most / width) * width : even_part(width, most);
 }
 constexpr int tap_count(const KernelConv& conv) { return int(conv.filter[0] * conv.filter[1] * conv.filter[2]); }
 

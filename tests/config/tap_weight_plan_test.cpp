@@ -28,7 +28,7 @@ TEST(TapWeightPlan, FetchesWhatEveryTapReads) {
                                     tap_config({320, 32, 128}, {5, 1, 1}, 4, false)};
     Random random(11);
     int planned = 0;
-    for (int i = 0; i < 600; ++i) {
+    for (int i = 0; i < 1200; ++i) {
         Problem p = friendly_problem(random);
         if (p.op == Op::gemm) continue;
         p.op = Op::conv_bwd_weight;
