@@ -144,7 +144,9 @@ struct HaloWeight {
     using Element = typename Config::A;
     static constexpr int kStages = Config::stages, kChunk = kChunkBytes / Element::bytes;
     static_assert(kStages >= 2 && Config::threads == 32 * Config::wave_m * Config::wave_n * Config::wave_k);
+    static constexpr bool kByLines = halo_weight_by_lines(Config::merge, Config::tile_n);
     using Lines = HaloLines<Element, Config::threads>;
+    using Patch = HaloPatch<Element, Config::threads>;
     using Drain = HaloWeightDrain<Config, Core>;
     static constexpr int kWaveGroups = Drain::kWaveGroups;
     static constexpr int kWaves = Config::wave_m * Config::wave_n * Config::wave_k;
@@ -179,9 +181,16 @@ struct HaloWeight {
         return y;
     }
 
+    TILEWISE_DEVICE Patch y_patch() const { return {y_shape(), tables + shape.x.pixels() * kHaloEntryBytes}; }
+
     // The code that runs once is kept short: fetching it takes longer than running it.
     TILEWISE_DEVICE void prepare() const {
-        if constexpr (Core::kFew) few_patch().make_table(shape.x_axes, conv.x);
+        if constexpr (Core::kFew) {
+            few_patch().make_table(shape.x_axes, conv.x);
+        } else if constexpr (!kByLines) {
+            Patch{shape.x, tables}.make_table(shape.x_axes, conv.x);
+        }
+        if constexpr (!kByLines) y_patch().make_table(shape.y_axes, conv.y);
         TILEWISE_ROLLED
         for (int row = thread_index(); row < shape.steps() * kHaloWeightDepth; row += Config::threads) {
             store_shared<4>(pixel_words + row * 4, Packet<4>{{patch_offset(row)}});
@@ -256,6 +265,24 @@ struct HaloWeight {
         return o;
     }
 
+    TILEWISE_DEVICE void copy_y(SharedAddress to, const char* data, const HaloOrigin& origin) const {
+        if constexpr (kByLines) {
+            const HaloPatchShape own = y_shape();
+            Lines(own).copy(to, data, shape.y_axes, int(conv.images), conv.y, origin);
+        } else {
+            y_patch().copy(to, data, shape.y_axes, int(conv.images), conv.y, origin);
+        }
+    }
+    TILEWISE_DEVICE void copy_x(SharedAddress to, const char* data, const HaloOrigin& origin) const {
+        if constexpr (Core::kFew) {
+            few_patch().copy(to, data, shape.x_axes, int(conv.images), conv.x, origin);
+        } else if constexpr (kByLines) {
+            Lines(shape.x).copy(to, data, shape.x_axes, int(conv.images), conv.x, origin);
+        } else {
+            Patch{shape.x, tables}.copy(to, data, shape.x_axes, int(conv.images), conv.x, origin);
+        }
+    }
+
     TILEWISE_DEVICE void work() {
         griddep_launch();
         prepare();
@@ -267,8 +294,6 @@ struct HaloWeight {
         const int count = each + (place.part < longer ? 1 : 0);
         const char* x_data = address(args.b.data, place.group * conv.x.group_stride);
         const char* y_data = address(args.a.data, place.group * conv.y.group_stride + place.col);
-        const HaloPatchShape lines_of_y = y_shape();
-        const Lines x(shape.x), y(lines_of_y);
         HaloOrigin ahead = origin_of(begin);
         int reading = 0, filling = 0;
         // The copies of a patch begin stages - 1 turns before its turn; the first turns have nothing to multiply.
@@ -280,12 +305,8 @@ struct HaloWeight {
             }
             if (turn + kStages - 1 < count) {
                 const SharedAddress to = stages + filling * shape.stage_bytes();
-                y.copy(to, y_data, shape.y_axes, int(conv.images), conv.y, ahead);
-                if constexpr (Core::kFew) {
-                    few_patch().copy(to + shape.y_bytes(), x_data, shape.x_axes, int(conv.images), conv.x, ahead);
-                } else {
-                    x.copy(to + shape.y_bytes(), x_data, shape.x_axes, int(conv.images), conv.x, ahead);
-                }
+                copy_y(to, y_data, ahead);
+                copy_x(to + shape.y_bytes(), x_data, ahead);
                 advance(ahead);
                 filling = filling + 1 == kStages ? 0 : filling + 1;
             }

@@ -65,12 +65,12 @@ struct HaloWeightDrain {
         if constexpr (kAddsWavesFirst) add_waves();
         int first = 0, end = kFours;
         if constexpr (kMeets) {
-            cluster_sync();
+            cluster_sync_apart();
             first = kFours * place.rank / blocks, end = kFours * (place.rank + 1) / blocks;
         }
         TILEWISE_ROLLED
         for (int four = first + thread_index(); four < end; four += Config::threads) leave(four);
-        if constexpr (kMeets) cluster_sync();  // nobody reads this block's sums any more
+        if constexpr (kMeets) cluster_sync_apart();  // nobody reads this block's sums any more
     }
 
     TILEWISE_DEVICE void add_waves() const {

@@ -7,7 +7,7 @@
 // its descriptor starts. Rows of 32 channels are two taps to a product, at any distance (the descriptor's leading bytes). Groups of few
 // channels are merged: a line holds those of `merge` groups, and of the product of all of them the diagonal is written.
 // Floors: positions x rows x columns x 2 at wgmma's rate; shared memory reads 64 rows and tile_n columns for each product.
-// A thread of the first warpgroup issues the copies. What parts of the reduction have meets as in halo_weight_drain.hpp.
+// A warp beside the warpgroups that compute issues the copies. What parts of the reduction have meets as in halo_weight_drain.hpp.
 #pragma once
 #include "../common/tap_weight_shape.hpp"
 #include "halo_weight_drain.hpp"
@@ -89,8 +89,11 @@ struct TapWeight {
     static constexpr int kDims = Config::ndim, kPositions = Config::tile_k, kDepth = 16, kWaves = Config::wave_m;
     static constexpr int kYLineBytes = Config::tile_n * Element::bytes, kYBytes = kPositions * kYLineBytes;
     static_assert(kYLineBytes == 128 || kYLineBytes == 64, "a line of columns for each position");
-    static_assert(kPositions % kDepth == 0 && kPositions <= 256 && kYBytes % 1024 == 0);
-    static constexpr int kTables = Config::tile_m * 4, kBarrierBytes = kTapMostStages * 16;
+    static_assert(Config::threads == 128 * (kWaves + 1) && kPositions % kDepth == 0 && kPositions <= 256 &&
+                  kYBytes % 1024 == 0);
+    // A word for every row of the product (where its result goes), and for every tap (where in a stage's x it starts, in lines).
+    static constexpr int kTapWords = Config::tile_m * 4, kTables = kTapWords + Config::tile_m / 32 * 4;
+    static constexpr int kBarrierBytes = kTapMostStages * 16;
     static constexpr int kRing = (kTables + kBarrierBytes + 1023) / 1024 * 1024;  // where the stages begin
     static_assert(kRing + kWaves * Core::kSumBytes <= Config::shared_bytes, "sums take the place of the stages");
 
@@ -101,6 +104,7 @@ struct TapWeight {
     const SharedAddress shared = shared_start(), ring = shared + kRing;
     HaloWeightPlace place;
     int first_tap, channel;  // of the block's rows; channels of x in the group
+    int base_shift;          // of the first tap: x begins there
     int begin, count;        // runs of positions
 
     TILEWISE_DEVICE TapWeight(const KernelArgs& kernel_args, const TensorMap& y, const TensorMap& x)
@@ -112,6 +116,7 @@ struct TapWeight {
         place = HaloWeightPlace::of_block<Config>(args, shape.together, tap_tiles * lines, tiles_n);
         const int tile = place.row / Config::tile_m, of_taps = tile / lines;
         first_tap = of_taps * block_taps, channel = (tile - of_taps * lines) * shape.line;
+        base_shift = tap_place(conv, shape, first_tap).shift;
         const int each = shape.steps / args.split_k, longer = shape.steps - each * args.split_k;
         begin = place.part * each + (place.part < longer ? place.part : longer);
         count = each + (place.part < longer ? 1 : 0);
@@ -121,60 +126,59 @@ struct TapWeight {
     TILEWISE_DEVICE SharedAddress empty(int stage) const { return full(stage) + 8; }
     TILEWISE_DEVICE unsigned stage_bytes() const { return unsigned(kYBytes + shape.x_bytes()); }
     TILEWISE_DEVICE SharedAddress stage_at(int stage) const { return ring + SharedAddress(stage) * stage_bytes(); }
-    TILEWISE_DEVICE int base_shift() const { return tap_place(conv, shape, first_tap).shift; }
-    TILEWISE_DEVICE int walk_lines() const { return shape.x_boxes * shape.box_lines; }
 
-    // ---- Copying: one thread ----
+    // ---- Copying: a warp, each lane one of a stage's copies ----
 
+    // The first lane copies dy, the others a run of pixels of one walk of x each.
     struct Copies {
-        Position y, x, run,
-            box;  // where the next run begins, and how far it is to the one after, and between copies of x
-        int left, stage = 0;
+        bool is_x, is_one;
+        Position at, run;  // in the next stage, and how far it is to the one after
+        int to, channel;
+        u16 offset[kMaxKernelDims];
     };
     TILEWISE_DEVICE Copies copies() const {
-        const int first = begin * kPositions;
-        return {Position(shape, first), Position(shape, first + base_shift()), Position(shape, kPositions),
-                Position(shape, shape.box_lines), count};
+        const int lane = lane_index(), which = lane == 0 ? 0 : lane - 1, walk = which / shape.x_boxes;
+        const int box = which - walk * shape.x_boxes, up = walk / shape.walks[2], d = up / shape.walks[1];
+        const int first = begin * kPositions + (lane == 0 ? 0 : base_shift + box * shape.box_lines);
+        Copies c{lane > 0, lane <= shape.x_walks() * shape.x_boxes, Position(shape, first),
+                 Position(shape, kPositions)};
+        c.to = lane == 0 ? 0 : kYBytes + which * shape.box_lines * shape.line * Element::bytes;
+        c.channel = lane == 0 ? place.group * int(conv.k) + place.col : place.group * int(conv.c) + channel;
+        c.offset[0] = u16(d), c.offset[1] = u16(up - d * shape.walks[1]), c.offset[2] = u16(walk - up * shape.walks[2]);
+        return c;
     }
-    TILEWISE_DEVICE void issue(Copies& c) const {
-        const SharedAddress barrier = full(c.stage), to = stage_at(c.stage);
-        barrier_expect(barrier, stage_bytes());
-        const u16 none[kMaxKernelDims] = {};
-        copy<false>(to, map_y, barrier, place.group * int(conv.k) + place.col, c.y, none);
-        SharedAddress x = to + kYBytes;
+    TILEWISE_DEVICE void copy_all() const {
+        Copies own = copies();
+        int stage = 0;
+        unsigned parity = 1;  // of stages that nobody has filled yet
         TILEWISE_ROLLED
-        for (int walk = 0; walk < shape.x_walks(); ++walk) {
-            const int up = walk / shape.walks[2], d = up / shape.walks[1];
-            const u16 offset[kMaxKernelDims] = {u16(d), u16(up - d * shape.walks[1]), u16(walk - up * shape.walks[2])};
-            Position at = c.x;
-            TILEWISE_ROLLED
-            for (int i = 0; i < shape.x_boxes; ++i, x += shape.box_lines * shape.line * Element::bytes) {
-                copy<true>(x, map_x, barrier, place.group * int(conv.c) + channel, at, offset);
-                at.add(shape, c.box);
-            }
+        for (int step = 0; step < count; ++step) {
+            barrier_wait(empty(stage), parity);
+            if (lane_index() == 0) barrier_expect(full(stage), stage_bytes());
+            sync_warp();
+            if (own.is_one) copy(own, stage_at(stage) + SharedAddress(own.to), full(stage));
+            sync_warp();
+            own.at.add(shape, own.run);
+            if (++stage == shape.stages) stage = 0, parity ^= 1;
         }
-        c.y.add(shape, c.run);
-        c.x.add(shape, c.run);
-        --c.left;
-        c.stage = c.stage + 1 == shape.stages ? 0 : c.stage + 1;
     }
-    // The offsets move every pixel of a walk.
-    template <bool is_x>
-    TILEWISE_DEVICE void copy(SharedAddress to, const TensorMap& map, SharedAddress barrier, int c,
-                              const Position& from, const u16 (&offset)[kMaxKernelDims]) const {
+    TILEWISE_DEVICE void copy(const Copies& own, SharedAddress to, SharedAddress barrier) const {
         constexpr int kFirst = kMaxKernelDims - kDims;
+        const TensorMap& map = own.is_x ? map_x : map_y;
         int at[kDims];
         TILEWISE_UNROLL
         for (int i = 0; i < kDims; ++i) {
-            at[i] = is_x ? from.at[i] * int(conv.stride[kFirst + i]) - int(conv.pad[kFirst + i]) : from.at[i];
+            at[i] = own.at.at[i];
+            if (own.is_x) at[i] = at[i] * int(conv.stride[kFirst + i]) - int(conv.pad[kFirst + i]);
         }
+        const auto& offset = own.offset;  // moves every pixel of a walk
         if constexpr (kDims == 1) {
-            copy_im2col(to, map, barrier, c, at[0], from.image, offset[2], kKeepNormal);
+            copy_im2col(to, map, barrier, own.channel, at[0], own.at.image, offset[2], kKeepNormal);
         } else if constexpr (kDims == 2) {
-            copy_im2col(to, map, barrier, c, at[1], at[0], from.image, offset[2], offset[1], kKeepNormal);
+            copy_im2col(to, map, barrier, own.channel, at[1], at[0], own.at.image, offset[2], offset[1], kKeepNormal);
         } else {
-            copy_im2col(to, map, barrier, c, at[2], at[1], at[0], from.image, offset[2], offset[1], offset[0],
-                        kKeepNormal);
+            copy_im2col(to, map, barrier, own.channel, at[2], at[1], at[0], own.at.image, offset[2], offset[1],
+                        offset[0], kKeepNormal);
         }
     }
 
@@ -182,15 +186,10 @@ struct TapWeight {
 
     // Where the taps of a product start in a stage's x.
     TILEWISE_DEVICE unsigned long long taps_at(int product) const {
-        const int bytes = shape.line * Element::bytes, each = Core::kRows / shape.line,
-                  tap = first_tap + product * each;
-        const int of_block = first_tap + shape.block_taps, all = tap_count(conv);
-        const int last = (of_block < all ? of_block : all) - 1, base = base_shift();
-        const auto line_of = [&](int which) {
-            const TapPlace at = tap_place(conv, shape, which);
-            return at.walk * walk_lines() + at.shift - base;
-        };
-        const int start = tap <= last ? line_of(tap) : 0, apart = each > 1 && tap < last ? line_of(tap + 1) - start : 0;
+        const int bytes = shape.line * Element::bytes, each = Core::kRows / shape.line;
+        const SharedAddress words = shared + SharedAddress(kTapWords + product * each * 4);
+        const int start = int(load_shared<4>(words).words[0]);
+        const int apart = each > 1 ? int(load_shared<4>(words + 4).words[0]) - start : 0;
         const auto leading = unsigned(apart * bytes), stride = unsigned(8 * bytes);
         return shape.line == Core::kRows ? operand_at<128>(unsigned(start * bytes), leading, stride)
                                          : operand_at<64>(unsigned(start * bytes), leading, stride);
@@ -227,28 +226,23 @@ struct TapWeight {
             const bool is_there = unit < shape.block_taps && tap < tap_count(conv) && own < c && group < Config::merge;
             const u32 word = is_there ? u32(group) << Drain::kPlaceBits | u32(tap * c + own) : Drain::kNowhere;
             store_shared<4>(shared + SharedAddress(row * 4), Packet<4>{{word}});
+            if (row != unit * shape.line) continue;
+            // Rows without a tap read what the last one does.
+            const int of_block = first_tap + shape.block_taps, all = tap_count(conv);
+            const int last = (of_block < all ? of_block : all) - 1;
+            const TapPlace at = tap_place(conv, shape, tap < last ? tap : last);
+            const int start = at.walk * shape.x_boxes * shape.box_lines + at.shift - base_shift;
+            store_shared<4>(shared + SharedAddress(kTapWords + unit * 4), Packet<4>{{u32(start)}});
         }
     }
 
-    TILEWISE_DEVICE void work() const {
-        griddep_launch();
-        prepare();
-        sync_block();
-        griddep_wait();
-        const int wave = warp_index() / 4;
-        const bool copies_all = thread_index() == 0;
-        Copies ahead = copies();
-        if (copies_all) {
-            TILEWISE_ROLLED
-            for (int i = 0; i < shape.stages && ahead.left > 0; ++i) issue(ahead);
-        }
-        sync_warp();
+    // The products of the block's runs, by a warpgroup.
+    TILEWISE_DEVICE void multiply_all(Core& core, int wave) const {
         unsigned long long taps[Core::kRepeats];
         TILEWISE_UNROLL
         for (int r = 0; r < Core::kRepeats; ++r) taps[r] = taps_at(wave * Core::kRepeats + r);
-        Core core;
         int stage = 0, previous = 0;
-        unsigned parity = 0, previous_parity = 0;
+        unsigned parity = 0;
         TILEWISE_ROLLED
         for (int step = 0; step < count; ++step) {
             barrier_wait(full(stage), parity);
@@ -260,19 +254,28 @@ struct TapWeight {
             if (step > 0) {  // the products of the step before have ended
                 wgmma_wait<1>();
                 if (lane_index() == 0) barrier_arrive(empty(previous));
-                if (copies_all && ahead.left > 0) {
-                    barrier_wait(empty(previous), previous_parity);
-                    issue(ahead);
-                }
-                sync_warp();
             }
-            previous = stage, previous_parity = parity;
+            previous = stage;
             if (++stage == shape.stages) stage = 0, parity ^= 1;
         }
         wgmma_wait<0>();
         core.pin_all();
+    }
+
+    TILEWISE_DEVICE void work() const {
+        griddep_launch();
+        prepare();
         sync_block();
-        core.put(ring, wave, thread_index() % 128);
+        griddep_wait();
+        const int wave = warp_index() / 4;
+        if (wave < kWaves) {
+            Core core;
+            multiply_all(core, wave);
+            named_sync(1, kWaves * 128);  // nobody reads the stages any more
+            core.put(ring, wave, thread_index() % 128);
+        } else if (warp_index() == 4 * kWaves) {
+            copy_all();
+        }
         Drain{args, place, shape.together, ring, shared}.run();
     }
 };

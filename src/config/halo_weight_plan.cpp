@@ -146,8 +146,9 @@ private:
     void try_tile(HaloWeightPlan& plan, const HaloTile& tile, bool whole_lines) {
         const HaloWeightShape shape = halo_weight_shape(conv_, tile, x_chunks_, y_chunks_, whole_lines);
         const HaloPatchShape& x = shape.x;
-        if (shape.bytes(c_.stages, c_.tile.m) > bytes_ || shape.rows() > c_.tile.k ||
-            !fits_halo_fields(tile.images, x.depth, x.height, x.columns) || shape.patches() < c_.split_k) {
+        if (shape.bytes(c_.stages, c_.tile.m, halo_weight_by_lines(c_.num_groups_to_merge, c_.tile.n)) > bytes_ ||
+            shape.rows() > c_.tile.k || !fits_halo_fields(tile.images, x.depth, x.height, x.columns) ||
+            shape.patches() < c_.split_k) {
             return;
         }
         const double cost = shape.patches() * patch_cycles(shape, c_);

@@ -74,9 +74,9 @@ void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const
     const double operands = (kProductRows + c.tile.n) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
     const double step = (products * std::max(c.tile.n / 2.0, operands) + kTurnCycles) * c.blocks_per_unit;
     const int together = halo_weight_cluster_parts(c);
-    // A cluster is in one of the groups of 16 units and a few more that the chip has.
-    constexpr int kGroupUnits = 16, kLargeCluster = 4;
-    const int units = together >= kLargeCluster ? arch.units / kGroupUnits * kGroupUnits : arch.units;
+    // A cluster stays in one of the chip's groups of units, which are no multiples of large ones: 15 of 8 blocks were seen to fit 132.
+    constexpr int kLargeCluster = 4;
+    const int units = together >= kLargeCluster ? arch.units * 10 / 11 : arch.units;
     const std::int64_t resident = std::max(1, units * c.blocks_per_unit / together * together);
     const double part_cycles = sums * kSumBytes / (kCacheBytes * arch.units);
     double best = 0;
