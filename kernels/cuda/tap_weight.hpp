@@ -45,15 +45,30 @@ struct TapPosition {
     }
 };
 
-// The sums of a warpgroup, as the drain takes them: a line for every column.
+// Rows of results are (tap, c) and columns k, whichever are the rows of the products: with swap_ab (tap, c), 64 to a product; else 64
+// channels k, and a warpgroup's product has all its taps side by side, which must be evenly apart. The latter reads shared memory
+// less: the columns are read once for the 64 rows. What the drain knows of a config follows.
 template <class Config>
+struct TapWeightTile : Config {
+    static constexpr bool kSwapped = Config::swap_ab;
+    static constexpr int tile_m = kSwapped ? Config::tile_m : Config::tile_n;
+    static constexpr int tile_n = kSwapped ? Config::tile_n : Config::tile_m;
+    static constexpr int wave_m = kSwapped ? Config::wave_m : Config::wave_n, wave_n = 1;
+};
+
+// The sums of a warpgroup, as the drain takes them: a line for every column.
+template <class Tile>
 struct TapWeightCore {
-    using Element = typename Config::A;
-    static constexpr int kRows = 64, kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n;
-    static constexpr int kRepeats = kWaveM / kRows, kOwnSums = kWaveN / 2, kGroups = Config::merge;
+    using Element = typename Tile::A;
+    static constexpr int kRows = 64, kWaveM = Tile::tile_m / Tile::wave_m, kWaveN = Tile::tile_n;
+    static constexpr int kRepeats = Tile::kSwapped ? kWaveM / kRows : 1;  // products for each 16 positions
+    static constexpr int kColumns = Tile::kSwapped ? kWaveN : kWaveM;     // of a product
+    static constexpr int kOwnSums = kColumns / 2, kGroups = Tile::merge;
     static constexpr bool kFew = false;
     static constexpr int kPitch = halo_weight_sum_pitch(kWaveM), kSumBytes = kWaveN * kPitch;
-    static_assert(kWaveM % kRows == 0 && Config::warp_m == kRows && Config::warp_n == kWaveN && Element::bytes == 2);
+    static_assert((!Tile::kSwapped || kWaveM % kRows == 0) && Tile::warp_m == kRows && Tile::warp_n == kColumns &&
+                  Element::bytes == 2);
+    static_assert(Tile::kSwapped || kWaveN == kRows);
 
     float sums[kRepeats][kOwnSums] = {};
 
@@ -66,21 +81,29 @@ struct TapWeightCore {
     }
     // Where products leave their results is said at wgmma (hopper.hpp).
     TILEWISE_DEVICE void put(SharedAddress shared, int wave, int thread) const {
-        const SharedAddress own = shared + SharedAddress(wave * kSumBytes + thread % 4 * 2 * kPitch +
-                                                         (thread / 32 * 16 + thread % 32 / 4) * 4);
+        const int along_rows = Tile::kSwapped ? 4 : kPitch, along_columns = Tile::kSwapped ? kPitch : 4;
+        const SharedAddress own = shared + SharedAddress(wave * kSumBytes + thread % 4 * 2 * along_columns +
+                                                         (thread / 32 * 16 + thread % 32 / 4) * along_rows);
         TILEWISE_UNROLL
         for (int r = 0; r < kRepeats; ++r) {
             TILEWISE_UNROLL
-            for (int i = 0; i < kOwnSums; ++i) {
-                const int column = i / 4 * 8 + i % 2, row = r * kRows + i / 2 % 2 * 8;
-                store_shared_float(own + SharedAddress(column * kPitch + row * 4), sums[r][i]);
+            for (int i = 0; i < kOwnSums; i += 2) {
+                const int column = i / 4 * 8, row = r * kRows + i / 2 % 2 * 8;
+                const SharedAddress to = own + SharedAddress(column * along_columns + row * along_rows);
+                if constexpr (Tile::kSwapped) {
+                    store_shared_float(to, sums[r][i]);
+                    store_shared_float(to + SharedAddress(along_columns), sums[r][i + 1]);
+                } else {
+                    store_shared_float2(to, sums[r][i], sums[r][i + 1]);
+                }
             }
         }
     }
 };
 
-template <class Config>
+template <class GivenConfig>
 struct TapWeight {
+    using Config = TapWeightTile<GivenConfig>;
     using Core = TapWeightCore<Config>;
     using Element = typename Config::A;
     using Drain = HaloWeightDrain<Config, Core>;
@@ -92,7 +115,7 @@ struct TapWeight {
     static_assert(Config::threads == 128 * (kWaves + 1) && kPositions % kDepth == 0 && kPositions <= 256 &&
                   kYBytes % 1024 == 0);
     // A word for every row of the product (where its result goes), and for every tap (where in a stage's x it starts, in lines).
-    static constexpr int kTapWords = Config::tile_m * 4, kTables = kTapWords + Config::tile_m / 32 * 4;
+    static constexpr int kTapWords = Config::tile_m * 4, kTables = kTapWords + (Config::tile_m / 32 * 4 + 15) / 16 * 16;
     static constexpr int kBarrierBytes = kTapMostStages * 16;
     static constexpr int kRing = (kTables + kBarrierBytes + 1023) / 1024 * 1024;  // where the stages begin
     static_assert(kRing + kWaves * Core::kSumBytes <= Config::shared_bytes, "sums take the place of the stages");
@@ -186,13 +209,14 @@ struct TapWeight {
 
     // Where the taps of a product start in a stage's x.
     TILEWISE_DEVICE unsigned long long taps_at(int product) const {
-        const int bytes = shape.line * Element::bytes, each = Core::kRows / shape.line;
+        constexpr int kChannels = Config::kSwapped ? Core::kRows : Core::kColumns;  // of all its taps
+        const int bytes = shape.line * Element::bytes, each = kChannels / shape.line;
         const SharedAddress words = shared + SharedAddress(kTapWords + product * each * 4);
         const int start = int(load_shared<4>(words).words[0]);
         const int apart = each > 1 ? int(load_shared<4>(words + 4).words[0]) - start : 0;
         const auto leading = unsigned(apart * bytes), stride = unsigned(8 * bytes);
-        return shape.line == Core::kRows ? operand_at<128>(unsigned(start * bytes), leading, stride)
-                                         : operand_at<64>(unsigned(start * bytes), leading, stride);
+        return shape.line * Element::bytes == 128 ? operand_at<128>(unsigned(start * bytes), leading, stride)
+                                                  : operand_at<64>(unsigned(start * bytes), leading, stride);
     }
     TILEWISE_DEVICE void multiply(Core& core, SharedAddress stage,
                                   const unsigned long long (&taps)[Core::kRepeats]) const {
@@ -200,10 +224,12 @@ struct TapWeight {
         const auto x_step = static_cast<unsigned long long>(shape.line * Element::bytes * kDepth / 16);
         TILEWISE_UNROLL
         for (int k = 0; k < kPositions / kDepth; ++k) {
+            const unsigned long long y_at = y + k * (kYLineBytes * kDepth / 16);
             TILEWISE_UNROLL
             for (int r = 0; r < Core::kRepeats; ++r) {
-                wgmma<Element, Element, Config::tile_n, 1, 1>(core.sums[r], taps[r] + x + k * x_step,
-                                                              y + k * (kYLineBytes * kDepth / 16), true);
+                const unsigned long long x_at = taps[r] + x + k * x_step;
+                wgmma<Element, Element, Core::kColumns, 1, 1>(core.sums[r], Config::kSwapped ? x_at : y_at,
+                                                              Config::kSwapped ? y_at : x_at, true);
             }
         }
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/depthwise_spec.hpp"
+#include "config/geometry.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
@@ -50,15 +51,19 @@ bool has_halo_weight_template(const KernelConfig& c) {
 bool has_tap_weight_template(const KernelConfig& c) {
     constexpr int kMostPositions = 256, kStepPositions = 16, kRows = 64, kMostWaves = 8;  // 64 registers each
     const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
-    const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
-    return is_16_bit && c.swap_ab && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
-           c.pipeline == Pipeline::compv6 && c.warp_tile.n == c.tile.n && (c.tile.n == 32 || c.tile.n == 64) &&
-           c.tile.m % (kRows * c.wave.m) == 0 && c.wave.n == 1 && c.wave.k == 1 &&
-           (c.wave.m + 1) * c.blocks_per_unit <= kMostWaves && c.tile.k <= kMostPositions &&
-           c.tile.k % kStepPositions == 0 && c.tile.k * c.tile.n % 512 == 0 && (c.two_stage || c.cluster_k) &&
-           !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 1 && c.cluster == Shape2{} &&
-           c.ct_filter.rank == 0 && c.ct_stride.rank == 0 && c.ct_dilation.rank == 0 &&
-           c.specialization == Specialization::none && c.stream_k == StreamK::off;
+    const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype)), columns = tap_weight_columns(c);
+    // Rows of products are (tap, c), or k.
+    const bool swapped = c.tile.m % (kRows * c.wave.m) == 0 && c.wave.n == 1 && c.warp_tile.n == c.tile.n;
+    const bool plain = c.tile.m == kRows && c.wave.m == 1 && c.warp_tile.n * c.wave.n == c.tile.n &&
+                       (c.warp_tile.n == 3 * kRows || c.warp_tile.n == 3 * kRows / 2);
+    const bool positions =
+        c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 && c.tile.k * columns % 512 == 0;
+    return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
+           c.pipeline == Pipeline::compv6 && (c.swap_ab ? swapped : plain) && (columns == 32 || columns == 64) &&
+           c.wave.k == 1 && (wave_count(c) + 1) * c.blocks_per_unit <= kMostWaves && positions &&
+           (c.two_stage || c.cluster_k) && !c.split_image && !c.explicit_gemm && !c.persistent &&
+           c.producer_waves == 1 && c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
+           c.ct_dilation.rank == 0 && c.specialization == Specialization::none && c.stream_k == StreamK::off;
 }
 
 bool has_halo_first_template(const KernelConfig& c) {

@@ -14,6 +14,7 @@ namespace tilewise {
 namespace {
 
 constexpr std::int64_t kElementBytes = 2, kStepPositions = 16, kProductRows = 64;
+constexpr int kSideBySide = 3;  // taps of a product whose rows are k
 
 bool is_sane(const KernelConfig& c) {
     return std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.split_k, c.blocks_per_unit}) >= 1;
@@ -55,7 +56,7 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
         const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
         if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = static_cast<int>(boxes);
     }
-    const std::int64_t stage = c.tile.k * c.tile.n * kElementBytes + s.x_bytes();
+    const std::int64_t stage = std::int64_t{c.tile.k} * tap_weight_columns(c) * kElementBytes + s.x_bytes();
     constexpr std::int64_t kTables = 4096, kLeastStages = 2;
     const std::int64_t room = tap_weight_block_bytes(c, arch) - kTables, fit = room / stage;
     if (fit < kLeastStages) {
@@ -68,11 +69,17 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
 
 // Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
 void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
-    // A product of 64 rows takes half a cycle for each column, or what shared memory takes to read its operands.
-    constexpr double kBytesPerCycle = 128, kTurnCycles = 150, kBlockCycles = 4000, kSumBytes = 8, kCacheBytes = 40;
-    const double products = double(c.tile.m) / kProductRows * (double(c.tile.k) / kStepPositions);
-    const double operands = (kProductRows + c.tile.n) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
-    const double step = (products * std::max(c.tile.n / 2.0, operands) + kTurnCycles) * c.blocks_per_unit;
+    // A product of 64 rows takes half a cycle for each column; shared memory gives 128 bytes a cycle for its operands, and takes about
+    // as long for each line that is copied there.
+    constexpr double kBytesPerCycle = 128, kLineCycles = 1.5, kTurnCycles = 300, kBlockCycles = 4000;
+    constexpr double kSumBytes = 8, kCacheBytes = 40;
+    const double results = double(c.tile.m) * c.tile.n, columns = c.warp_tile.n,
+                 steps = double(c.tile.k) / kStepPositions;
+    const double products = results / (kProductRows * columns) * steps;
+    const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
+    const double lines = c.tile.k + double(plan.shape.x_walks()) * plan.shape.x_boxes * plan.shape.box_lines;
+    const double step =
+        (std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles) * c.blocks_per_unit;
     const int together = halo_weight_cluster_parts(c);
     // A cluster stays in one of the chip's groups of units, which are no multiples of large ones: 15 of 8 blocks were seen to fit 132.
     constexpr int kLargeCluster = 4;
@@ -96,6 +103,9 @@ bool is_tap_weight(const KernelConfig& c) {
     return c.op == Op::conv_bwd_weight && c.gather == Gather::halo && c.warp_tile.m == kProductRows;
 }
 
+int tap_weight_rows(const KernelConfig& c) { return c.swap_ab ? c.tile.m : c.tile.n; }
+int tap_weight_columns(const KernelConfig& c) { return c.swap_ab ? c.tile.n : c.tile.m; }
+
 std::int64_t tap_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch) {
     return halo_weight_block_bytes(c, arch);
 }
@@ -105,6 +115,12 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
     if (p.op != c.op || !is_sane(c)) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
     if (refuses_reach(p, conv, why)) return std::nullopt;
+    // A product of several taps side by side needs them evenly apart: of one line.
+    if (!c.swap_ab && (conv.filter[2] % kSideBySide != 0 || tap_weight_walks(conv, 2) > 1)) {
+        refuse(why, TILEWISE_TEXT("a filter {} wide, stride {}", conv.filter[2], conv.stride[2]),
+               TILEWISE_TEXT("a multiple of {}, stride 1", kSideBySide));
+        return std::nullopt;
+    }
     TapWeightPlan plan{};
     TapWeightShape& shape = plan.shape;
     std::int64_t positions = conv.images;
@@ -120,13 +136,15 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
     constexpr int kLine = 64, kShortLine = 32;
     // Two taps of a product of short lines must follow each other in shared memory: not so with a stride.
     const std::int64_t merged = c.num_groups_to_merge, channels = merged * conv.c;
-    shape.line = channels <= kShortLine && shape.x_walks() == 1 ? kShortLine : kLine;
-    if (merged > 1 && (channels > kLine || merged * conv.k > c.tile.n || conv.groups % merged != 0)) {
+    shape.line = !c.swap_ab                                       ? c.warp_tile.n / kSideBySide
+                 : channels <= kShortLine && shape.x_walks() == 1 ? kShortLine
+                                                                  : kLine;
+    if (merged > 1 && (channels > shape.line || merged * conv.k > tap_weight_columns(c) || conv.groups % merged != 0)) {
         refuse(why, TILEWISE_TEXT("{} of {} groups of c={}, k={}", merged, conv.groups, conv.c, conv.k),
-               TILEWISE_TEXT("at most {} and {} channels together", kLine, c.tile.n));
+               TILEWISE_TEXT("at most {} and {} channels together", shape.line, tap_weight_columns(c)));
         return std::nullopt;
     }
-    shape.block_taps = tap_count_of_block(conv, c.tile.m / shape.line);
+    shape.block_taps = tap_count_of_block(conv, tap_weight_rows(c) / shape.line);
     shape.steps = static_cast<int>(divide_up(positions, std::int64_t{c.tile.k}));
     shape.together = halo_weight_cluster_parts(c);
     if (refuses_stages(shape, conv, c, arch, why)) return std::nullopt;
@@ -137,7 +155,7 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
     plan.products = divide_up(std::int64_t{tap_count(conv)}, std::int64_t{shape.block_taps}) *
                     (merged > 1 ? conv.groups / merged
                                 : divide_up(conv.c, std::int64_t{shape.line}) *
-                                      divide_up(conv.k, std::int64_t{c.tile.n}) * conv.groups);
+                                      divide_up(conv.k, std::int64_t{tap_weight_columns(c)}) * conv.groups);
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv)), c, arch);
     return plan;
 }

@@ -23,6 +23,9 @@ struct TapWeightPlan {
 };
 
 bool is_tap_weight(const KernelConfig& config);
+// Of a block's results: (tap, c), which are the products' rows with swap_ab, and k.
+int tap_weight_rows(const KernelConfig& config);
+int tap_weight_columns(const KernelConfig& config);
 // Bytes of shared memory of a block: all that so many blocks of a unit may have.
 std::int64_t tap_weight_block_bytes(const KernelConfig& config, const ArchSpec& arch);
 
