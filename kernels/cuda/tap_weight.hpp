@@ -12,6 +12,7 @@
 #include "../common/tap_weight_shape.hpp"
 #include "halo_weight_drain.hpp"
 #include "reduce_many.hpp"
+#include "tap_weight_mma.hpp"
 
 namespace tilewise::cuda {
 
@@ -53,7 +54,8 @@ struct TapWeightTile : Config {
     static constexpr bool kSwapped = Config::swap_ab;
     static constexpr int tile_m = kSwapped ? Config::tile_m : Config::tile_n;
     static constexpr int tile_n = kSwapped ? Config::tile_n : Config::tile_m;
-    static constexpr int wave_m = kSwapped ? Config::wave_m : Config::wave_n, wave_n = 1;
+    static constexpr bool kStrips = Config::warp_m == 16;  // mma.sync, tap_weight_mma.hpp
+    static constexpr int wave_m = kSwapped ? Config::wave_m : Config::wave_n, wave_n = kStrips ? Config::wave_n : 1;
 };
 
 // The sums of a warpgroup, as the drain takes them: a line for every column.
@@ -101,24 +103,36 @@ struct TapWeightCore {
     }
 };
 
+template <class Tile, bool strips = Tile::kStrips>
+struct TapCoreOf {
+    using Type = TapWeightCore<Tile>;
+};
+template <class Tile>
+struct TapCoreOf<Tile, true> {
+    using Type = TapMmaCore<Tile>;
+};
+
 template <class GivenConfig>
 struct TapWeight {
     using Config = TapWeightTile<GivenConfig>;
-    using Core = TapWeightCore<Config>;
+    using Core = typename TapCoreOf<Config>::Type;
     using Element = typename Config::A;
     using Drain = HaloWeightDrain<Config, Core>;
     using Position = TapPosition<Config::ndim>;
     static constexpr bool kMerges = Config::merge > 1;
-    static constexpr int kDims = Config::ndim, kPositions = Config::tile_k, kDepth = 16, kWaves = Config::wave_m;
+    static constexpr int kDims = Config::ndim, kPositions = Config::tile_k, kDepth = 16;
+    // Warps that compute: all but the last, or the last four.
+    static constexpr int kWarps = Config::kStrips ? Config::wave_n * Config::wave_k : 4 * Config::wave_m;
     static constexpr int kYLineBytes = Config::tile_n * Element::bytes, kYBytes = kPositions * kYLineBytes;
     static_assert(kYLineBytes == 128 || kYLineBytes == 64, "a line of columns for each position");
-    static_assert(Config::threads == 128 * (kWaves + 1) && kPositions % kDepth == 0 && kPositions <= 256 &&
-                  kYBytes % 1024 == 0);
+    static_assert(Config::threads == 32 * (kWarps + (Config::kStrips ? 1 : 4)) && kPositions % kDepth == 0 &&
+                  kPositions <= 256 && kYBytes % 1024 == 0);
     // A word for every row of the product (where its result goes), and for every tap (where in a stage's x it starts, in lines).
-    static constexpr int kTapWords = Config::tile_m * 4, kTables = kTapWords + (Config::tile_m / 32 * 4 + 15) / 16 * 16;
+    static constexpr int kTapWords = Config::tile_m * 4, kTables = kTapWords + (Config::tile_m / 16 * 4 + 15) / 16 * 16;
     static constexpr int kBarrierBytes = kTapMostStages * 16;
     static constexpr int kRing = (kTables + kBarrierBytes + 1023) / 1024 * 1024;  // where the stages begin
-    static_assert(kRing + kWaves * Core::kSumBytes <= Config::shared_bytes, "sums take the place of the stages");
+    static constexpr int kSums = Config::wave_m * Config::wave_n * Config::wave_k * Core::kSumBytes;
+    static_assert(kRing + kSums <= Config::shared_bytes, "sums take the place of the stages");
 
     const KernelArgs& args;
     const TensorMap &map_y, &map_x;
@@ -208,8 +222,9 @@ struct TapWeight {
     // ---- Computing ----
 
     // Where the taps of a product start in a stage's x.
+    template <class AnyCore>
     TILEWISE_DEVICE unsigned long long taps_at(int product) const {
-        constexpr int kChannels = Config::kSwapped ? Core::kRows : Core::kColumns;  // of all its taps
+        constexpr int kChannels = Config::kSwapped ? AnyCore::kRows : AnyCore::kColumns;  // of all its taps
         const int bytes = shape.line * Element::bytes, each = kChannels / shape.line;
         const SharedAddress words = shared + SharedAddress(kTapWords + product * each * 4);
         const int start = int(load_shared<4>(words).words[0]);
@@ -218,18 +233,19 @@ struct TapWeight {
         return shape.line * Element::bytes == 128 ? operand_at<128>(unsigned(start * bytes), leading, stride)
                                                   : operand_at<64>(unsigned(start * bytes), leading, stride);
     }
-    TILEWISE_DEVICE void multiply(Core& core, SharedAddress stage,
-                                  const unsigned long long (&taps)[Core::kRepeats]) const {
+    template <class AnyCore>
+    TILEWISE_DEVICE void multiply(AnyCore& core, SharedAddress stage,
+                                  const unsigned long long (&taps)[AnyCore::kRepeats]) const {
         const unsigned long long y = operand_at<kYLineBytes>(stage, 0, 8 * kYLineBytes), x = (stage + kYBytes) / 16;
         const auto x_step = static_cast<unsigned long long>(shape.line * Element::bytes * kDepth / 16);
         TILEWISE_UNROLL
         for (int k = 0; k < kPositions / kDepth; ++k) {
             const unsigned long long y_at = y + k * (kYLineBytes * kDepth / 16);
             TILEWISE_UNROLL
-            for (int r = 0; r < Core::kRepeats; ++r) {
+            for (int r = 0; r < AnyCore::kRepeats; ++r) {
                 const unsigned long long x_at = taps[r] + x + k * x_step;
-                wgmma<Element, Element, Core::kColumns, 1, 1>(core.sums[r], Config::kSwapped ? x_at : y_at,
-                                                              Config::kSwapped ? y_at : x_at, true);
+                wgmma<Element, Element, AnyCore::kColumns, 1, 1>(core.sums[r], Config::kSwapped ? x_at : y_at,
+                                                                 Config::kSwapped ? y_at : x_at, true);
             }
         }
     }
@@ -241,18 +257,19 @@ struct TapWeight {
             TILEWISE_ROLLED
             for (int i = 0; i < shape.stages; ++i) {
                 barrier_init(full(i), 1);
-                barrier_init(empty(i), 4 * kWaves);
+                barrier_init(empty(i), kWarps);
             }
             barrier_init_fence();
         }
         TILEWISE_ROLLED
         for (int row = thread_index(); row < Config::tile_m; row += Config::threads) {
-            const int unit = row / shape.line, tap = first_tap + unit, c = int(conv.c);
-            const int rest = channel + row - unit * shape.line, group = kMerges ? rest / c : 0, own = rest - group * c;
-            const bool is_there = unit < shape.block_taps && tap < tap_count(conv) && own < c && group < Config::merge;
+            const int each = Config::kStrips ? 16 : shape.line;  // rows of a tap
+            const int unit = row / each, tap = first_tap + unit, c = int(conv.c);
+            const int rest = channel + row - unit * each, group = kMerges ? rest / c : 0, own = rest - group * c;
+            const bool is_there = unit < shape.block_taps && tap < tap_count(conv) && own < c && group < Core::kGroups;
             const u32 word = is_there ? u32(group) << Drain::kPlaceBits | u32(tap * c + own) : Drain::kNowhere;
             store_shared<4>(shared + SharedAddress(row * 4), Packet<4>{{word}});
-            if (row != unit * shape.line) continue;
+            if (row != unit * each) continue;
             // Rows without a tap read what the last one does.
             const int of_block = first_tap + shape.block_taps, all = tap_count(conv);
             const int last = (of_block < all ? of_block : all) - 1;
@@ -263,10 +280,11 @@ struct TapWeight {
     }
 
     // The products of the block's runs, by a warpgroup.
-    TILEWISE_DEVICE void multiply_all(Core& core, int wave) const {
-        unsigned long long taps[Core::kRepeats];
+    template <class AnyCore>
+    TILEWISE_DEVICE void multiply_all(AnyCore& core, int wave) const {
+        unsigned long long taps[AnyCore::kRepeats];
         TILEWISE_UNROLL
-        for (int r = 0; r < Core::kRepeats; ++r) taps[r] = taps_at(wave * Core::kRepeats + r);
+        for (int r = 0; r < AnyCore::kRepeats; ++r) taps[r] = taps_at<AnyCore>(wave * AnyCore::kRepeats + r);
         int stage = 0, previous = 0;
         unsigned parity = 0;
         TILEWISE_ROLLED
@@ -288,18 +306,39 @@ struct TapWeight {
         core.pin_all();
     }
 
+    // The same of a warp.
+    template <class AnyCore>
+    TILEWISE_DEVICE void multiply_strips(AnyCore& core) const {
+        int stage = 0;
+        unsigned parity = 0;
+        TILEWISE_ROLLED
+        for (int step = 0; step < count; ++step) {
+            barrier_wait(full(stage), parity);
+            core.template multiply<kPositions>(stage_at(stage), stage_at(stage) + kYBytes);
+            sync_warp();
+            if (lane_index() == 0) barrier_arrive(empty(stage));
+            if (++stage == shape.stages) stage = 0, parity ^= 1;
+        }
+    }
+
     TILEWISE_DEVICE void work() const {
         griddep_launch();
         prepare();
         sync_block();
         griddep_wait();
-        const int wave = warp_index() / 4;
-        if (wave < kWaves) {
-            Core core;
-            multiply_all(core, wave);
-            named_sync(1, kWaves * 128);  // nobody reads the stages any more
-            core.put(ring, wave, thread_index() % 128);
-        } else if (warp_index() == 4 * kWaves) {
+        if (warp_index() < kWarps) {
+            if constexpr (Config::kStrips) {
+                Core core(shared + kTapWords);
+                multiply_strips(core);
+                named_sync(1, kWarps * 32);  // nobody reads the stages any more
+                core.put(ring);
+            } else {
+                Core core;
+                multiply_all(core, warp_index() / 4);
+                named_sync(1, kWarps * 32);
+                core.put(ring, warp_index() / 4, thread_index() % 128);
+            }
+        } else if (warp_index() == kWarps) {
             copy_all();
         }
         Drain{args, place, shape.together, ring, shared}.run();

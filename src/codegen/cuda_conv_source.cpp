@@ -56,11 +56,15 @@ bool has_tap_weight_template(const KernelConfig& c) {
     const bool swapped = c.tile.m % (kRows * c.wave.m) == 0 && c.wave.n == 1 && c.warp_tile.n == c.tile.n;
     const bool plain = c.tile.m == kRows && c.wave.m == 1 && c.warp_tile.n * c.wave.n == c.tile.n &&
                        (c.warp_tile.n == 3 * kRows || c.warp_tile.n == 3 * kRows / 2);
+    // Or strips of 16 channels on mma.sync.
+    const bool strips = c.swap_ab && c.warp_tile == Shape3{16, 8, 16} && c.wave.m == 1 && c.wave.n == 4 &&
+                        c.tile.n == kRows && c.tile.m % 16 == 0 && c.num_groups_to_merge % c.wave.n == 0;
+    const bool wide = c.warp_tile.m == kRows && (c.swap_ab ? swapped : plain) && c.wave.k == 1 &&
+                      (wave_count(c) + 1) * c.blocks_per_unit <= kMostWaves;
     const bool positions =
         c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 && c.tile.k * columns % 512 == 0;
     return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
-           c.pipeline == Pipeline::compv6 && (c.swap_ab ? swapped : plain) && (columns == 32 || columns == 64) &&
-           c.wave.k == 1 && (wave_count(c) + 1) * c.blocks_per_unit <= kMostWaves && positions &&
+           c.pipeline == Pipeline::compv6 && (strips || wide) && (columns == 32 || columns == 64) && positions &&
            (c.two_stage || c.cluster_k) && !c.split_image && !c.explicit_gemm && !c.persistent &&
            c.producer_waves == 1 && c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
            c.ct_dilation.rank == 0 && c.specialization == Specialization::none && c.stream_k == StreamK::off;

@@ -194,7 +194,8 @@ int halo_weight_cluster_parts(const KernelConfig& c) { return c.cluster_k ? c.sp
 
 bool is_halo_weight(const KernelConfig& c) {
     constexpr int kWarpRows = 16;
-    return c.op == Op::conv_bwd_weight && c.gather == Gather::halo && c.warp_tile.m == kWarpRows;
+    return c.op == Op::conv_bwd_weight && c.gather == Gather::halo && c.warp_tile.m == kWarpRows &&
+           c.producer_waves == 0;
 }
 
 std::int64_t halo_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kElementBytes = 2, kStepPositions = 16, kProductRows = 64;
 constexpr int kSideBySide = 3;  // taps of a product whose rows are k
+constexpr int kStripRows = 16;  // of a tap, on mma.sync
 
 bool is_sane(const KernelConfig& c) {
     return std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.split_k, c.blocks_per_unit}) >= 1;
@@ -67,19 +68,27 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
     return false;
 }
 
-// Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
-void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+// A block's work on one run of positions, in cycles of its unit.
+double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
+    constexpr double kTurnCycles = 300;
+    const double results = double(c.tile.m) * c.tile.n, steps = double(c.tile.k) / kStepPositions;
+    if (c.warp_tile.m == kStripRows) {
+        constexpr double kCyclesPerProduct = 2.2, kStepColumns = 8;
+        return results / (kStripRows * kStepColumns) * steps * kCyclesPerProduct + kTurnCycles;
+    }
     // A product of 64 rows takes half a cycle for each column; shared memory gives 128 bytes a cycle for its operands, and takes about
     // as long for each line that is copied there.
-    constexpr double kBytesPerCycle = 128, kLineCycles = 1.5, kTurnCycles = 300, kBlockCycles = 4000;
-    constexpr double kSumBytes = 8, kCacheBytes = 40;
-    const double results = double(c.tile.m) * c.tile.n, columns = c.warp_tile.n,
-                 steps = double(c.tile.k) / kStepPositions;
-    const double products = results / (kProductRows * columns) * steps;
+    constexpr double kBytesPerCycle = 128, kLineCycles = 1.5;
+    const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
     const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
-    const double lines = c.tile.k + double(plan.shape.x_walks()) * plan.shape.x_boxes * plan.shape.box_lines;
-    const double step =
-        (std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles) * c.blocks_per_unit;
+    const double lines = c.tile.k + double(shape.x_walks()) * shape.x_boxes * shape.box_lines;
+    return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
+}
+
+// Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
+void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kBlockCycles = 4000, kSumBytes = 8, kCacheBytes = 40;
+    const double step = run_cycles(plan.shape, c) * c.blocks_per_unit;
     const int together = halo_weight_cluster_parts(c);
     // A cluster stays in one of the chip's groups of units, which are no multiples of large ones: 15 of 8 blocks were seen to fit 132.
     constexpr int kLargeCluster = 4;
@@ -100,7 +109,8 @@ void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const
 }  // namespace
 
 bool is_tap_weight(const KernelConfig& c) {
-    return c.op == Op::conv_bwd_weight && c.gather == Gather::halo && c.warp_tile.m == kProductRows;
+    return c.op == Op::conv_bwd_weight && c.gather == Gather::halo &&
+           (c.warp_tile.m == kProductRows || c.producer_waves > 0);
 }
 
 int tap_weight_rows(const KernelConfig& c) { return c.swap_ab ? c.tile.m : c.tile.n; }
@@ -136,7 +146,14 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
     constexpr int kLine = 64, kShortLine = 32;
     // Two taps of a product of short lines must follow each other in shared memory: not so with a stride.
     const std::int64_t merged = c.num_groups_to_merge, channels = merged * conv.c;
-    shape.line = !c.swap_ab                                       ? c.warp_tile.n / kSideBySide
+    const bool strips = c.warp_tile.m == kStripRows;
+    if (strips && (channels != kLine || merged * conv.k != kLine)) {
+        refuse(why, TILEWISE_TEXT("{} groups of c={}, k={}", merged, conv.c, conv.k),
+               TILEWISE_TEXT("{} channels together", kLine));
+        return std::nullopt;
+    }
+    shape.line = strips                                           ? kLine
+                 : !c.swap_ab                                     ? c.warp_tile.n / kSideBySide
                  : channels <= kShortLine && shape.x_walks() == 1 ? kShortLine
                                                                   : kLine;
     if (merged > 1 && (channels > shape.line || merged * conv.k > tap_weight_columns(c) || conv.groups % merged != 0)) {
@@ -144,7 +161,7 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
                TILEWISE_TEXT("at most {} and {} channels together", shape.line, tap_weight_columns(c)));
         return std::nullopt;
     }
-    shape.block_taps = tap_count_of_block(conv, tap_weight_rows(c) / shape.line);
+    shape.block_taps = tap_count_of_block(conv, tap_weight_rows(c) / (strips ? kStripRows : shape.line));
     shape.steps = static_cast<int>(divide_up(positions, std::int64_t{c.tile.k}));
     shape.together = halo_weight_cluster_parts(c);
     if (refuses_stages(shape, conv, c, arch, why)) return std::nullopt;
