@@ -60,6 +60,8 @@ inline void randomize_window(Random& random, ConvShape& s, int i, std::int64_t l
     }
 }
 
+inline constexpr std::int64_t kLineChannels = 64;  // of merged groups together, which some kernels ask for
+
 inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig& config) {
     const auto channels = [&] { return random.between(1, random.chance(50) ? 8 : random.chance(70) ? 70 : 150); };
     if (config.specialization == Specialization::depthwise || random.chance(10)) {
@@ -71,6 +73,10 @@ inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig&
     }
     if (config.num_groups_to_merge > 1) {
         s.g = config.num_groups_to_merge * random.between(1, 4);
+        if (random.chance(20)) {
+            s.c = s.k = s.g / config.num_groups_to_merge * kLineChannels;
+            return;
+        }
         s.c = s.g * random.between(1, random.chance(80) ? 9 : 30);
         s.k = s.g * random.between(1, random.chance(80) ? 9 : 30);
         return;
@@ -123,6 +129,7 @@ inline void deepen_pixels(Random& random, ConvShape& s, const KernelConfig& conf
     if (config.num_groups_to_merge > 1) {
         s.g = config.num_groups_to_merge;
         s.c = s.g * (random.chance(50) ? 4 : 8), s.k = s.g * (random.chance(50) ? 4 : 8);
+        if (random.chance(50)) s.c = s.k = kLineChannels;
     }
     if (config.cluster_k && config.gather == Gather::tensor) s.c = s.g * channel_line(config);
     const auto side = static_cast<std::int64_t>(
