@@ -236,7 +236,10 @@ struct TapWeight {
     template <class AnyCore>
     TILEWISE_DEVICE void multiply(AnyCore& core, SharedAddress stage,
                                   const unsigned long long (&taps)[AnyCore::kRepeats]) const {
-        const unsigned long long y = operand_at<kYLineBytes>(stage, 0, 8 * kYLineBytes), x = (stage + kYBytes) / 16;
+        // In a cluster addresses carry the block's number above those bits that a descriptor has room for.
+        constexpr SharedAddress kOfBlock = 0x3ffff;
+        const unsigned long long y = operand_at<kYLineBytes>(stage, 0, 8 * kYLineBytes);
+        const unsigned long long x = ((stage + kYBytes) & kOfBlock) / 16;
         const auto x_step = static_cast<unsigned long long>(shape.line * Element::bytes * kDepth / 16);
         TILEWISE_UNROLL
         for (int k = 0; k < kPositions / kDepth; ++k) {

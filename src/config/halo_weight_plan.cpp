@@ -172,6 +172,8 @@ void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, cons
     // Sums go to the cache and back; a block's start and end take about as long as a few patches.
     constexpr double kSumBytes = 8, kCacheBytesPerCycle = 40, kBlockCycles = 6000, kMostParts = 512;
     const double part_cycles = sums * kSumBytes / (kCacheBytesPerCycle * arch.units);
+    // Threads that copy patches do not compute meanwhile: so much longer than counted was seen.
+    constexpr double kCopying = 1.3;
     double best = 0;
     const auto most = std::min({double(plan.patches), kMostParts, 2.0 * double(resident) / double(plan.products) + 1});
     // The parts of a cluster are one in the workspace; without one they are all.
@@ -183,7 +185,7 @@ void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, cons
         const double block = double(divide_up(plan.patches, parts)) * cycles + kBlockCycles;
         const double time = turns * block + parts / together * part_cycles;
         if (best > 0 && time >= best) continue;
-        best = time, plan.parts = parts, plan.cycles = time;
+        best = time, plan.parts = parts, plan.cycles = time * kCopying;
     }
     if (best == 0) plan.parts = c.split_k;  // more than the device holds at a time
 }

@@ -73,7 +73,7 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
     constexpr double kTurnCycles = 300;
     const double results = double(c.tile.m) * c.tile.n, steps = double(c.tile.k) / kStepPositions;
     if (c.warp_tile.m == kStripRows) {
-        constexpr double kCyclesPerProduct = 2.2, kStepColumns = 8;
+        constexpr double kCyclesPerProduct = 2.5, kStepColumns = 8;
         return results / (kStripRows * kStepColumns) * steps * kCyclesPerProduct + kTurnCycles;
     }
     // A product of 64 rows takes half a cycle for each column; shared memory gives 128 bytes a cycle for its operands, and takes about
@@ -87,8 +87,10 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
 
 // Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
 void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kBlockCycles = 4000, kSumBytes = 8, kCacheBytes = 40;
-    const double step = run_cycles(plan.shape, c) * c.blocks_per_unit;
+    constexpr double kBlockCycles = 7000, kSumBytes = 8, kCacheBytes = 40;
+    // With two stages the products of one wait for the copies of the other.
+    constexpr double kTwoStages = 1.35;
+    const double step = run_cycles(plan.shape, c) * c.blocks_per_unit * (plan.shape.stages < 3 ? kTwoStages : 1);
     const int together = halo_weight_cluster_parts(c);
     // A cluster stays in one of the chip's groups of units, which are no multiples of large ones: 15 of 8 blocks were seen to fit 132.
     constexpr int kLargeCluster = 4;
