@@ -7,12 +7,18 @@
 
 namespace tilewise {
 
+// Whether patches are copied line by line: pixels of few chunks leave lanes without work, and are looked up in a table instead.
+constexpr bool halo_weight_by_lines(int merged_groups, int tile_columns) {
+    return merged_groups > 1 || tile_columns >= 32;
+}
+
 inline constexpr int kHaloWeightDepth = 16;  // pixels that one matrix instruction adds up
 
 struct HaloWeightShape {
     HaloAxis x_axes[kMaxKernelDims], y_axes[kMaxKernelDims];
     HaloPatchShape x, y;
     int tiles[kMaxKernelDims], image_tiles;  // along each axis
+    int together;                            // parts of the reduction that meet in a cluster
 
     constexpr int patches() const { return image_tiles * tiles[0] * tiles[1] * tiles[2]; }
     constexpr int rows() const { return y.pixels(); }
@@ -20,13 +26,14 @@ struct HaloWeightShape {
     constexpr int y_bytes() const { return steps() * kHaloWeightDepth * y.pitch; }
     constexpr int stage_bytes() const { return y_bytes() + x.bytes(); }
     // First come a word for every pixel of the tile (where in the patch it reads), for every row of the product (where its result
-    // goes) and for every eight of these (where its taps are); then the stages, and two words for every staged pixel.
+    // goes) and for every eight of these (where its taps are); then the stages, and two words for every staged pixel that is looked up.
     constexpr int word_bytes(int tile_m) const {
         const int words = steps() * kHaloWeightDepth + tile_m + tile_m / 8;
         return (words * 4 + kHaloChunkBytes - 1) / kHaloChunkBytes * kHaloChunkBytes;
     }
-    constexpr int bytes(int stages, int tile_m) const {
-        return word_bytes(tile_m) + stages * stage_bytes() + (x.pixels() + rows()) * 8;
+    constexpr int bytes(int stages, int tile_m, bool by_lines) const {
+        const int looked_up = (by_lines && x.chunks != 0 ? 0 : x.pixels()) + (by_lines ? 0 : rows());
+        return word_bytes(tile_m) + stages * stage_bytes() + looked_up * 8;
     }
 };
 static_assert(sizeof(HaloWeightShape) <= sizeof(int) * kMaxKernelGeometry);
@@ -68,6 +75,7 @@ constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTi
     }
     for (int d = 0; d < kMaxKernelDims; ++d) s.tiles[d] = halo_divide_up(int(conv.out[d]), tile.extent[d]);
     s.image_tiles = halo_divide_up(int(conv.images), tile.images);
+    s.together = 1;
     return s;
 }
 

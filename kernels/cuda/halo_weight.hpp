@@ -12,27 +12,15 @@
 #pragma once
 #include "../common/halo_weight_shape.hpp"
 #include "halo_few_patch.hpp"
+#include "halo_weight_drain.hpp"
 #include "reduce_many.hpp"
 
 namespace tilewise::cuda {
 
-// The part of the product that one block computes.
-struct HaloWeightPlace {
-    int part, group, row, col;  // the first group, row and column
-
-    // Blocks that run at the same time should read the same pixels: parts are outermost.
-    template <class Config>
-    static TILEWISE_DEVICE HaloWeightPlace of_block(u32 id, int groups, int tiles_m, int tiles_n) {
-        HaloWeightPlace p;
-        const u32 rest = id / u32(tiles_m), up = rest / u32(tiles_n);
-        p.row = int(id - rest * u32(tiles_m)) * Config::tile_m;
-        p.col = int(rest - up * u32(tiles_n)) * Config::tile_n;
-        const u32 blocks_of_groups = u32(groups) / Config::merge;
-        p.part = int(up / blocks_of_groups);
-        p.group = int(up - u32(p.part) * blocks_of_groups) * Config::merge;
-        return p;
-    }
-};
+// Worked out by the host, for as many columns as a tile has.
+TILEWISE_DEVICE const HaloWeightShape& halo_weight_shape_of(const KernelArgs& args) {
+    return reinterpret_cast<const HaloWeightShape&>(args.geometry);
+}
 
 // Sums of a wave: rows x columns in steps of 16 x 8. Rows are (tap, channel of the wave's groups), eight at a time within a tap.
 template <class Config>
@@ -150,35 +138,24 @@ struct HaloWeightCore {
     }
 };
 
-template <class T, int threads, bool few>
-struct HaloWeightPatch {
-    using type = HaloPatch<T, threads>;
-};
-template <class T, int threads>
-struct HaloWeightPatch<T, threads, true> {
-    using type = HaloFewPatch<T, threads>;
-};
-
 template <class Config>
 struct HaloWeight {
     using Core = HaloWeightCore<Config>;
     using Element = typename Config::A;
     static constexpr int kStages = Config::stages, kChunk = kChunkBytes / Element::bytes;
     static_assert(kStages >= 2 && Config::threads == 32 * Config::wave_m * Config::wave_n * Config::wave_k);
+    static constexpr bool kByLines = halo_weight_by_lines(Config::merge, Config::tile_n);
+    using Lines = HaloLines<Element, Config::threads>;
     using Patch = HaloPatch<Element, Config::threads>;
-    using XPatch = typename HaloWeightPatch<Element, Config::threads, Core::kFew>::type;
-
-    // Words of the tables: a result's place in a row of weights, and which of the wave's merged groups it is of.
-    static constexpr u32 kNowhere = ~0u, kPlaceBits = 24, kPlaceMask = (1u << kPlaceBits) - 1;
-    static constexpr int kWaveGroups = Config::merge > 1 ? Core::kGroups : 1;
+    using Drain = HaloWeightDrain<Config, Core>;
+    static constexpr int kWaveGroups = Drain::kWaveGroups;
     static constexpr int kWaves = Config::wave_m * Config::wave_n * Config::wave_k;
     static_assert(halo_weight_sum_bytes(Core::kWaveM, Core::kWaveN, kWaves) <= Config::shared_bytes,
                   "the sums of all waves take the place of the stages");
 
     const KernelArgs& args;
     const KernelConv& conv = args.conv;
-    // Worked out by the host, for as many columns as a tile has.
-    const HaloWeightShape& shape = reinterpret_cast<const HaloWeightShape&>(args.geometry);
+    const HaloWeightShape& shape = halo_weight_shape_of(args);
     const HaloTile tile = halo_tile(args);
     HaloWeightPlace place;
     int tap_rows;  // of the product, for each tap or line of taps
@@ -188,39 +165,38 @@ struct HaloWeight {
         const int rows = halo_weight_rows(conv, kWaveGroups, Core::kFew), k = int(conv.k);
         const int tiles_m = (rows + Config::tile_m - 1) / Config::tile_m;
         const int tiles_n = Config::merge > 1 ? 1 : (k + Config::tile_n - 1) / Config::tile_n;
-        place = HaloWeightPlace::of_block<Config>(block_index(), int(conv.groups), tiles_m, tiles_n);
+        place = HaloWeightPlace::of_block<Config>(args, shape.together, tiles_m, tiles_n);
         tap_rows = halo_weight_tap_rows(conv, kWaveGroups, Core::kFew);
         row_words = pixel_words + shape.steps() * kHaloWeightDepth * 4;
         tap_words = row_words + Config::tile_m * 4;
         stages = pixel_words + shape.word_bytes(Config::tile_m);
         tables = stages + kStages * shape.stage_bytes();
     }
-    TILEWISE_DEVICE XPatch x_patch() const { return {shape.x, tables}; }
-    TILEWISE_DEVICE Patch y_patch() const {
+    TILEWISE_DEVICE HaloFewPatch<Element, Config::threads> few_patch() const { return {shape.x, tables}; }
+    // dy's, of as many columns as are left.
+    TILEWISE_DEVICE HaloPatchShape y_shape() const {
         const int left = int(conv.k) - place.col, cols = left < Config::tile_n ? left : Config::tile_n;
-        Patch y{shape.y, tables + shape.x.pixels() * kHaloEntryBytes};
-        y.shape.chunks = (Config::merge > 1 ? Config::merge * int(conv.k) : cols) / kChunk;
+        HaloPatchShape y = shape.y;
+        y.chunks = (Config::merge > 1 ? Config::merge * int(conv.k) : cols) / kChunk;
         return y;
     }
 
+    TILEWISE_DEVICE Patch y_patch() const { return {y_shape(), tables + shape.x.pixels() * kHaloEntryBytes}; }
+
     // The code that runs once is kept short: fetching it takes longer than running it.
     TILEWISE_DEVICE void prepare() const {
-        x_patch().make_table(shape.x_axes, conv.x);
-        y_patch().make_table(shape.y_axes, conv.y);
+        if constexpr (Core::kFew) {
+            few_patch().make_table(shape.x_axes, conv.x);
+        } else if constexpr (!kByLines) {
+            Patch{shape.x, tables}.make_table(shape.x_axes, conv.x);
+        }
+        if constexpr (!kByLines) y_patch().make_table(shape.y_axes, conv.y);
         TILEWISE_ROLLED
         for (int row = thread_index(); row < shape.steps() * kHaloWeightDepth; row += Config::threads) {
             store_shared<4>(pixel_words + row * 4, Packet<4>{{patch_offset(row)}});
         }
         TILEWISE_ROLLED
         for (int row = thread_index(); row < Config::tile_m; row += Config::threads) describe_row(row);
-        // Zeros in the rows past a tile's last, which no copy writes.
-        const int first = shape.rows() * shape.y.pitch, count = (shape.y_bytes() - first) / kChunkBytes;
-        TILEWISE_ROLLED
-        for (int at = thread_index(); at < kStages * count; at += Config::threads) {
-            const int stage = at / count;
-            store_shared<kChunkBytes>(stages + stage * shape.stage_bytes() + first + (at - stage * count) * kChunkBytes,
-                                      zero_packet<kChunkBytes>());
-        }
     }
     // The first pixel that an output pixel of the tile reads, in bytes from the patch's start. What fills up lines reads what the line's
     // last pixel does, and those past the last what the first does: products with zero.
@@ -229,8 +205,20 @@ struct HaloWeight {
         const HaloTile lines = {tile.images, {tile.extent[0], tile.extent[1], shape.y.phase}};
         const int image = HaloRows<kHaloWeightDepth, Config::threads>::decode(lines, row < shape.rows() ? row : 0, at);
         const int last = tile.extent[2] - 1, column = at[2] < last ? at[2] : last;
+        if (at[2] > last || row >= shape.rows()) clear_row(row);
         const int step = Core::kFew ? shape.x_axes[2].in_step : 1;  // few channels: columns lie as they are
         return u32(shape.x.pixel_of(image, at[0], at[1], column * step) * shape.x.pitch);
+    }
+    // Zeros in the rows of dy that no copy writes.
+    TILEWISE_DEVICE void clear_row(int row) const {
+        SharedAddress at = stages + row * shape.y.pitch;
+        TILEWISE_ROLLED
+        for (int stage = 0; stage < kStages; ++stage, at += shape.stage_bytes()) {
+            TILEWISE_ROLLED
+            for (int byte = 0; byte < shape.y.pitch; byte += kChunkBytes) {
+                store_shared<kChunkBytes>(at + byte, zero_packet<kChunkBytes>());
+            }
+        }
     }
     // Where the result of a row of the tile goes, and the distance of its tap. Rows past the last read what the first does.
     TILEWISE_DEVICE void describe_row(int row_of_tile) const {
@@ -242,14 +230,14 @@ struct HaloWeight {
         const int pixels =
             shape.x.tap_distance(d * int(conv.dilation[0]), h * int(conv.dilation[1]), w * int(conv.dilation[2]));
         const u32 distance = is_there ? u32(pixels * shape.x.pitch + rest * Element::bytes) : 0;
-        u32 place_of_row = kNowhere;
+        u32 place_of_row = Drain::kNowhere;
         if constexpr (Core::kFew) {
             const int column = rest / kHaloFewChannels, channel = rest % kHaloFewChannels;
             if (is_there && column < filter_w && channel < c)
                 place_of_row = u32((line * filter_w + column) * c + channel);
         } else {
             const int group = Config::merge > 1 ? rest / c : 0;
-            if (is_there) place_of_row = u32(group) << kPlaceBits | u32(tap * c + rest - group * c);
+            if (is_there) place_of_row = u32(group) << Drain::kPlaceBits | u32(tap * c + rest - group * c);
         }
         store_shared<4>(row_words + row_of_tile * 4, Packet<4>{{place_of_row}});
         if (row_of_tile % 8 == 0) store_shared<4>(tap_words + row_of_tile / 8 * 4, Packet<4>{{distance}});
@@ -277,6 +265,24 @@ struct HaloWeight {
         return o;
     }
 
+    TILEWISE_DEVICE void copy_y(SharedAddress to, const char* data, const HaloOrigin& origin) const {
+        if constexpr (kByLines) {
+            const HaloPatchShape own = y_shape();
+            Lines(own).copy(to, data, shape.y_axes, int(conv.images), conv.y, origin);
+        } else {
+            y_patch().copy(to, data, shape.y_axes, int(conv.images), conv.y, origin);
+        }
+    }
+    TILEWISE_DEVICE void copy_x(SharedAddress to, const char* data, const HaloOrigin& origin) const {
+        if constexpr (Core::kFew) {
+            few_patch().copy(to, data, shape.x_axes, int(conv.images), conv.x, origin);
+        } else if constexpr (kByLines) {
+            Lines(shape.x).copy(to, data, shape.x_axes, int(conv.images), conv.x, origin);
+        } else {
+            Patch{shape.x, tables}.copy(to, data, shape.x_axes, int(conv.images), conv.x, origin);
+        }
+    }
+
     TILEWISE_DEVICE void work() {
         griddep_launch();
         prepare();
@@ -288,8 +294,6 @@ struct HaloWeight {
         const int count = each + (place.part < longer ? 1 : 0);
         const char* x_data = address(args.b.data, place.group * conv.x.group_stride);
         const char* y_data = address(args.a.data, place.group * conv.y.group_stride + place.col);
-        const XPatch x = x_patch();
-        const Patch y = y_patch();
         HaloOrigin ahead = origin_of(begin);
         int reading = 0, filling = 0;
         // The copies of a patch begin stages - 1 turns before its turn; the first turns have nothing to multiply.
@@ -301,8 +305,8 @@ struct HaloWeight {
             }
             if (turn + kStages - 1 < count) {
                 const SharedAddress to = stages + filling * shape.stage_bytes();
-                y.copy(to, y_data, shape.y_axes, int(conv.images), conv.y, ahead);
-                x.copy(to + shape.y_bytes(), x_data, shape.x_axes, int(conv.images), conv.x, ahead);
+                copy_y(to, y_data, ahead);
+                copy_x(to + shape.y_bytes(), x_data, ahead);
                 advance(ahead);
                 filling = filling + 1 == kStages ? 0 : filling + 1;
             }
@@ -315,37 +319,7 @@ struct HaloWeight {
         wait_copies<0>();
         sync_block();
         core.put(stages);
-        sync_block();
-        write();
-    }
-
-    // To the workspace, [part][group][k][tap][c]: a warp takes one column at a time. The sums of waves that share out pixels are
-    // added up in their order.
-    TILEWISE_DEVICE void write() const {
-        constexpr int kLanes = 32, kPlain = Config::wave_m * Config::wave_n;
-        const int k = int(conv.k), cols = Config::merge > 1 ? kWaveGroups * k : k;
-        float* part = static_cast<float*>(args.workspace) + Index(place.part) * args.batch * args.m * args.n;
-        TILEWISE_ROLLED
-        for (int strip = warp_index(); strip < kPlain * Core::kWaveN; strip += kWaves) {
-            const int wave = strip / Core::kWaveN, wave_n = wave / Config::wave_m, wave_m = wave % Config::wave_m;
-            const int col = strip % Core::kWaveN + (Config::merge > 1 ? 0 : place.col + wave_n * Core::kWaveN);
-            if (col >= cols) continue;
-            const u32 group_of_col = Config::merge > 1 ? u32(col / k) : 0;
-            const int group = place.group + (Config::merge > 1 ? wave_n * kWaveGroups : 0);
-            float* to = part + (Index(group) * k + col) * args.n;
-            const SharedAddress from = stages + wave * Core::kSumBytes + strip % Core::kWaveN * Core::kPitch;
-            TILEWISE_ROLLED
-            for (int row = lane_index(); row < Core::kWaveM; row += kLanes) {
-                const u32 word = load_shared<4>(row_words + (wave_m * Core::kWaveM + row) * 4).words[0];
-                if (word == kNowhere || (Config::merge > 1 && word >> kPlaceBits != group_of_col)) continue;
-                float sum = 0;
-                TILEWISE_UNROLL
-                for (int i = 0; i < Config::wave_k; ++i) {
-                    sum += load_shared_float(from + i * kPlain * Core::kSumBytes + row * 4);
-                }
-                to[Config::merge > 1 ? word & kPlaceMask : word] = sum;
-            }
-        }
+        Drain{args, place, shape.together, stages, row_words}.run();
     }
 
 private:
@@ -361,4 +335,4 @@ private:
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
         tilewise::cuda::HaloWeight<Config>(args).work();                                   \
     }                                                                                      \
-    TILEWISE_CUDA_REDUCE_MANY(Config)
+    TILEWISE_CUDA_REDUCE_MANY(Config, tilewise::cuda::halo_weight_shape_of(args).together)

@@ -42,6 +42,10 @@ TILEWISE_DEVICE unsigned cluster_rank() {
 TILEWISE_DEVICE void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+// The same where threads of a warp may come one by one.
+TILEWISE_DEVICE void cluster_sync_apart() {
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
 // The same place in the shared memory of another block of the cluster, and what is there.
 TILEWISE_DEVICE unsigned in_block(unsigned address, unsigned rank) {
     unsigned there;

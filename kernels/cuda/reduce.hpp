@@ -27,7 +27,7 @@ TILEWISE_DEVICE Sum sum_of_parts(const Sum* first, int parts, Index distance) {
 
 // Any number of blocks of any size.
 template <class Out, class Sum>
-TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
+TILEWISE_DEVICE void reduce_parts(const KernelArgs& args, int parts) {
     griddep_launch();
     griddep_wait();
     const Index area = args.m * args.n, total = args.batch * area;
@@ -35,7 +35,7 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
     const Index threads = Index(block_count()) * block_threads();
     TILEWISE_ROLLED
     for (Index at = Index(block_index()) * block_threads() + thread_index(); at < total; at += threads) {
-        const Sum sum = sum_of_parts(sums + at, args.split_k, total);
+        const Sum sum = sum_of_parts(sums + at, parts, total);
         const Index line = quotient(at, args.n), col = at - line * args.n;
         const Index batch = quotient(line, args.m), row = line - batch * args.m;
         store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
@@ -44,7 +44,8 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args) {
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_REDUCE(Config)                                                                         \
-    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {          \
-        tilewise::cuda::reduce_parts<typename Config::Out, tilewise::cuda::SumOf<typename Config::A>>(args); \
+#define TILEWISE_CUDA_REDUCE(Config)                                                                \
+    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
+        using Sum = tilewise::cuda::SumOf<typename Config::A>;                                      \
+        tilewise::cuda::reduce_parts<typename Config::Out, Sum>(args, args.split_k);                \
     }

@@ -23,6 +23,7 @@ TILEWISE_DEVICE void take_registers() {}
 
 TILEWISE_DEVICE unsigned cluster_rank() { return tilewise_machine->me->cluster_rank; }
 TILEWISE_DEVICE void cluster_sync() { tilewise_machine->cluster_sync(); }
+TILEWISE_DEVICE void cluster_sync_apart() { cluster_sync(); }
 // An address with its block's rank, which no address of a block has.
 namespace emulate {
 

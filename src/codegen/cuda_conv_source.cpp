@@ -7,10 +7,12 @@
 
 #include "codegen/depthwise_spec.hpp"
 #include "config/cuda_arch.hpp"
+#include "config/geometry.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
+#include "config/tap_weight_plan.hpp"
 #include "problem/facts.hpp"
 #include "problem/types.hpp"
 
@@ -40,12 +42,35 @@ bool has_halo_weight_template(const KernelConfig& c) {
     const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
     return is_16_bit && c.swap_ab && is_channels_last(c.layout) && c.vector_a == vector &&
            (c.vector_b == vector || c.vector_b == 1) && c.warp_tile == Shape3{16, 8, 16} && c.stages >= 2 &&
-           c.two_stage && !c.split_image && !c.explicit_gemm && !c.persistent && c.producer_waves == 0 &&
-           c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 && c.ct_dilation.rank == 0 &&
-           c.specialization == Specialization::none &&
+           (c.two_stage || c.cluster_k) && !c.split_image && !c.explicit_gemm && !c.persistent &&
+           c.producer_waves == 0 && c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
+           c.ct_dilation.rank == 0 && c.specialization == Specialization::none &&
            (c.num_groups_to_merge == 1 || c.num_groups_to_merge % c.wave.n == 0);
 }
 // First layers: channels one by one, so that four make a step of the reduction together with their neighbours.
+// Results of all taps stay in registers; a line of shared memory is a position's columns.
+bool has_tap_weight_template(const KernelConfig& c) {
+    constexpr int kMostPositions = 256, kStepPositions = 16, kRows = 64, kMostWaves = 8;  // 64 registers each
+    const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
+    const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype)), columns = tap_weight_columns(c);
+    // Rows of products are (tap, c), or k.
+    const bool swapped = c.tile.m % (kRows * c.wave.m) == 0 && c.wave.n == 1 && c.warp_tile.n == c.tile.n;
+    const bool plain = c.tile.m == kRows && c.wave.m == 1 && c.warp_tile.n * c.wave.n == c.tile.n &&
+                       (c.warp_tile.n == 3 * kRows || c.warp_tile.n == 3 * kRows / 2);
+    // Or strips of 16 channels on mma.sync.
+    const bool strips = c.swap_ab && c.warp_tile == Shape3{16, 8, 16} && c.wave.m == 1 && c.wave.n == 4 &&
+                        c.tile.n == kRows && c.tile.m % 16 == 0 && c.num_groups_to_merge % c.wave.n == 0;
+    const bool wide = c.warp_tile.m == kRows && (c.swap_ab ? swapped : plain) && c.wave.k == 1 &&
+                      (wave_count(c) + 1) * c.blocks_per_unit <= kMostWaves;
+    const bool positions =
+        c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 && c.tile.k * columns % 512 == 0;
+    return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
+           c.pipeline == Pipeline::compv6 && (strips || wide) && (columns == 32 || columns == 64) && positions &&
+           (c.two_stage || c.cluster_k) && !c.split_image && !c.explicit_gemm && !c.persistent &&
+           c.producer_waves == 1 && c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
+           c.ct_dilation.rank == 0 && c.specialization == Specialization::none && c.stream_k == StreamK::off;
+}
+
 bool has_halo_first_template(const KernelConfig& c) {
     const bool is_16_bit = c.dtype == c.dtype_b && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
     return is_16_bit && is_channels_last(c.layout) && c.warp_tile == Shape3{16, 8, 16} && c.wave.n == 1 &&
@@ -70,6 +95,7 @@ bool has_halo_template(const KernelConfig& c) {
                       c.warp_tile.m == kStepRows && c.warp_tile.n == kStepColumns &&
                       c.vector_a * bytes == kChunkBytes && has_stores && c.epilogue == Epilogue::cshuffle;
     if (is_halo_weight(c)) return has_halo_weight_template(c);
+    if (is_tap_weight(c)) return has_tap_weight_template(c);
     if (is_halo_first(c)) return has_halo_first_template(c);
     // With one buffer only rows of 3 x 3 taps have proved right on a GPU.
     const bool has_loop = c.stages > 1 || c.specialization == Specialization::filter_3x3;
@@ -149,6 +175,7 @@ std::string cuda_conv_template(const KernelConfig& c) {
     switch (conv_family(c)) {
         case ConvFamily::gather: return c.dtype == DType::fp32 && c.warp_tile.k == 1 ? "simt_conv" : "mma_conv";
         case ConvFamily::halo:
+            if (is_tap_weight(c)) return "tap_weight";
             return is_halo_weight(c)      ? "halo_weight"
                    : is_halo_first(c)     ? "halo_first"
                    : stages_halo_boxes(c) ? "halo_box_conv"

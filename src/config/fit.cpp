@@ -11,6 +11,7 @@
 #include "config/im2col.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
+#include "config/tap_weight_plan.hpp"
 #include "kernels/common/stream_slots.hpp"
 
 namespace tilewise {
@@ -290,6 +291,7 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
 }
 
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    if (is_halo_weight(c) || is_tap_weight(c)) return false;  // they plan their own steps
     const std::int64_t depth = merged_view(v, c).k;
     const std::int64_t tile = std::max(1, c.tile.k);
     const std::int64_t steps = (depth + tile - 1) / tile;
@@ -300,6 +302,7 @@ bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
 
 bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     if (is_halo_first(c)) return !halo_first_plan(v.problem, c, arch, out);
+    if (is_tap_weight(c)) return !tap_weight_plan(v.problem, c, arch, out);
     return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
 }
 
@@ -393,7 +396,11 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     std::int64_t parts = c.deterministic ? c.split_k : 1;
     if (is_halo_weight(c)) {
         const auto plan = halo_weight_plan(v.problem, c, arch);
-        parts = plan ? plan->parts : 1;
+        parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
+    }
+    if (is_tap_weight(c)) {
+        const auto plan = tap_weight_plan(v.problem, c, arch);
+        parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
     }
     if (sums_in_workspace(c)) bytes += bounded_product({output, parts});
     if (c.stream_k != StreamK::off) {

@@ -66,8 +66,8 @@ bool refuses_channels(const KernelConv& conv, const KernelConfig& c, const ArchS
                       TILEWISE_TEXT("at most these columns"));
     }
     const std::int64_t chunks = c.num_groups_to_merge * std::max(conv.c, conv.k) / chunk;
-    return chunks > threads_per_block(c, arch) &&
-           refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks), TILEWISE_TEXT("one for each thread at most"));
+    return chunks > arch.wave_size &&
+           refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks), TILEWISE_TEXT("one for each lane of a warp"));
 }
 
 // Extents that cut an axis into 1, 2, 3 ... even pieces, at most `most` long.
@@ -146,8 +146,9 @@ private:
     void try_tile(HaloWeightPlan& plan, const HaloTile& tile, bool whole_lines) {
         const HaloWeightShape shape = halo_weight_shape(conv_, tile, x_chunks_, y_chunks_, whole_lines);
         const HaloPatchShape& x = shape.x;
-        if (shape.bytes(c_.stages, c_.tile.m) > bytes_ || shape.rows() > c_.tile.k ||
-            !fits_halo_fields(tile.images, x.depth, x.height, x.columns)) {
+        if (shape.bytes(c_.stages, c_.tile.m, halo_weight_by_lines(c_.num_groups_to_merge, c_.tile.n)) > bytes_ ||
+            shape.rows() > c_.tile.k || !fits_halo_fields(tile.images, x.depth, x.height, x.columns) ||
+            shape.patches() < c_.split_k) {
             return;
         }
         const double cost = shape.patches() * patch_cycles(shape, c_);
@@ -171,22 +172,33 @@ void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, cons
     // Sums go to the cache and back; a block's start and end take about as long as a few patches.
     constexpr double kSumBytes = 8, kCacheBytesPerCycle = 40, kBlockCycles = 6000, kMostParts = 512;
     const double part_cycles = sums * kSumBytes / (kCacheBytesPerCycle * arch.units);
+    // Threads that copy patches do not compute meanwhile: so much longer than counted was seen.
+    constexpr double kCopying = 1.3;
     double best = 0;
     const auto most = std::min({double(plan.patches), kMostParts, 2.0 * double(resident) / double(plan.products) + 1});
-    for (int parts = 1; parts <= int(most); ++parts) {
-        if (c.split_k > 1 && parts != c.split_k) continue;
+    // The parts of a cluster are one in the workspace; without one they are all.
+    const int together = halo_weight_cluster_parts(c), step = together;
+    const bool is_fixed = c.split_k > 1 && !(c.cluster_k && c.two_stage);
+    for (int parts = together; parts <= int(most); parts += step) {
+        if (is_fixed && parts != c.split_k) continue;
         const double turns = double(divide_up(plan.products * parts, resident));
         const double block = double(divide_up(plan.patches, parts)) * cycles + kBlockCycles;
-        const double time = turns * block + parts * part_cycles;
+        const double time = turns * block + parts / together * part_cycles;
         if (best > 0 && time >= best) continue;
-        best = time, plan.parts = parts, plan.cycles = time;
+        best = time, plan.parts = parts, plan.cycles = time * kCopying;
     }
-    if (best == 0) plan.parts = c.split_k;
+    if (best == 0) plan.parts = c.split_k;  // more than the device holds at a time
 }
 
 }  // namespace
 
-bool is_halo_weight(const KernelConfig& c) { return c.op == Op::conv_bwd_weight && c.gather == Gather::halo; }
+int halo_weight_cluster_parts(const KernelConfig& c) { return c.cluster_k ? c.split_k : 1; }
+
+bool is_halo_weight(const KernelConfig& c) {
+    constexpr int kWarpRows = 16;
+    return c.op == Op::conv_bwd_weight && c.gather == Gather::halo && c.warp_tile.m == kWarpRows &&
+           c.producer_waves == 0;
+}
 
 std::int64_t halo_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kReserved = 1024;  // of every block, for the system
@@ -209,19 +221,16 @@ std::optional<HaloWeightPlan> halo_weight_plan(const Problem& p, const KernelCon
     if (refuses_extents(conv, why) || refuses_channels(conv, c, arch, why)) return std::nullopt;
     HaloWeightPlan plan{};
     if (!TileSearch(conv, c, arch).run(plan)) {
-        refuse(why, TILEWISE_TEXT("a patch of more than {} bytes", halo_weight_block_bytes(c, arch)),
-               TILEWISE_TEXT("fewer channels, a smaller filter or dilation, or fewer stages"));
+        refuse(why,
+               TILEWISE_TEXT("no {} patches or more of at most {} bytes", c.split_k, halo_weight_block_bytes(c, arch)),
+               TILEWISE_TEXT("fewer channels, a smaller filter or dilation, fewer stages or a smaller split_k"));
         return std::nullopt;
     }
     const std::int64_t taps = product(p.conv.filter);
     const std::int64_t rows = halo_weight_rows(conv, groups_of_wave(c), has_few_channels(c));
     plan.products = divide_up(rows, c.tile.m) * (conv.groups / c.num_groups_to_merge) *
                     (c.num_groups_to_merge > 1 ? 1 : divide_up(conv.k, c.tile.n));
-    if (c.split_k > plan.patches) {
-        refuse(why, TILEWISE_TEXT("split_k {} of {} patches", c.split_k, plan.patches),
-               TILEWISE_TEXT("at most {}", plan.patches));
-        return std::nullopt;
-    }
+    plan.shape.together = halo_weight_cluster_parts(c);
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * taps), c, arch);
     return plan;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How backward weight by patches (gather=halo, kernels/cuda/halo_weight.hpp) is cut for a problem: the tile of output pixels that
 // is staged at a time, and the parts of the reduction. What is fitted, how much workspace that takes and the launch all follow
-// from one plan. A config that says two_stage and no split_k leaves the number of parts to it.
+// from one plan. A config that says two_stage and no split_k leaves the number of parts to it; with cluster_k that is the number
+// of clusters, each of split_k parts.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,8 @@ struct HaloWeightPlan {
 };
 
 bool is_halo_weight(const KernelConfig& config);
+// Parts that meet in a cluster's shared memory: one in the workspace.
+int halo_weight_cluster_parts(const KernelConfig& config);
 // Bytes of shared memory of a block: all that so many blocks of a unit may have.
 std::int64_t halo_weight_block_bytes(const KernelConfig& config, const ArchSpec& arch);
 

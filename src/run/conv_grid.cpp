@@ -8,6 +8,7 @@
 #include "config/fit.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
+#include "config/tap_weight_plan.hpp"
 #include "kernels/common/conv_walk.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
@@ -16,6 +17,7 @@
 #include "run/halo_first_grid.hpp"
 #include "run/halo_grid.hpp"
 #include "run/halo_weight_grid.hpp"
+#include "run/tap_weight_grid.hpp"
 #include "run/tensor_grid.hpp"
 
 namespace tilewise {
@@ -55,6 +57,7 @@ std::int64_t steps_of(const Problem& p, const KernelConfig& c) {
 
 LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     if (is_halo_weight(c)) return halo_weight_grid(p, c, arch);
+    if (is_tap_weight(c)) return tap_weight_grid(p, c, arch);
     if (is_halo_first(c)) return halo_first_grid(p, c, arch);
     LaunchGeometry geometry;
     geometry.block = launch_spec(c, arch);

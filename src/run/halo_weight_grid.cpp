@@ -9,6 +9,15 @@
 
 namespace tilewise {
 
+void add_many_reduction(LaunchGeometry& geometry, const Problem& p) {
+    constexpr int kReduceThreads = 256, kBlockSums = 16 * kReduceThreads / 32;
+    constexpr std::int64_t kMostBlocks = 65536;
+    const GemmView gemm = gemm_view(p);
+    const std::int64_t sums = gemm.m * gemm.n * gemm.batch;
+    geometry.reduce_threads = kReduceThreads;
+    geometry.reduce_blocks = static_cast<int>(std::min(kMostBlocks, (sums + kBlockSums - 1) / kBlockSums));
+}
+
 LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     LaunchGeometry geometry;
     geometry.block = launch_spec(c, arch);
@@ -20,13 +29,7 @@ LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const A
     geometry.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
     static_assert(sizeof plan->shape <= sizeof geometry.geometry);
     std::memcpy(geometry.geometry.data(), &plan->shape, sizeof plan->shape);
-    // As reduce_many.hpp shares out the sums.
-    constexpr int kReduceThreads = 256, kBlockSums = 16 * kReduceThreads / 32;
-    constexpr std::int64_t kMostBlocks = 65536;
-    const GemmView gemm = gemm_view(p);
-    const std::int64_t sums = gemm.m * gemm.n * gemm.batch;
-    geometry.reduce_threads = kReduceThreads;
-    geometry.reduce_blocks = static_cast<int>(std::min(kMostBlocks, (sums + kBlockSums - 1) / kBlockSums));
+    if (c.two_stage) add_many_reduction(geometry, p);
     return geometry;
 }
 

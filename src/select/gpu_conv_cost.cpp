@@ -6,6 +6,7 @@
 #include "codegen/conv_family.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
+#include "config/tap_weight_plan.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_cost.hpp"
 #include "select/gpu_clock.hpp"
@@ -36,6 +37,14 @@ double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
            (wide ? kLookUp : kByElement);
 }
 
+double tap_weight_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kSecondKernelUs = 2.5, kNever = 1e9;
+    const auto plan = tap_weight_plan(view.problem, c, arch);
+    if (!plan) return kNever;
+    const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
+    return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + (c.two_stage ? kSecondKernelUs : 0);
+}
+
 double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kNever = 1e9;
     const auto plan = halo_first_plan(view.problem, c, arch);
@@ -51,6 +60,7 @@ double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, con
         case ConvFamily::tensor: return tensor_conv_us(view, c, arch);
         case ConvFamily::halo:
             if (is_halo_first(c)) return halo_first_us(view, c, arch);
+            if (is_tap_weight(c)) return tap_weight_us(view, c, arch);
             return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
         case ConvFamily::depthwise: return predicted_depthwise_us(view, c, arch);
     }

@@ -37,7 +37,8 @@ TEST(HaloWeightPlan, FitsWhateverItPlans) {
             const auto plan = halo_weight_plan(p, c, arch);
             if (!plan) continue;
             ++planned;
-            EXPECT_LE(plan->shape.bytes(c.stages, c.tile.m), halo_weight_block_bytes(c, arch));
+            const bool by_lines = halo_weight_by_lines(c.num_groups_to_merge, c.tile.n);
+            EXPECT_LE(plan->shape.bytes(c.stages, c.tile.m, by_lines), halo_weight_block_bytes(c, arch));
             EXPECT_LE(plan->tile.rows(), c.tile.k);
             EXPECT_GE(plan->parts, 1);
             EXPECT_LE(plan->parts, plan->patches);

@@ -60,6 +60,8 @@ inline void randomize_window(Random& random, ConvShape& s, int i, std::int64_t l
     }
 }
 
+inline constexpr std::int64_t kLineChannels = 64;  // of merged groups together, which some kernels ask for
+
 // Kernels for first layers read or write x one element at a time, and take few channels of it.
 inline bool has_few_channels_of_x(const KernelConfig& config) {
     const int vector = config.op == Op::conv_fwd        ? config.vector_a
@@ -79,6 +81,10 @@ inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig&
     }
     if (config.num_groups_to_merge > 1) {
         s.g = config.num_groups_to_merge * random.between(1, 4);
+        if (random.chance(20)) {
+            s.c = s.k = s.g / config.num_groups_to_merge * kLineChannels;
+            return;
+        }
         s.c = s.g * random.between(1, random.chance(80) ? 9 : 30);
         s.k = s.g * random.between(1, random.chance(80) ? 9 : 30);
         return;
@@ -122,7 +128,12 @@ inline void deepen_pixels(Random& random, ConvShape& s, const KernelConfig& conf
     s.c = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     s.k = s.g * wide * random.between(1, wide > 1 ? 2 : 6);
     if (config.specialization == Specialization::depthwise) s.g = s.c = s.k = wide * random.between(1, 4);
-    if (config.cluster_k && config.specialization != Specialization::depthwise) s.c = s.g * channel_line(config);
+    if (config.num_groups_to_merge > 1) {
+        s.g = config.num_groups_to_merge;
+        s.c = s.g * (random.chance(50) ? 4 : 8), s.k = s.g * (random.chance(50) ? 4 : 8);
+        if (random.chance(50)) s.c = s.k = kLineChannels;
+    }
+    if (config.cluster_k && config.gather == Gather::tensor) s.c = s.g * channel_line(config);
     const auto side = static_cast<std::int64_t>(
         std::ceil(std::pow(wanted / static_cast<double>(s.n), 1.0 / static_cast<double>(s.in.rank))));
     for (int i = 0; i < s.in.rank; ++i) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The launch of backward weight by shifted runs of positions (kernels/cuda/tap_weight.hpp), as its plan says.
+#pragma once
+
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+#include "device/device.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+LaunchGeometry tap_weight_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise
