@@ -12,7 +12,7 @@ namespace tilewise {
 namespace {
 
 // Fitted to 138 times on an H200.
-constexpr double kMemoryReached = 0.98, kOverlapped = 0.5;
+constexpr double kMatrixMemoryReached = 0.98, kOverlapped = 0.5;
 constexpr double kStartUs = 2.6,
                  kPairStartUs = 1.0;  // until the first line is there; for every further 16 channels of a warp
 constexpr double kWalkLines = 7;      // the same in a later tile
@@ -55,7 +55,7 @@ double predicted_depthwise_matrix_us(const Problem& p, const KernelConfig& c, co
     const double step =
         std::max(adds_up ? kSumCycles : kStepCycles, together * warps * step_instructions(c, spec) / kIssued);
     const double busy_us = waves * steps * step / kCyclesPerUs;
-    const double memory_us = bytes_moved(p) / (arch.memory_gbps * kMemoryReached * 1e3);
+    const double memory_us = bytes_moved(p) / (arch.memory_gbps * kMatrixMemoryReached * 1e3);
     double total =
         std::max(busy_us, memory_us) + kOverlapped * std::min(busy_us, memory_us) + kStartUs + arch.launch_us;
     total += (pairs_of(c, spec) - 1) * kPairStartUs;
