@@ -7,10 +7,10 @@
 // The reduction runs over taps and lines of channels, taps slowest; for backward weight over pixels, in as many parts as
 // split_k says, whose sums meet in the workspace. A tap of backward weight begins a new line of columns, so tiles may hold
 // columns that no weight has.
-// Groups whose channels end inside a line: the next group's follow, and weights of zero for them. Copies are fast from multiples
-// of 32 bytes on, which is also what one product takes of a line, so a group that begins between two begins with the last
-// channels of the one before, for which the weights are zeros as well. Tiles that are no whole lines of columns are made for
-// such groups: they issue only products that hold some of its channels.
+// Groups whose channels end inside a line: the next group's follow, and weights of zero for them. Copies begin at multiples of the
+// 32 bytes that one product takes of a line: a group that begins between two is preceded by the last channels of the one before,
+// for which the weights are zeros as well. As with merged groups, an infinity in one can become a NaN in its neighbour. Tiles
+// of 48, 80 and 112 columns are made for such groups: they issue only products that hold some of its channels.
 // A stage may hold several taps along w (tile_k of several lines; stride 1): one column of pixels with a few more than the
 // tile has rows, which each tap reads shifted by a dilation, and the weights of each. Rows then count the pixels of x that a
 // line of y needs, so a few at the end of each line are none of y's.

@@ -67,7 +67,7 @@ Shares shares_of(const Problem& p, const KernelConfig& c) {
     const auto room = static_cast<double>(channel_lines(c, channels) * channel_line(c));
     const double multiplied = static_cast<double>(round_up(channels, summed_unit(c))) / room;
     if (p.conv.g == 1) return {multiplied, static_cast<double>(channels) / room};
-    // Lines that begin between two pieces of memory take longer.
+    // Groups that are no whole pieces of memory take longer; from three layers, forward.
     constexpr std::int64_t kPieceBytes = 32;
     constexpr double kBetween = 1.9;
     const bool between = channels * bytes_of(c.dtype) % kPieceBytes != 0;
