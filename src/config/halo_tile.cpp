@@ -183,8 +183,8 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
         next.slabs = slabs, next.tiles = divide_up(conv.images, tile.images);
         for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
         const std::int64_t units = next.tiles * slabs, turns = divide_up(units, places);
-        // A block has no more patches than tiles. Results leave as boxes where there is room for them.
-        kernel.buffers = static_cast<int>(std::min<std::int64_t>(most_buffers, std::max<std::int64_t>(1, turns)));
+        // A block with one tile has one patch. Results leave as boxes where there is room for them.
+        kernel.buffers = turns > 1 ? most_buffers : 1;
         for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
             next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
             if (has_room(tile, next.plan, shared)) break;
