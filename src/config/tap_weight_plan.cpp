@@ -76,18 +76,20 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
         constexpr double kCyclesPerProduct = 2.5, kStepColumns = 8;
         return results / (kStripRows * kStepColumns) * steps * kCyclesPerProduct + kTurnCycles;
     }
-    // A product of 64 rows takes half a cycle for each column; shared memory gives 128 bytes a cycle for its operands, and takes about
-    // as long for each line that is copied there.
+    // A product of 64 rows takes half a cycle for each column; shared memory gives 128 bytes a cycle for its operands, and takes a
+    // little longer for each 128 that are copied there.
     constexpr double kBytesPerCycle = 128, kLineCycles = 1.5;
     const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
     const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
-    const double lines = c.tile.k + double(shape.x_walks()) * shape.x_boxes * shape.box_lines;
+    const double lines = (double(c.tile.k) * tap_weight_columns(c) * kElementBytes + shape.x_bytes()) / kBytesPerCycle;
     return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
 }
 
 // Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
 void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kBlockCycles = 7000, kSumBytes = 8, kCacheBytes = 40;
+    // A block's start, and its results' way through shared memory to the workspace.
+    constexpr double kStartCycles = 5000, kResultCycles = 0.4, kSumBytes = 8, kCacheBytes = 40;
+    const double block_cycles = kStartCycles + kResultCycles * c.tile.m * c.tile.n;
     // With two stages the products of one wait for the copies of the other.
     constexpr double kTwoStages = 1.35;
     const double step = run_cycles(plan.shape, c) * c.blocks_per_unit * (plan.shape.stages < 3 ? kTwoStages : 1);
@@ -101,7 +103,7 @@ void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const
     const auto most = std::max<std::int64_t>(together, 2 * resident / plan.products + together);
     for (int parts = together; parts <= std::min<std::int64_t>(most, plan.shape.steps); parts += together) {
         const double turns = double(divide_up(plan.products * parts, resident));
-        const double time = turns * (double(divide_up(plan.shape.steps, parts)) * step + kBlockCycles) +
+        const double time = turns * (double(divide_up(plan.shape.steps, parts)) * step + block_cycles) +
                             (c.two_stage ? parts / together * part_cycles : 0);
         if (best == 0 || time < best) best = time, plan.parts = parts, plan.cycles = time;
         if (!c.two_stage) break;
