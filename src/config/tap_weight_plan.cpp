@@ -17,7 +17,7 @@ constexpr std::int64_t kElementBytes = 2, kStepPositions = 16, kProductRows = 64
 constexpr int kSideBySide = 3;  // taps of a product whose rows are k
 constexpr int kStripRows = 16;  // of a tap, on mma.sync
 
-bool is_sane(const KernelConfig& c) {
+bool has_sane_tiles(const KernelConfig& c) {
     return std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.split_k, c.blocks_per_unit}) >= 1;
 }
 
@@ -126,7 +126,7 @@ std::int64_t tap_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch)
 
 std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
                                              Rejected* why) {
-    if (p.op != c.op || !is_sane(c)) return std::nullopt;
+    if (p.op != c.op || !has_sane_tiles(c)) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
     if (refuses_reach(p, conv, why)) return std::nullopt;
     // A product of several taps side by side needs them evenly apart: of one line.
