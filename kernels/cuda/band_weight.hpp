@@ -24,7 +24,7 @@ struct BandWeight {
     static_assert(Config::ct_filter[0] == 1 && kColumns + Shape::kOutputs - 1 <= Shape::kInputs);
     static_assert(Config::ct_stride[1] == 1 && Config::ct_stride[2] == 1);
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
-    static constexpr int kStages = 4;     // lines of x and of dy under way
+    static constexpr int kStages = 4;  // lines of x and of dy under way
     // At the end: sums of all products of every channel and row of taps, then those of taps.
     static constexpr int kMatrixBytes = Shape::kInputs * Shape::kOutputs * 4;
     static constexpr int kCells = Shape::kChannels * kRows * kMatrixBytes;
@@ -135,8 +135,8 @@ struct BandWeight {
         for (int i = 0; i < Shape::kOwn * kRows * 2; ++i) {
             const float(&sum)[4] = sums[i / 2 / kRows][i / 2 % kRows];
             const int row = lane / 4 + i % 2 * 8, column = lane % 4 * 2;
-            store_shared_float2(matrices + i / 2 * kMatrixBytes + (row * Shape::kOutputs + column) * 4,
-                                sum[i % 2 * 2], sum[i % 2 * 2 + 1]);
+            store_shared_float2(matrices + i / 2 * kMatrixBytes + (row * Shape::kOutputs + column) * 4, sum[i % 2 * 2],
+                                sum[i % 2 * 2 + 1]);
         }
         sync_warp();
         TILEWISE_ROLLED
