@@ -2,17 +2,15 @@
 #include "config/fit.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
+#include "config/conv_fit.hpp"
 #include "config/geometry.hpp"
-#include "config/halo_first_plan.hpp"
 #include "config/halo_fit.hpp"
 #include "config/halo_weight_plan.hpp"
-#include "config/im2col.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
 #include "config/tap_weight_plan.hpp"
-#include "kernels/common/stream_slots.hpp"
+#include "config/workspace.hpp"
 
 namespace tilewise {
 
@@ -68,80 +66,6 @@ bool other_packing(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
 bool varies(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return v.problem.deterministic && !c.deterministic &&
            refuse(out, TILEWISE_TEXT("sums by atomics"), TILEWISE_TEXT("a deterministic kernel"));
-}
-
-bool not_specialised(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    if (c.specialization == Specialization::none) return false;
-    const ConvShape& s = v.problem.conv;
-    const auto all = [](const Extents& extents, std::int64_t value) {
-        return std::all_of(extents.size.begin(), extents.size.begin() + extents.rank,
-                           [&](std::int64_t extent) { return extent == value; });
-    };
-    const bool unpadded = all(s.pad_before, 0) && all(s.pad_after, 0);
-    bool fits = true;
-    switch (c.specialization) {
-        case Specialization::none: break;
-        case Specialization::filter_1x1: fits = all(s.filter, 1) && unpadded; break;
-        case Specialization::filter_1x1_stride1: fits = all(s.filter, 1) && all(s.stride, 1) && unpadded; break;
-        case Specialization::filter_3x3: fits = all(s.filter, 3); break;
-        case Specialization::depthwise: fits = is_depthwise(v.problem); break;
-    }
-    return !fits &&
-           refuse(out, TILEWISE_TEXT("specialization {}", name_of(c.specialization)),
-                  TILEWISE_TEXT("none, or one that fits g={}, c={} and this filter, stride and pad", s.g, s.c));
-}
-
-bool other_filter(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    if (!is_conv(c.op)) return false;
-    const ConvShape& s = v.problem.conv;
-    const auto agrees = [](const Extents& compiled, const Extents& asked) {
-        return compiled.rank == 0 || compiled == asked;
-    };
-    const bool fits =
-        agrees(c.ct_filter, s.filter) && agrees(c.ct_stride, s.stride) && agrees(c.ct_dilation, s.dilation);
-    return !fits && refuse(out, TILEWISE_TEXT("another compile-time filter, stride or dilation"),
-                           TILEWISE_TEXT("the problem's, or none"));
-}
-
-// On a GPU only the depthwise kernel that knows nothing in advance takes several output channels per group, one at a time. All
-// of them add up integers in fp32, which has those of so many taps.
-bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (c.specialization != Specialization::depthwise || arch.backend != "cuda") return false;
-    const ConvShape& s = v.problem.conv;
-    constexpr std::int64_t kMostTaps = 1024;  // 2^24 / 2^14
-    const std::int64_t taps = product(s.filter);
-    if (c.dtype == DType::int8 && taps > kMostTaps) {
-        return refuse(out, TILEWISE_TEXT("{} taps of int8", taps), TILEWISE_TEXT("at most {}", kMostTaps));
-    }
-    const Problem& p = v.problem;
-    const bool plain = p.epilogue.empty() && p.d_ops.empty() && p.scale == Scale::none && !p.beta;
-    if (c.warp_tile.k > 1 && c.op != Op::conv_bwd_weight && !plain) {
-        return refuse(out, TILEWISE_TEXT("a depthwise kernel on matrix units with an epilogue, scales or beta"),
-                      TILEWISE_TEXT("none of these, or a warp tile of depth 1"));
-    }
-    constexpr double kMostImageBytes = 2147483648.0;
-    const double channels = static_cast<double>(s.c) * static_cast<double>(bytes_of(c.dtype));
-    const double image =
-        std::max(static_cast<double>(product(s.in)), static_cast<double>(product(output_size(s)))) * channels;
-    if (c.warp_tile.k > 1 && image >= kMostImageBytes) {
-        return refuse(out, TILEWISE_TEXT("images of {} bytes on matrix units", image),
-                      TILEWISE_TEXT("less than {}, or a warp tile of depth 1", kMostImageBytes));
-    }
-    for (int d = 0; d < s.dilation.rank && c.ct_filter.rank > 0 && c.ct_dilation.rank == 0; ++d) {
-        if (s.dilation[d] == 1) continue;
-        return refuse(out, TILEWISE_TEXT("a compile-time filter that says nothing of its dilation"),
-                      TILEWISE_TEXT("one that says {}", s.dilation[d]));
-    }
-    const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
-    return takes_one && s.k != s.g &&
-           refuse(out, TILEWISE_TEXT("{} output channels per group", s.k / std::max<std::int64_t>(1, s.g)),
-                  TILEWISE_TEXT("1, or a kernel without compile-time filter and vectors"));
-}
-
-bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    return is_conv(c.op) && v.problem.conv.g % std::max(1, c.num_groups_to_merge) != 0 &&
-           refuse(out, TILEWISE_TEXT("num_groups_to_merge {}", c.num_groups_to_merge),
-                  TILEWISE_TEXT("a divisor of g={}", v.problem.conv.g));
 }
 
 // Merged groups form one product with more columns and a deeper reduction.
@@ -237,59 +161,6 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
     return false;
 }
 
-// Taps that are joined share their pixels: one shifts the lines of another.
-bool cannot_join(const Problem& p, const KernelConfig& c, Rejected* out) {
-    const int joined = joined_taps(c), last = p.conv.in.rank - 1;
-    if (joined == 1) return false;
-    const std::int64_t filter = p.conv.filter[last], shift = (joined - 1) * p.conv.dilation[last];
-    if (filter % joined != 0 || shift > kTapRoomLines) {
-        return refuse(out, TILEWISE_TEXT("{} taps with dilation {}", filter, p.conv.dilation[last]),
-                      TILEWISE_TEXT("a multiple of {} taps that shift lines by {} at most", joined, kTapRoomLines));
-    }
-    for (int d = c.op == Op::conv_bwd_data ? 0 : last; d <= last; ++d) {
-        if (p.conv.stride[d] != 1) {
-            return refuse(out, TILEWISE_TEXT("stride {} in dimension {}", p.conv.stride[d], d),
-                          TILEWISE_TEXT("1, or stages of one tap"));
-        }
-    }
-    return false;
-}
-
-// The copy engine counts in few bits how far a walk over pixels begins and ends beyond the image, and how far taps move it.
-bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    if (!walks_taps(c)) return false;
-    struct Limits {
-        std::int64_t corner, farthest;
-    };
-    constexpr Limits kLimits[] = {{1 << 15, 65535}, {1 << 7, 255}, {1 << 4, 31}};  // by dimensions
-    constexpr std::int64_t kMostStep = 8;
-    const Problem& p = v.problem;
-    const Limits& most = kLimits[p.conv.in.rank - 1];
-    for (int d = 0; d < p.conv.in.rank; ++d) {
-        const Im2colLine line = im2col_line(p, c, d);
-        for (const std::int64_t corner : {line.lower, line.upper()}) {
-            if (corner >= -most.corner && corner < most.corner) continue;
-            return refuse(out, TILEWISE_TEXT("a walk that begins or ends {} pixels beyond dimension {}", corner, d),
-                          TILEWISE_TEXT("{} to {}, or a kernel that gathers", -most.corner, most.corner - 1));
-        }
-        if (line.farthest > most.farthest) {
-            return refuse(out, TILEWISE_TEXT("taps {} pixels apart in dimension {}", line.farthest, d),
-                          TILEWISE_TEXT("at most {}, or a kernel that gathers", most.farthest));
-        }
-        if (std::max(line.step, line.classes) > kMostStep) {
-            return refuse(out, TILEWISE_TEXT("stride {} in dimension {}", p.conv.stride[d], d),
-                          TILEWISE_TEXT("at most {}, or a kernel that gathers", kMostStep));
-        }
-    }
-    if (cannot_join(p, c, out)) return true;
-    // Blocks that add up in a cluster write rows of weights as they are.
-    if (c.op == Op::conv_bwd_weight && c.cluster_k && p.conv.c / p.conv.g % channel_line(c) != 0) {
-        return refuse(out, TILEWISE_TEXT("groups of {} channels with cluster_k", p.conv.c / p.conv.g),
-                      TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
-    }
-    return false;
-}
-
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     if (is_halo_weight(c) || is_tap_weight(c)) return false;  // they plan their own steps
     const std::int64_t depth = merged_view(v, c).k;
@@ -298,12 +169,6 @@ bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
     return c.split_k > 1 && steps < c.split_k &&
            refuse(out, TILEWISE_TEXT("split_k {} of {} steps of k", c.split_k, steps),
                   TILEWISE_TEXT("at most {}", steps));
-}
-
-bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (is_halo_first(c)) return !halo_first_plan(v.problem, c, arch, out);
-    if (is_tap_weight(c)) return !tap_weight_plan(v.problem, c, arch, out);
-    return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
 }
 
 bool beyond_vectors(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -366,60 +231,6 @@ const FitRule* first_misfit(const ProblemView& v, const KernelConfig& c, const A
         return &rule;
     }
     return nullptr;
-}
-
-namespace {
-
-// More than any memory; sums of a few of these do not overflow.
-constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 60;
-
-std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
-    std::int64_t product = 1;
-    for (const std::int64_t factor : factors) {
-        if (__builtin_mul_overflow(product, factor, &product) || product > kMostWorkspaceBytes)
-            return kMostWorkspaceBytes;
-    }
-    return product;
-}
-
-}  // namespace
-
-bool sums_in_workspace(const KernelConfig& c) {
-    // The sums of backward weight over several chunks of images have to wait for each other too.
-    return (c.split_k > 1 && !c.cluster_k) || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
-}
-
-std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
-    const std::int64_t output = v.elements[2] * kPartialBytes;
-    std::int64_t bytes = 0;
-    std::int64_t parts = c.deterministic ? c.split_k : 1;
-    if (is_halo_weight(c)) {
-        const auto plan = halo_weight_plan(v.problem, c, arch);
-        parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
-    }
-    if (is_tap_weight(c)) {
-        const auto plan = tap_weight_plan(v.problem, c, arch);
-        parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
-    }
-    if (sums_in_workspace(c)) bytes += bounded_product({output, parts});
-    if (c.stream_k != StreamK::off) {
-        const std::int64_t slot = bounded_product({c.tile.m, c.tile.n, kPartialBytes});
-        bytes += bounded_product({arch.units, c.blocks_per_unit, slot + kFlagBytes});
-    }
-    if (c.explicit_gemm) {
-        // The im2col matrix: every reduction element of every row (backward weight: of every column).
-        const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
-        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
-                bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
-    }
-    for (int i = 0; i < 2; ++i) {
-        if (!packs_operand(c, arch, i)) continue;
-        const PackedMatrices packed = packed_matrices(v.problem, i);
-        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
-                bounded_product({packed.line_bytes(), packed.lines, packed.matrices});
-    }
-    return std::min(bytes, kMostWorkspaceBytes);
 }
 
 }  // namespace tilewise

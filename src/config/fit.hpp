@@ -37,10 +37,5 @@ const FitRule* first_misfit(const ProblemView& problem, const KernelConfig& conf
 
 // Whether every row of an operand begins on a boundary of the kernel's vectors: by its pointer and by its strides.
 bool starts_aligned(const Problem& problem, const KernelConfig& config, int operand);
-// Whether sums go to the workspace first and are finished in a second pass.
-bool sums_in_workspace(const KernelConfig& config);
-
-// Scratch memory the kernel needs for the problem.
-std::int64_t workspace_bytes(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

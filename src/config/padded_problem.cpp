@@ -8,6 +8,7 @@
 
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
+#include "config/workspace.hpp"
 
 namespace tilewise {
 namespace {

@@ -7,6 +7,7 @@
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
+#include "config/workspace.hpp"
 #include "kernels/common/stream_slots.hpp"
 #include "run/conv_grid.hpp"
 

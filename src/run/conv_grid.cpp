@@ -9,6 +9,7 @@
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/tap_weight_plan.hpp"
+#include "config/workspace.hpp"
 #include "kernels/common/conv_walk.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "config/fit.hpp"
+#include "config/workspace.hpp"
 #include "problem/facts.hpp"
 #include "run/partition.hpp"
 

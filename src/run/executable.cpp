@@ -13,6 +13,7 @@
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
+#include "config/workspace.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"

@@ -5,6 +5,7 @@
 
 #include "base/rounding.hpp"
 #include "config/fit.hpp"
+#include "config/workspace.hpp"
 
 namespace tilewise {
 namespace {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "config/geometry.hpp"
+#include "config/workspace.hpp"
 #include "problem/facts.hpp"
 #include "select/machine_rates.hpp"
 

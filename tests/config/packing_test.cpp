@@ -9,6 +9,7 @@
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
+#include "config/workspace.hpp"
 #include "problem/problem_text.hpp"
 #include "run/block_grid.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "config/archs.hpp"
 #include "config/fit.hpp"
+#include "config/workspace.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/problem_text.hpp"
 #include "problem/random_problem.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How much scratch memory a kernel asks for.
+#include "config/workspace.hpp"
+
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"

@@ -2,6 +2,7 @@
 #include "config/arch_catalog.hpp"
 #include "config/fit.hpp"
 #include "config/rule_set.hpp"
+#include "config/workspace.hpp"
 #include "fuzz.hpp"
 #include "problem/problem_text.hpp"
 

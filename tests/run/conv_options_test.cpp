@@ -7,6 +7,7 @@
 #include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
 #include "config/rules.hpp"
+#include "config/workspace.hpp"
 #include "run/conv_problems.hpp"
 #include "run/property_testing.hpp"
 

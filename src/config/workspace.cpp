@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "config/workspace.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "config/geometry.hpp"
+#include "config/halo_weight_plan.hpp"
+#include "config/packing.hpp"
+#include "config/tap_weight_plan.hpp"
+#include "kernels/common/stream_slots.hpp"
+
+namespace tilewise {
+namespace {
+
+// More than any memory; sums of a few of these do not overflow.
+constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 60;
+
+std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
+    std::int64_t product = 1;
+    for (const std::int64_t factor : factors) {
+        if (__builtin_mul_overflow(product, factor, &product) || product > kMostWorkspaceBytes)
+            return kMostWorkspaceBytes;
+    }
+    return product;
+}
+
+}  // namespace
+
+bool sums_in_workspace(const KernelConfig& c) {
+    // The sums of backward weight over several chunks of images have to wait for each other too.
+    return (c.split_k > 1 && !c.cluster_k) || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
+}
+
+std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
+    const std::int64_t output = v.elements[2] * kPartialBytes;
+    std::int64_t bytes = 0;
+    std::int64_t parts = c.deterministic ? c.split_k : 1;
+    if (is_halo_weight(c)) {
+        const auto plan = halo_weight_plan(v.problem, c, arch);
+        parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
+    }
+    if (is_tap_weight(c)) {
+        const auto plan = tap_weight_plan(v.problem, c, arch);
+        parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
+    }
+    if (sums_in_workspace(c)) bytes += bounded_product({output, parts});
+    if (c.stream_k != StreamK::off) {
+        const std::int64_t slot = bounded_product({c.tile.m, c.tile.n, kPartialBytes});
+        bytes += bounded_product({arch.units, c.blocks_per_unit, slot + kFlagBytes});
+    }
+    if (c.explicit_gemm) {
+        // The im2col matrix: every reduction element of every row (backward weight: of every column).
+        const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
+        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
+                bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
+    }
+    for (int i = 0; i < 2; ++i) {
+        if (!packs_operand(c, arch, i)) continue;
+        const PackedMatrices packed = packed_matrices(v.problem, i);
+        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
+                bounded_product({packed.line_bytes(), packed.lines, packed.matrices});
+    }
+    return std::min(bytes, kMostWorkspaceBytes);
+}
+
+}  // namespace tilewise
