@@ -20,8 +20,9 @@ TEST(LaunchDivisor, DividesLikeDivision) {
         const int x = static_cast<int>(random.between(0, std::int64_t{limit} * 2 - 1));
         ASSERT_EQ(LaunchDivisor(by).quotient(x), x / static_cast<int>(by)) << x << " / " << by;
         const int few = static_cast<int>(std::min<std::int64_t>(x, (std::int64_t{1} << 31) / by - 1));
-        if (few >= 0)
+        if (few >= 0) {
             ASSERT_EQ(LaunchDivisor(by).small_quotient(few), few / static_cast<int>(by)) << few << " / " << by;
+        }
     }
 }
 
