@@ -31,9 +31,9 @@ TEST_F(DeviceCheckTest, OperandsAreTheHostsBitForBit) {
     EXPECT_EQ(device->held(), 0u) << "all memory was given back";
 }
 
-TEST_F(DeviceCheckTest, SaysWhatTheHostSays) { verdicts_are_the_hosts(*device, *builder, 39); }
+TEST_F(DeviceCheckTest, SaysWhatTheHostSays) { verdicts_are_the_hosts(*device, *builder, 24); }
 
-TEST_F(DeviceCheckTest, EveryDamagedGuardAndChangedInputIsFound) { damage_is_found(*device, *builder, 11); }
+TEST_F(DeviceCheckTest, EveryDamagedGuardAndChangedInputIsFound) { damage_is_found(*device, *builder, 19); }
 
 TEST_F(DeviceCheckTest, LargeProblemsAreCheckedOnTheDeviceOthersOnTheHost) {
     const auto method = [&](const std::string& text, double full_work) {
