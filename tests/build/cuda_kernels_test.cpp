@@ -38,8 +38,7 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
     const ArchSpec& arch = **embedded_archs().find(GetParam());
     std::vector<KernelConfig> configs;
     std::vector<BuildRequest> requests;
-    // fp16 has the same code as bf16 but for the names of instructions, which the probes compile.
-    for (const DType dtype : {DType::bf16, DType::fp32, DType::fp8, DType::int8}) {
+    for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32, DType::fp8, DType::int8}) {
         if (!arch.find_warp_tiles({dtype, dtype})) continue;
         const auto tiny = expand(arch, Op::gemm, {dtype, dtype}, RuleSet::tiny, std::nullopt);
         ASSERT_TRUE(tiny.ok());
