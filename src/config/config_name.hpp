@@ -14,7 +14,7 @@
 
 namespace tilewise {
 
-inline constexpr std::size_t kMaxNameLength = 192;
+inline constexpr std::size_t kMaxNameLength = 160;
 
 std::string kernel_name(const KernelConfig& config);
 void append_kernel_name(const KernelConfig& config, std::string& out);
