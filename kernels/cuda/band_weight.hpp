@@ -151,16 +151,8 @@ struct BandWeight {
                 store_shared_float(shared + kCells + (tap * Shape::kChannels + own + c) * 4, sum);
             } else {
                 const Index channel = first_channel + own + c;
-                if (channel < args.conv.groups) write_sum(channel, tap, sum);
+                if (channel < args.conv.groups) write_weight_sum<Config, kTaps>(args, part, channel, tap, sum);
             }
-        }
-    }
-    TILEWISE_CALLED void write_sum(Index channel, int tap, float sum) const {
-        if (args.split_k > 1 && !Config::cluster_k) {
-            static_cast<float*>(args.workspace)[(part * args.conv.groups + channel) * kTaps + tap] = sum;
-        } else {
-            using Out = typename Config::Out;
-            store<Out>(args, finish<Out>(args, sum, channel, 0, tap), channel, 0, tap);
         }
     }
 
@@ -188,7 +180,8 @@ struct BandWeight {
             add_up_cluster<kTaps * Shape::kChannels, 1, Shape::kThreads>(
                 self.shared + kCells, args.split_k, [&](int cell, float sum) {
                     const Index channel = first_channel + cell % Shape::kChannels;
-                    if (channel < conv.groups) self.write_sum(channel, cell / Shape::kChannels, sum);
+                    if (channel < conv.groups)
+                        write_weight_sum<Config, kTaps>(args, part, channel, cell / Shape::kChannels, sum);
                 });
         }
     }

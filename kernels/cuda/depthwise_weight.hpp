@@ -12,6 +12,17 @@
 
 namespace tilewise::cuda {
 
+// The sum of a tap: a part of it to the workspace, [part][channel][tap], or all of it to where it belongs.
+template <class Config, int taps>
+TILEWISE_CALLED void write_weight_sum(const KernelArgs& args, int part, Index channel, int tap, float sum) {
+    if (args.split_k > 1 && !Config::cluster_k) {
+        static_cast<float*>(args.workspace)[(part * args.conv.groups + channel) * taps + tap] = sum;
+    } else {
+        using Out = typename Config::Out;
+        store<Out>(args, finish<Out>(args, sum, channel, 0, tap), channel, 0, tap);
+    }
+}
+
 template <class Config>
 struct DepthwiseWeight {
     using Dy = typename Config::A;
@@ -141,17 +152,6 @@ struct DepthwiseWeight {
         }
     }
 
-    // A tap's sum over the block, of one channel.
-    TILEWISE_CALLED void write_sum(int part, Index channel, int tap, float sum) const {
-        if (args.split_k > 1) {
-            const Index total = args.conv.groups * Shape::kTaps;
-            static_cast<float*>(args.workspace)[part * total + channel * Shape::kTaps + tap] = sum;
-        } else {
-            using Out = typename Config::Out;
-            store<Out>(args, finish<Out>(args, sum, channel, 0, tap), channel, 0, tap);
-        }
-    }
-
     // Adds up the sums of a row of taps over the threads of each channel: [patch of the round][tap][channel].
     TILEWISE_DEVICE void reduce_row(const float (&sums)[kFilterColumns][V], int part, int first_channel,
                                     int first_tap) const {
@@ -168,7 +168,8 @@ struct DepthwiseWeight {
             TILEWISE_UNROLL
             for (int i = 0; i < Shape::kRound; ++i) sum += load_shared_float(shared + (i * cells + cell) * 4);
             const Index channel = first_channel + cell % Config::tile_n;
-            if (channel < args.conv.groups) write_sum(part, channel, first_tap + cell / Config::tile_n, sum);
+            if (channel < args.conv.groups)
+                write_weight_sum<Config, Shape::kTaps>(args, part, channel, first_tap + cell / Config::tile_n, sum);
         }
         sync_block();
     }

@@ -159,15 +159,8 @@ struct DiagonalWeight {
     }
     TILEWISE_DEVICE void write_cell(int cell, float sum) const {
         const Index channel = first_channel + cell % Shape::kChannels;
-        if (channel < args.conv.groups) write_sum(channel, z * kPlaneTaps + cell / Shape::kChannels, sum);
-    }
-    TILEWISE_CALLED void write_sum(Index channel, int tap, float sum) const {
-        if (args.split_k > 1 && !Config::cluster_k) {
-            static_cast<float*>(args.workspace)[(part * args.conv.groups + channel) * Shape::kTaps + tap] = sum;
-        } else {
-            using Out = typename Config::Out;
-            store<Out>(args, finish<Out>(args, sum, channel, 0, tap), channel, 0, tap);
-        }
+        if (channel < args.conv.groups)
+            write_weight_sum<Config, Shape::kTaps>(args, part, channel, z * kPlaneTaps + cell / Shape::kChannels, sum);
     }
 
     static TILEWISE_DEVICE void run(const KernelArgs& args) {

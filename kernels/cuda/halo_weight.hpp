@@ -13,6 +13,7 @@
 #include "../common/halo_weight_shape.hpp"
 #include "halo_few_patch.hpp"
 #include "halo_weight_drain.hpp"
+#include "put_sums.hpp"
 #include "reduce_many.hpp"
 
 namespace tilewise::cuda {
@@ -119,23 +120,8 @@ struct HaloWeightCore {
         }
     }
 
-    // Lane l has of every step rows l / 4 and l / 4 + 8, and columns 2 (l % 4) and the next.
     static constexpr int kPitch = halo_weight_sum_pitch(kWaveM), kSumBytes = kWaveN * kPitch;
-    TILEWISE_DEVICE void put(SharedAddress shared) const {
-        const SharedAddress own =
-            shared + warp_index() * kSumBytes + lane_index() % 4 * 2 * kPitch + lane_index() / 4 * 4;
-        TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) {
-            TILEWISE_UNROLL
-            for (int j = 0; j < kStepsN; ++j) {
-                const SharedAddress to = own + j * kStepN * kPitch + i * kStepM * 4;
-                store_shared_float(to, sums[i][j][0]);
-                store_shared_float(to + kPitch, sums[i][j][1]);
-                store_shared_float(to + kMatrix * 4, sums[i][j][2]);
-                store_shared_float(to + kMatrix * 4 + kPitch, sums[i][j][3]);
-            }
-        }
-    }
+    TILEWISE_DEVICE void put(SharedAddress shared) const { put_sums<kPitch>(shared + warp_index() * kSumBytes, sums); }
 };
 
 template <class Config>

@@ -17,8 +17,40 @@ struct OperandView {
     Index line_stride;
 };
 
+// Where a tile of it begins, and which pieces of its lines are a thread's.
+template <class T, int extent, bool k_contiguous, int lines, int per_line, int threads>
+struct TilePieces {
+    static constexpr int kTotal = lines * per_line, kCount = (kTotal + threads - 1) / threads;  // of all, of a thread
+    static constexpr bool kRegular = threads % per_line == 0;  // a thread keeps its place within lines
+
+    const char* tile;  // its first element, at the first step of k
+    Index line_bytes;  // from line to line
+    int left;          // of the extent, from the tile's first row (or column) on, at most a tile
+
+    TILEWISE_DEVICE TilePieces(const OperandView& view, Index first, Index k_begin) {
+        line_bytes = view.line_stride * T::bytes;
+        const Index begin = k_contiguous ? first * view.line_stride + k_begin : k_begin * view.line_stride + first;
+        tile = static_cast<const char*>(view.data) + begin * T::bytes;
+        left = view.extent - first < extent ? int(view.extent - first) : extent;
+    }
+
+    // The line of a thread's piece i, and which piece of it that is.
+    static TILEWISE_DEVICE int line_of(int i) {
+        if constexpr (kRegular) return thread_index() / per_line + i * (threads / per_line);
+        return (thread_index() + i * threads) / per_line;
+    }
+    static TILEWISE_DEVICE int piece_of(int i) {
+        if constexpr (kRegular) return thread_index() % per_line;
+        return (thread_index() + i * threads) % per_line;
+    }
+    static TILEWISE_DEVICE bool has_piece(int i) {
+        return kTotal % threads == 0 || i + 1 < kCount || thread_index() + i * threads < kTotal;
+    }
+};
+
 template <class T, int extent, int depth, bool k_contiguous, int vector, int threads>
-struct OperandTile {
+struct OperandTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent : depth,
+                                (k_contiguous ? depth : extent) / vector, threads> {
     static constexpr bool kAlongK = k_contiguous;
     static constexpr int kLines = k_contiguous ? extent : depth, kLineLength = k_contiguous ? depth : extent;
     using Layout = TileLayout<kLines, kLineLength * T::bytes>;
@@ -27,8 +59,10 @@ struct OperandTile {
     static_assert(kAccessBytes <= kChunkBytes && (vector & (vector - 1)) == 0, "an access is at most 16 bytes");
     static_assert(kLineLength % vector == 0, "a line is whole accesses");
     static constexpr bool kCanCopyAsync = kAccessBytes >= 4;
-    static constexpr int kPerLine = kLineLength / vector, kTotal = kLines * kPerLine;
-    static constexpr int kCount = (kTotal + threads - 1) / threads;  // accesses of a thread
+    static constexpr int kPerLine = kLineLength / vector;
+    using Pieces = TilePieces<T, extent, k_contiguous, kLines, kPerLine, threads>;
+    using Pieces::kCount, Pieces::kRegular, Pieces::Pieces, Pieces::has_piece, Pieces::left, Pieces::line_bytes,
+        Pieces::line_of, Pieces::tile;
 
     static constexpr int kRegisters = kCount * (kAccessBytes < 4 ? 1 : kAccessBytes / 4);
 
@@ -42,30 +76,8 @@ struct OperandTile {
         Access access[kCount];
     };
 
-    const char* tile;  // its first element, at the first step of k
-    Index line_bytes;  // from line to line
-    int left;          // of the extent, from the tile's first row (or column) on, at most a tile
-
-    TILEWISE_DEVICE OperandTile(const OperandView& view, Index first, Index k_begin) {
-        line_bytes = view.line_stride * T::bytes;
-        const Index begin = k_contiguous ? first * view.line_stride + k_begin : k_begin * view.line_stride + first;
-        tile = static_cast<const char*>(view.data) + begin * T::bytes;
-        left = view.extent - first < extent ? int(view.extent - first) : extent;
-    }
-
-    // The line and the first element in it of a thread's access i.
-    static constexpr bool kRegular = threads % kPerLine == 0;  // a thread keeps its place within lines
-    static TILEWISE_DEVICE int line_of(int i) {
-        if constexpr (kRegular) return thread_index() / kPerLine + i * (threads / kPerLine);
-        return (thread_index() + i * threads) / kPerLine;
-    }
-    static TILEWISE_DEVICE int element_of(int i) {
-        if constexpr (kRegular) return thread_index() % kPerLine * vector;
-        return (thread_index() + i * threads) % kPerLine * vector;
-    }
-    static TILEWISE_DEVICE bool has_access(int i) {
-        return kTotal % threads == 0 || i + 1 < kCount || thread_index() + i * threads < kTotal;
-    }
+    // The first element of access i in its line.
+    static TILEWISE_DEVICE int element_of(int i) { return Pieces::piece_of(i) * vector; }
     TILEWISE_DEVICE bool is_inside(int i, int k_left) const {
         const int line = line_of(i), element = element_of(i);
         return k_contiguous ? line < left && element < k_left : line < k_left && element < left;
@@ -88,7 +100,7 @@ struct OperandTile {
         TILEWISE_UNROLL
         for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
             registers.access[i] = zero_packet<kAccessBytes>();
-            if (has_access(i) && is_inside(i, k_left)) {
+            if (has_piece(i) && is_inside(i, k_left)) {
                 registers.access[i] = load_global<kAccessBytes>(from);
             }
         }
@@ -96,7 +108,7 @@ struct OperandTile {
     static TILEWISE_DEVICE void put(const Registers& registers, SharedAddress to) {
         TILEWISE_UNROLL
         for (int i = 0; i < kCount; ++i) {
-            if (has_access(i)) store_shared<kAccessBytes>(to + target(i), registers.access[i]);
+            if (has_piece(i)) store_shared<kAccessBytes>(to + target(i), registers.access[i]);
         }
     }
 
@@ -108,13 +120,13 @@ struct OperandTile {
             TILEWISE_UNROLL
             for (int i = 0; i < kBatch; ++i) {
                 held[i] = zero_packet<kAccessBytes>();
-                if (has_access(first + i) && is_inside(first + i, k_left)) {
+                if (has_piece(first + i) && is_inside(first + i, k_left)) {
                     held[i] = load_global<kAccessBytes>(source(first + i, step));
                 }
             }
             TILEWISE_UNROLL
             for (int i = 0; i < kBatch; ++i) {
-                if (has_access(first + i)) store_shared<kAccessBytes>(to + target(first + i), held[i]);
+                if (has_piece(first + i)) store_shared<kAccessBytes>(to + target(first + i), held[i]);
             }
         }
     }
@@ -126,7 +138,7 @@ struct OperandTile {
             const char* from = source(0, step);
             TILEWISE_UNROLL
             for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
-                if (!has_access(i)) continue;
+                if (!has_piece(i)) continue;
                 // What is outside is not read, so its address does not matter.
                 copy_async<kAccessBytes>(to + target(i), from, is_inside(i, k_left) ? kAccessBytes : 0);
             }

@@ -6,6 +6,7 @@
 #pragma once
 #include "../common/halo_weight_shape.hpp"
 #include "primitives.hpp"
+#include "put_sums.hpp"
 
 namespace tilewise::cuda {
 
@@ -57,22 +58,7 @@ struct TapMmaCore {
         }
     }
 
-    // Lane l has of every step rows l / 4 and l / 4 + 8, and columns 2 (l % 4) and the next.
-    TILEWISE_DEVICE void put(SharedAddress shared) const {
-        const SharedAddress own =
-            shared + warp_index() * kSumBytes + lane_index() % 4 * 2 * kPitch + lane_index() / 4 * 4;
-        TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) {
-            TILEWISE_UNROLL
-            for (int j = 0; j < kStepsN; ++j) {
-                const SharedAddress to = own + j * kStepN * kPitch + i * kStrip * 4;
-                store_shared_float(to, sums[i][j][0]);
-                store_shared_float(to + kPitch, sums[i][j][1]);
-                store_shared_float(to + kMatrix * 4, sums[i][j][2]);
-                store_shared_float(to + kMatrix * 4 + kPitch, sums[i][j][3]);
-            }
-        }
-    }
+    TILEWISE_DEVICE void put(SharedAddress shared) const { put_sums<kPitch>(shared + warp_index() * kSumBytes, sums); }
 };
 
 }  // namespace tilewise::cuda

@@ -10,15 +10,18 @@
 namespace tilewise::cuda {
 
 template <class T, int extent, int depth, bool k_contiguous, int threads>
-struct UnalignedTile {
+struct UnalignedTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent : depth,
+                                  (k_contiguous ? depth : extent) * T::bytes / kChunkBytes, threads> {
     static constexpr bool kAlongK = k_contiguous;
     static constexpr int kLines = k_contiguous ? extent : depth,
                          kLineBytes = (k_contiguous ? depth : extent) * T::bytes;
     using Layout = TileLayout<kLines, kLineBytes>;
     static constexpr int kBytes = Layout::kBytes;
-    static constexpr int kPerLine = kLineBytes / kChunkBytes, kTotal = kLines * kPerLine;
-    static constexpr int kCount = (kTotal + threads - 1) / threads;  // chunks of a thread
-    static constexpr int kRegisters = kCount * 9;                    // two chunks, and what counts of them
+    static constexpr int kPerLine = kLineBytes / kChunkBytes;
+    using Pieces = TilePieces<T, extent, k_contiguous, kLines, kPerLine, threads>;  // chunks
+    using Pieces::kCount, Pieces::kRegular, Pieces::kTotal, Pieces::Pieces, Pieces::has_piece, Pieces::left,
+        Pieces::line_bytes, Pieces::line_of, Pieces::tile;
+    static constexpr int kRegisters = kCount * 9;  // two chunks, and what counts of them
 
     // Chunks that are on their way together where few registers are free.
     static constexpr int kBatch = kCount % 4 == 0 ? 4 : kCount % 2 == 0 ? 2 : 1;
@@ -28,30 +31,8 @@ struct UnalignedTile {
         bool whole;  // nothing of the tile lies outside the matrix
     };
 
-    const char* tile;  // its first element, at the first step of k
-    Index line_bytes;  // from line to line
-    int left;          // of the extent, from the tile's first row (or column) on, at most a tile
-
-    TILEWISE_DEVICE UnalignedTile(const OperandView& view, Index first, Index k_begin) {
-        line_bytes = view.line_stride * T::bytes;
-        const Index begin = k_contiguous ? first * view.line_stride + k_begin : k_begin * view.line_stride + first;
-        tile = static_cast<const char*>(view.data) + begin * T::bytes;
-        left = view.extent - first < extent ? int(view.extent - first) : extent;
-    }
-
-    // The line of a thread's chunk i, and its first byte in it.
-    static constexpr bool kRegular = threads % kPerLine == 0;  // a thread keeps its place within lines
-    static TILEWISE_DEVICE int line_of(int i) {
-        if constexpr (kRegular) return thread_index() / kPerLine + i * (threads / kPerLine);
-        return (thread_index() + i * threads) / kPerLine;
-    }
-    static TILEWISE_DEVICE int byte_of(int i) {
-        if constexpr (kRegular) return thread_index() % kPerLine * kChunkBytes;
-        return (thread_index() + i * threads) % kPerLine * kChunkBytes;
-    }
-    static TILEWISE_DEVICE bool has_chunk(int i) {
-        return kTotal % threads == 0 || i + 1 < kCount || thread_index() + i * threads < kTotal;
-    }
+    // The first byte of chunk i in its line.
+    static TILEWISE_DEVICE int byte_of(int i) { return Pieces::piece_of(i) * kChunkBytes; }
     // The address of chunk i, and of the one after it from that, by an addition.
     TILEWISE_DEVICE const char* source(int i, int step) const {
         const Index whole = Index(step) * depth * (k_contiguous ? T::bytes : line_bytes);
@@ -63,7 +44,7 @@ struct UnalignedTile {
     // Of chunk i, the bytes inside the matrix.
     TILEWISE_DEVICE int valid_of(int i, int k_left) const {
         const int bytes = (k_contiguous ? k_left : left) * T::bytes - byte_of(i);
-        const bool inside = has_chunk(i) && line_of(i) < (k_contiguous ? left : k_left);
+        const bool inside = has_piece(i) && line_of(i) < (k_contiguous ? left : k_left);
         return !inside ? 0 : bytes < kChunkBytes ? bytes : kChunkBytes;
     }
 
@@ -71,7 +52,7 @@ struct UnalignedTile {
         store_shared<kChunkBytes>(to + Layout::byte_offset(line_of(i), byte_of(i)), chunk);
     }
     static TILEWISE_DEVICE void put_chunk(const UnalignedChunk& chunk, int i, SharedAddress to) {
-        if (has_chunk(i)) store_chunk(chunk.joined(), i, to);
+        if (has_piece(i)) store_chunk(chunk.joined(), i, to);
     }
 
     // Tile number `step` of k into registers; of it k_left elements of k are there.
