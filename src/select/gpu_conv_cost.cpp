@@ -6,6 +6,7 @@
 #include "codegen/conv_family.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
+#include "config/tap_conv_plan.hpp"
 #include "config/tap_weight_plan.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_cost.hpp"
@@ -45,6 +46,13 @@ double tap_weight_us(const ProblemView& view, const KernelConfig& c, const ArchS
     return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + (c.two_stage ? kSecondKernelUs : 0);
 }
 
+double tap_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kNever = 1e9;
+    const auto plan = tap_conv_plan(view.problem, c, arch);
+    if (!plan) return kNever;
+    return std::max(plan->cycles / kCyclesPerUs, bytes_moved(view.problem) / (arch.memory_gbps * 1e3)) + arch.launch_us;
+}
+
 double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kNever = 1e9;
     const auto plan = halo_first_plan(view.problem, c, arch);
@@ -61,6 +69,7 @@ double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, con
         case ConvFamily::halo:
             if (is_halo_first(c)) return halo_first_us(view, c, arch);
             if (is_tap_weight(c)) return tap_weight_us(view, c, arch);
+            if (is_tap_conv(c)) return tap_conv_us(view, c, arch);
             return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
         case ConvFamily::depthwise: return predicted_depthwise_us(view, c, arch);
     }
