@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Positions of backward weight by taps that read shifted runs of pixels (gather=halo on warpgroup products, cuda/tap_weight.hpp).
 // Every image is walked through as if it were larger: along each axis by as many positions as the filter reaches beyond one pixel,
-// where dy is zero. Then the pixel of x that a tap reads at a position is always the same number of positions away. With a stride x is
+// less those where the zeros behind one line can be those before the next; dy is zero there. Then the pixel of x that a tap reads at a position is always the same number of positions away. With a stride x is
 // several such walks, one for each remainder that a tap's distance leaves, and each tap belongs to one. The host plans by these
 // numbers (config/tap_weight_plan.cpp) and the kernel counts with them: one truth.
 #pragma once
@@ -26,12 +26,19 @@ struct TapWeightShape {
 };
 static_assert(sizeof(TapWeightShape) <= sizeof(int) * kMaxKernelGeometry);
 
-constexpr int tap_weight_extent(const KernelConv& conv, int d) {
-    return int(conv.out[d] + (conv.filter[d] - 1) * conv.dilation[d] / conv.stride[d]);
-}
 constexpr int tap_weight_walks(const KernelConv& conv, int d) {
     const Index reach = (conv.filter[d] - 1) * conv.dilation[d] + 1;
     return int(reach < conv.stride[d] ? reach : conv.stride[d]);
+}
+constexpr int tap_weight_extent(const KernelConv& conv, int d) {
+    const Index stride = conv.stride[d], reach = (conv.filter[d] - 1) * conv.dilation[d] / stride, out = conv.out[d];
+    // Zeros that every walk begins with, and positions up to the last pixel.
+    const Index before = conv.pad[d] - tap_weight_walks(conv, d) + 1,
+                zeros = before > 0 ? (before + stride - 1) / stride : 0;
+    const Index pixels = (conv.in[d] - 1 + conv.pad[d]) / stride + 1;
+    const Index needed = out + reach < pixels ? out + reach : pixels, shared = out + reach - zeros;
+    const Index most = needed > shared ? needed : shared;
+    return int(most > out ? most : out);
 }
 // At most so many: whole planes of taps, or lines of one plane, or taps of one line, so that the first is never beyond another.
 constexpr int tap_count_of_block(const KernelConv& conv, int most) {
@@ -45,6 +52,9 @@ constexpr int tap_count_of_block(const KernelConv& conv, int most) {
     return most >= width ? even_part(height, most / width) * width : even_part(width, most);
 }
 constexpr int tap_count(const KernelConv& conv) { return int(conv.filter[0] * conv.filter[1] * conv.filter[2]); }
+
+// Of dy at a position: of more channels than a tile has columns, perhaps.
+constexpr int tap_weight_line_bytes(int columns) { return columns > 32 ? 128 : 64; }
 
 // What a tap reads: a walk of x, and how many positions beyond a pixel's.
 struct TapPlace {

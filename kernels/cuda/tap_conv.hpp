@@ -38,7 +38,8 @@ struct TapConv {
     // Shared memory: barriers, where the rows of a worker's results go, results on their way, weights, stages.
     static constexpr int kRowTable = 1024, kStaging = kRowTable + 1024;
     static constexpr int kPitch = (kColumns / 8 | 1) * 16;  // an odd number of chunks: rows begin in different banks
-    static constexpr int kStagingBytes = 64 * kPitch, kWeights = (kStaging + kWaves * kStagingBytes + 1023) / 1024 * 1024;
+    static constexpr int kStagingBytes = 64 * kPitch,
+                         kWeights = (kStaging + kWaves * kStagingBytes + 1023) / 1024 * 1024;
     using Weights = TapConvWeights<Config>;
 
     const KernelArgs& args;
@@ -135,7 +136,8 @@ struct TapConv {
             const TapAlong w = tap_along(tap % kTapConvFilter, kStrideW, kBackward);
             const int remainder = h.remainder * kStrideW + w.remainder;
             if (!kBackward && remainder != kWalk) continue;
-            const auto shift = static_cast<unsigned long long>((h.shift * shape.extent[2] + w.shift) * (kLineBytes / 16));
+            const auto shift =
+                static_cast<unsigned long long>((h.shift * shape.extent[2] + w.shift) * (kLineBytes / 16));
             TILEWISE_UNROLL
             for (int k = 0; k < kSteps; ++k) {
                 TILEWISE_UNROLL
@@ -217,7 +219,8 @@ struct TapConv {
         Divisor width, height;
         int stride_h, stride_w, origin_h, origin_w, in_h, in_w, images;
 
-        TILEWISE_DEVICE explicit Places(const TapConv& c) : width(u32(c.shape.extent[2])), height(u32(c.shape.extent[1])) {
+        TILEWISE_DEVICE explicit Places(const TapConv& c)
+            : width(u32(c.shape.extent[2])), height(u32(c.shape.extent[1])) {
             stride_h = kBackward ? kStrideH : 1, stride_w = kBackward ? kStrideW : 1;
             origin_h = int(c.conv.pad[1]) % stride_h, origin_w = int(c.conv.pad[2]) % stride_w;
             in_h = int(kBackward ? c.conv.in[1] : c.conv.out[1]), in_w = int(kBackward ? c.conv.in[2] : c.conv.out[2]);

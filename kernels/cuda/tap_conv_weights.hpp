@@ -13,7 +13,8 @@ template <class Config>
 struct TapConvWeights {
     using Storage = typename Config::A::Storage;
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
-    static constexpr int kColumns = Config::tile_n, kTaps = kTapConvFilter * kTapConvFilter, kThreads = 128 * Config::wave_m;
+    static constexpr int kColumns = Config::tile_n, kTaps = kTapConvFilter * kTapConvFilter,
+                         kThreads = 128 * Config::wave_m;
     static constexpr int kChunk = 8, kLineChunks = kTapConvLineChannels / kChunk;
     static constexpr int kLineBytes = kTaps * kColumns * kTapConvLineChannels * 2;  // of all columns and taps
 

@@ -123,8 +123,8 @@ struct TapWeight {
     static constexpr int kDims = Config::ndim, kPositions = Config::tile_k, kDepth = 16;
     // Warps that compute: all but the last, or the last four.
     static constexpr int kWarps = Config::kStrips ? Config::wave_n * Config::wave_k : 4 * Config::wave_m;
-    static constexpr int kYLineBytes = Config::tile_n * Element::bytes, kYBytes = kPositions * kYLineBytes;
-    static_assert(kYLineBytes == 128 || kYLineBytes == 64, "a line of columns for each position");
+    static constexpr int kYLineBytes = tap_weight_line_bytes(Config::tile_n), kYBytes = kPositions * kYLineBytes;
+    static_assert(Config::tile_n * Element::bytes <= kYLineBytes, "a line of columns for each position");
     static_assert(Config::threads == 32 * (kWarps + (Config::kStrips ? 1 : 4)) && kPositions % kDepth == 0 &&
                   kPositions <= 256 && kYBytes % 1024 == 0);
     // A word for every row of the product (where its result goes), and for every tap (where in a stage's x it starts, in lines).

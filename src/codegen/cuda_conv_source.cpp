@@ -63,10 +63,10 @@ bool has_tap_weight_template(const KernelConfig& c) {
                         c.tile.n == kRows && c.tile.m % 16 == 0 && c.num_groups_to_merge % c.wave.n == 0;
     const bool wide = c.warp_tile.m == kRows && (c.swap_ab ? swapped : plain) && c.wave.k == 1 &&
                       (wave_count(c) + 1) * c.blocks_per_unit <= kMostWaves;
-    const bool positions =
-        c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 && c.tile.k * columns % 512 == 0;
+    const bool positions = c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 &&
+                           c.tile.k * tap_weight_line_bytes(columns) % 1024 == 0;
     return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
-           c.pipeline == Pipeline::compv6 && (strips || wide) && (columns == 32 || columns == 64) && positions &&
+           c.pipeline == Pipeline::compv6 && (strips || wide) && columns <= kRows && positions &&
            (c.two_stage || c.cluster_k) && !c.split_image && !c.explicit_gemm && !c.persistent &&
            c.producer_waves == 1 && c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
            c.ct_dilation.rank == 0 && c.specialization == Specialization::none && c.stream_k == StreamK::off;
@@ -75,11 +75,12 @@ bool has_tap_weight_template(const KernelConfig& c) {
 // Weights of 3x3 filters stay in shared memory; strides are compiled in.
 bool has_tap_conv_template(const KernelConfig& c) {
     constexpr int kRows = 64, kMostWaves = 4, kMostSums = 128, kLine = 64, kMostStride = 2;
-    const bool is_16_bit = c.dtype == c.dtype_b && c.dtype == c.dtype_out &&
-                           (c.dtype == DType::fp16 || c.dtype == DType::bf16);
+    const bool is_16_bit =
+        c.dtype == c.dtype_b && c.dtype == c.dtype_out && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
     const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
     const auto all = [](const Extents& extents, std::int64_t least, std::int64_t most) {
-        return extents.rank == 2 && std::min(extents[0], extents[1]) >= least && std::max(extents[0], extents[1]) <= most;
+        return extents.rank == 2 && std::min(extents[0], extents[1]) >= least &&
+               std::max(extents[0], extents[1]) <= most;
     };
     if (!all(c.ct_filter, kTapConvFilter, kTapConvFilter) || !all(c.ct_stride, 1, kMostStride) ||
         c.ct_dilation.rank != 0 || c.ndim != 2) {

@@ -51,7 +51,8 @@ bool refuses_problem(const Problem& p, const KernelConv& conv, Rejected* out) {
     constexpr std::int64_t kMost = 100;
     for (int d = 1; d < kMaxKernelDims; ++d) {
         if (conv.pad[d] <= kMost && conv.out[d] * conv.stride[d] <= conv.in[d] + 2 * kMost) continue;
-        return refuse(out, TILEWISE_TEXT("a pad of {} and {} results of {} pixels", conv.pad[d], conv.out[d], conv.in[d]),
+        return refuse(out,
+                      TILEWISE_TEXT("a pad of {} and {} results of {} pixels", conv.pad[d], conv.out[d], conv.in[d]),
                       TILEWISE_TEXT("a pad of at most {}", kMost));
     }
     return false;
@@ -105,18 +106,19 @@ std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c
     const int reach = (kTapConvFilter - 1) / stride_h * s.extent[2] + (kTapConvFilter - 1) / stride_w;
     s.slot_lines = static_cast<int>(round_up(rows + reach, std::int64_t{kBlockLines}));
     constexpr int kMostLines = 1024;  // of one copy
-    s.slot_bytes = static_cast<int>(
-        round_up(std::int64_t{s.slot_lines} * (s.lines > 1 ? tap_conv_line_bytes(kFullSteps) : last_bytes), kSwizzleBlock));
-    const std::int64_t weights =
-        std::int64_t{kTaps} * c.tile.n * (s.lines - 1) * tap_conv_line_bytes(kFullSteps) +
-        round_up(std::int64_t{kTaps} * c.tile.n * last_bytes, kSwizzleBlock);
+    s.slot_bytes = static_cast<int>(round_up(
+        std::int64_t{s.slot_lines} * (s.lines > 1 ? tap_conv_line_bytes(kFullSteps) : last_bytes), kSwizzleBlock));
+    const std::int64_t weights = std::int64_t{kTaps} * c.tile.n * (s.lines - 1) * tap_conv_line_bytes(kFullSteps) +
+                                 round_up(std::int64_t{kTaps} * c.tile.n * last_bytes, kSwizzleBlock);
     // Barriers and where rows go; results on their way (kWeights in tap_conv.hpp).
     const std::int64_t pitch = (c.tile.n / 8 | 1) * 16;
     const std::int64_t fixed = round_up(2048 + c.wave.m * kProductRows * pitch, kSwizzleBlock) + weights;
     const std::int64_t room = halo_weight_block_bytes(c, arch) - fixed, fit = room / c.wave.m / s.slot_bytes;
     constexpr std::int64_t kLeastStages = 2;
     if (fit < kLeastStages || s.slot_lines > kMostLines) {
-        refuse(why, TILEWISE_TEXT("weights of {} bytes, and stages of {} pixels, {} bytes", weights, s.slot_lines, s.slot_bytes),
+        refuse(why,
+               TILEWISE_TEXT("weights of {} bytes, and stages of {} pixels, {} bytes", weights, s.slot_lines,
+                             s.slot_bytes),
                TILEWISE_TEXT("{} stages of at most {} pixels for each of {} workers in {} bytes", kLeastStages,
                              kMostLines, c.wave.m, room));
         return std::nullopt;

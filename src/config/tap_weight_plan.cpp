@@ -57,7 +57,7 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
         const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
         if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = static_cast<int>(boxes);
     }
-    const std::int64_t stage = std::int64_t{c.tile.k} * tap_weight_columns(c) * kElementBytes + s.x_bytes();
+    const std::int64_t stage = std::int64_t{c.tile.k} * tap_weight_line_bytes(tap_weight_columns(c)) + s.x_bytes();
     constexpr std::int64_t kTables = 4096, kLeastStages = 2;
     const std::int64_t room = tap_weight_block_bytes(c, arch) - kTables, fit = room / stage;
     if (fit < kLeastStages) {
@@ -81,7 +81,8 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
     constexpr double kBytesPerCycle = 128, kLineCycles = 1.5;
     const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
     const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
-    const double lines = (double(c.tile.k) * tap_weight_columns(c) * kElementBytes + shape.x_bytes()) / kBytesPerCycle;
+    const double lines =
+        (double(c.tile.k) * tap_weight_line_bytes(tap_weight_columns(c)) + shape.x_bytes()) / kBytesPerCycle;
     return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
 }
 

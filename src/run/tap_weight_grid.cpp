@@ -30,7 +30,8 @@ TensorMapSpec positions_of(const Problem& p, const KernelConfig& c, const TapWei
         im2col.upper[at] = im2col.lower[at] + (shape.extent[d] - 1) * im2col.step[at] - (size[d] - 1);
     }
     map.im2col = im2col;
-    map.box = is_x ? TensorBox{shape.box_lines, shape.line} : TensorBox{c.tile.k, tap_weight_columns(c)};
+    map.box = is_x ? TensorBox{shape.box_lines, shape.line}
+                   : TensorBox{c.tile.k, static_cast<int>(tap_weight_line_bytes(tap_weight_columns(c)) / bytes)};
     return map;
 }
 
