@@ -315,7 +315,7 @@ struct TapConv {
             async_proxy_fence();
             named_sync(1 + kWaves, 128 * kWaves);
             compute_all(warp / 4);
-        } else if (warp < 5 * kWaves && warp - 4 * kWaves < kWaves) {
+        } else if (warp < 5 * kWaves) {
             if (lane_index() == 0) copy_all(warp - 4 * kWaves);
         }
     }

@@ -66,7 +66,7 @@ bool has_tap_weight_template(const KernelConfig& c) {
     const bool positions = c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 &&
                            c.tile.k * tap_weight_line_bytes(columns) % 1024 == 0;
     return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
-           c.pipeline == Pipeline::compv6 && (strips || wide) && columns <= kRows && positions &&
+           c.pipeline == Pipeline::compv6 && (strips || wide) && columns <= 2 * kRows && positions &&
            (c.two_stage || c.cluster_k) && !c.split_image && !c.explicit_gemm && !c.persistent &&
            c.producer_waves == 1 && c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
            c.ct_dilation.rank == 0 && c.specialization == Specialization::none && c.stream_k == StreamK::off;

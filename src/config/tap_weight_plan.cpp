@@ -57,7 +57,7 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
         const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
         if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = static_cast<int>(boxes);
     }
-    const std::int64_t stage = std::int64_t{c.tile.k} * tap_weight_line_bytes(tap_weight_columns(c)) + s.x_bytes();
+    const std::int64_t stage = tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + s.x_bytes();
     constexpr std::int64_t kTables = 4096, kLeastStages = 2;
     const std::int64_t room = tap_weight_block_bytes(c, arch) - kTables, fit = room / stage;
     if (fit < kLeastStages) {
@@ -82,7 +82,7 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
     const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
     const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
     const double lines =
-        (double(c.tile.k) * tap_weight_line_bytes(tap_weight_columns(c)) + shape.x_bytes()) / kBytesPerCycle;
+        double(tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + shape.x_bytes()) / kBytesPerCycle;
     return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
 }
 
@@ -157,10 +157,10 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
                TILEWISE_TEXT("{} channels together", kLine));
         return std::nullopt;
     }
-    shape.line = strips                                           ? kLine
-                 : !c.swap_ab                                     ? c.warp_tile.n / kSideBySide
-                 : channels <= kShortLine && shape.x_walks() == 1 ? kShortLine
-                                                                  : kLine;
+    const std::int64_t taps = tap_count(conv);
+    const bool holds_short = taps * kShortLine <= c.tile.m && taps * kLine > c.tile.m;  // then x is fetched for all taps at once
+    const bool is_short = (channels <= kShortLine || holds_short) && shape.x_walks() == 1;
+    shape.line = strips ? kLine : !c.swap_ab ? c.warp_tile.n / kSideBySide : is_short ? kShortLine : kLine;
     if (merged > 1 && (channels > shape.line || merged * conv.k > tap_weight_columns(c) || conv.groups % merged != 0)) {
         refuse(why, TILEWISE_TEXT("{} of {} groups of c={}, k={}", merged, conv.groups, conv.c, conv.k),
                TILEWISE_TEXT("at most {} and {} channels together", shape.line, tap_weight_columns(c)));
