@@ -6,12 +6,13 @@
 // The host plans by these numbers (config/tap_conv_plan.cpp) and the kernel counts with them: one truth.
 #pragma once
 #include "args.hpp"
+#include "position_extent.hpp"
 
 namespace tilewise {
 
 inline constexpr int kTapConvFilter = 3;      // along each of two axes, known when compiled
 inline constexpr int kTapConvMostStages = 8;  // of a worker's ring
-inline constexpr int kTapConvStepChannels = 16, kTapConvLineChannels = 64;
+inline constexpr int kTapConvStepChannels = 16, kTapConvLineChannels = 64, kTapConvFullSteps = 4;
 
 struct TapConvShape {
     int extent[kMaxKernelDims];  // positions along each axis, outermost first

@@ -6,6 +6,7 @@
 // numbers (config/tap_weight_plan.cpp) and the kernel counts with them: one truth.
 #pragma once
 #include "args.hpp"
+#include "position_extent.hpp"
 
 namespace tilewise {
 
@@ -31,14 +32,10 @@ constexpr int tap_weight_walks(const KernelConv& conv, int d) {
     return int(reach < conv.stride[d] ? reach : conv.stride[d]);
 }
 constexpr int tap_weight_extent(const KernelConv& conv, int d) {
-    const Index stride = conv.stride[d], reach = (conv.filter[d] - 1) * conv.dilation[d] / stride, out = conv.out[d];
-    // Zeros that every walk begins with, and positions up to the last pixel.
-    const Index before = conv.pad[d] - tap_weight_walks(conv, d) + 1,
-                zeros = before > 0 ? (before + stride - 1) / stride : 0;
-    const Index pixels = (conv.in[d] - 1 + conv.pad[d]) / stride + 1;
-    const Index needed = out + reach < pixels ? out + reach : pixels, shared = out + reach - zeros;
-    const Index most = needed > shared ? needed : shared;
-    return int(most > out ? most : out);
+    const Index stride = conv.stride[d], before = conv.pad[d] - tap_weight_walks(conv, d) + 1;
+    const Index zeros = before > 0 ? (before + stride - 1) / stride : 0;  // that every walk begins with
+    return int(position_extent(conv.out[d], (conv.filter[d] - 1) * conv.dilation[d] / stride, zeros,
+                               (conv.in[d] - 1 + conv.pad[d]) / stride + 1));
 }
 // At most so many: whole planes of taps, or lines of one plane, or taps of one line, so that the first is never beyond another.
 constexpr int tap_count_of_block(const KernelConv& conv, int most) {

@@ -32,7 +32,7 @@ struct TapConv {
     static constexpr int kStrideH = Config::ct_stride[1], kStrideW = Config::ct_stride[2];
     static constexpr int kRemainders = kStrideH * kStrideW;
     static constexpr int kWalks = kBackward ? 1 : kRemainders, kClasses = kBackward ? kRemainders : 1;
-    static constexpr int kTaps = kTapConvFilter * kTapConvFilter, kMostSteps = 4, kStepBytes = 32;
+    static constexpr int kTaps = kTapConvFilter * kTapConvFilter, kStepBytes = 32;
     static_assert(Config::ndim == 2 && kRows % 64 == 0 && Element::bytes == 2 && Out::bytes == 2);
     static_assert(Config::threads == 128 * (kWaves + 1) && kWaves <= 4);
     // Shared memory: barriers, where the rows of a worker's results go, results on their way, weights, stages.
@@ -155,9 +155,9 @@ struct TapConv {
     template <int kWalk>
     TILEWISE_DEVICE void multiply_stage(Sums& sums, SharedAddress slot, SharedAddress weights, int steps) const {
         pin_all(sums);
-        if (steps == 4) {
+        if (steps == kTapConvFullSteps) {
             wgmma_fence();
-            multiply<kWalk, 4>(sums, slot, weights);
+            multiply<kWalk, kTapConvFullSteps>(sums, slot, weights);
             wgmma_commit();
         } else if (steps == 3) {
             wgmma_fence();
@@ -201,7 +201,7 @@ struct TapConv {
             int previous = -1;
             TILEWISE_ROLLED
             for (int line = 0; line < shape.lines; ++line) {
-                const int steps = uniform(line + 1 == shape.lines ? shape.last_steps : kMostSteps);
+                const int steps = uniform(line + 1 == shape.lines ? shape.last_steps : kTapConvFullSteps);
                 take_walks<0>(sums, from, at, previous, shared + SharedAddress(kWeights + line * Weights::kLineBytes),
                               steps);
             }

@@ -123,7 +123,8 @@ struct TapWeight {
     static constexpr int kDims = Config::ndim, kPositions = Config::tile_k, kDepth = 16;
     // Warps that compute: all but the last, or the last four.
     static constexpr int kWarps = Config::kStrips ? Config::wave_n * Config::wave_k : 4 * Config::wave_m;
-    static constexpr int kYLineBytes = tap_weight_line_bytes(Config::tile_n), kYLines = tap_weight_y_lines(Config::tile_n);
+    static constexpr int kYLineBytes = tap_weight_line_bytes(Config::tile_n),
+                         kYLines = tap_weight_y_lines(Config::tile_n);
     static constexpr int kYBytes = tap_weight_y_bytes(kPositions, Config::tile_n);
     static_assert(Config::tile_n * Element::bytes <= kYLines * kYLineBytes, "lines of columns for each position");
     static_assert(Config::threads == 32 * (kWarps + (Config::kStrips ? 1 : 4)) && kPositions % kDepth == 0 &&
@@ -181,8 +182,7 @@ struct TapWeight {
         const int first = begin * kPositions + (is_x ? base_shift + box * shape.box_lines : 0);
         Copies c{is_x, lane < kYLines + shape.x_walks() * shape.x_boxes, Position(shape, first),
                  Position(shape, kPositions)};
-        c.to = is_x ? kYBytes + which * shape.box_lines * shape.line * Element::bytes
-                    : lane * kPositions * kYLineBytes;
+        c.to = is_x ? kYBytes + which * shape.box_lines * shape.line * Element::bytes : lane * kPositions * kYLineBytes;
         c.channel = is_x ? place.group * int(conv.c) + channel
                          : place.group * int(conv.k) + place.col + lane * (kYLineBytes / Element::bytes);
         c.offset[0] = u16(d), c.offset[1] = u16(up - d * shape.walks[1]), c.offset[2] = u16(walk - up * shape.walks[2]);

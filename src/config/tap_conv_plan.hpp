@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How forward and backward data by shifted runs of positions (gather=halo on warpgroup products, kernels/cuda/tap_conv.hpp) are cut
-// for a problem: positions, lines of channels, stages, and who shares the runs of a group. What is fitted, the launch and what it is
-// expected to cost follow from one plan.
+// for a problem: positions, lines of channels, stages, and who shares the runs of a group. What is fitted, the launch and its cost
+// (select/tap_conv_cost.cpp) follow from one plan.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,7 @@ namespace tilewise {
 struct TapConvPlan {
     TapConvShape shape;
     int blocks;
-    std::int64_t shared_bytes;  // of a block, with all stages
-    double cycles;              // of a unit, for everything
+    std::int64_t weight_bytes, shared_bytes;  // of a block; with all stages
 };
 
 bool is_tap_conv(const KernelConfig& config);

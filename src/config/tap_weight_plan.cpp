@@ -81,8 +81,7 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
     constexpr double kBytesPerCycle = 128, kLineCycles = 1.5;
     const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
     const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
-    const double lines =
-        double(tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + shape.x_bytes()) / kBytesPerCycle;
+    const double lines = double(tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + shape.x_bytes()) / kBytesPerCycle;
     return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
 }
 
@@ -158,7 +157,8 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
         return std::nullopt;
     }
     const std::int64_t taps = tap_count(conv);
-    const bool holds_short = taps * kShortLine <= c.tile.m && taps * kLine > c.tile.m;  // then x is fetched for all taps at once
+    const bool holds_short =
+        taps * kShortLine <= c.tile.m && taps * kLine > c.tile.m;  // then x is fetched for all taps at once
     const bool is_short = (channels <= kShortLine || holds_short) && shape.x_walks() == 1;
     shape.line = strips ? kLine : !c.swap_ab ? c.warp_tile.n / kSideBySide : is_short ? kShortLine : kLine;
     if (merged > 1 && (channels > shape.line || merged * conv.k > tap_weight_columns(c) || conv.groups % merged != 0)) {

@@ -41,10 +41,9 @@ LaunchGeometry tap_conv_grid(const Problem& p, const KernelConfig& c, const Arch
     geometry.block = launch_spec(c, arch);
     const auto plan = tap_conv_plan(p, c, arch);
     if (!plan) return geometry;  // no blocks: fit refuses such a problem
-    constexpr int kFullSteps = 4;
     geometry.blocks = plan->blocks;
     std::memcpy(geometry.geometry.data(), &plan->shape, sizeof plan->shape);
-    geometry.tensor_maps = {pixel_lines(p, c, plan->shape, kFullSteps),
+    geometry.tensor_maps = {pixel_lines(p, c, plan->shape, kTapConvFullSteps),
                             pixel_lines(p, c, plan->shape, plan->shape.last_steps), TensorMapSpec{}};
     return geometry;
 }

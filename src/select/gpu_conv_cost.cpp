@@ -14,6 +14,7 @@
 #include "select/gpu_cost_model.hpp"
 #include "select/halo_conv_cost.hpp"
 #include "select/halo_weight_cost.hpp"
+#include "select/tap_conv_cost.hpp"
 #include "select/tensor_conv_cost.hpp"
 
 namespace tilewise {
@@ -44,13 +45,6 @@ double tap_weight_us(const ProblemView& view, const KernelConfig& c, const ArchS
     if (!plan) return kNever;
     const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
     return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + (c.two_stage ? kSecondKernelUs : 0);
-}
-
-double tap_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kNever = 1e9;
-    const auto plan = tap_conv_plan(view.problem, c, arch);
-    if (!plan) return kNever;
-    return std::max(plan->cycles / kCyclesPerUs, bytes_moved(view.problem) / (arch.memory_gbps * 1e3)) + arch.launch_us;
 }
 
 double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
