@@ -14,11 +14,13 @@
 namespace tilewise {
 namespace {
 
+Extents two(std::int64_t h, std::int64_t w) { return {{h, w}, 2}; }
+
 KernelConfig tap_config(Op op, Shape3 tile, int waves, int stride) {
     KernelConfig c;
     c.op = op, c.dtype = c.dtype_b = c.dtype_out = DType::bf16, c.gather = Gather::halo;
     c.tile = tile, c.wave = {waves, 1, 1}, c.warp_tile = {64, tile.n, 16}, c.stages = 8;
-    c.ct_filter = Extents{3, 3}, c.ct_stride = Extents{stride, stride};
+    c.ct_filter = two(3, 3), c.ct_stride = two(stride, stride);
     return c;
 }
 
@@ -28,10 +30,10 @@ Problem random_3x3(Random& random, Op op, int stride) {
     ConvShape& s = p.conv;
     s.n = random.between(1, 5), s.g = random.between(1, 4);
     s.c = s.g * 8 * random.between(1, 14), s.k = s.g * 8 * random.between(1, 14);
-    s.filter = Extents{3, 3}, s.stride = Extents{stride, stride}, s.dilation = Extents{1, 1};
-    s.in = Extents{random.between(3, 20), random.between(3, 20)};
-    s.pad_before = Extents{random.between(0, 4), random.between(0, 4)};
-    s.pad_after = Extents{random.between(0, 4), random.between(0, 4)};
+    s.filter = two(3, 3), s.stride = two(stride, stride), s.dilation = two(1, 1);
+    s.in = two(random.between(3, 20), random.between(3, 20));
+    s.pad_before = two(random.between(0, 4), random.between(0, 4));
+    s.pad_after = two(random.between(0, 4), random.between(0, 4));
     return p;
 }
 
