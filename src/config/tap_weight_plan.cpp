@@ -53,7 +53,10 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
     // Large copies are few, small ones fetch little that is not needed; one costs about as much as so many lines.
     constexpr std::int64_t kCopyLines = 8;
     std::int64_t best = 0;
-    for (const int box : {32, 64, 128}) {
+    // Or one that is as large as need be, in whole blocks of the swizzle.
+    constexpr std::int64_t kBlockLines = 8, kMostLines = 256;
+    const auto whole = static_cast<int>(std::min(kMostLines, round_up(c.tile.k + reach, kBlockLines)));
+    for (const int box : {32, 64, 128, whole}) {
         const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
         if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = static_cast<int>(boxes);
     }
