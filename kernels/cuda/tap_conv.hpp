@@ -6,6 +6,7 @@
 // filter read, shifted by whole lines, which is where their descriptors start.
 //   forward          columns k, sums over c: a stride has a walk of x, and so a stage, for each remainder
 //   backward data    columns c, sums over k: the pixels of each class of a stride are sums of their own
+// Merged groups are one with weights of zero where rows and columns are not of the same one of them.
 // Groups whose channels end or begin inside 32 bytes: their neighbours' come with them, and their weights here are zeros. As with merged
 // groups, an infinity in one can become a NaN in its neighbour.
 // Bytes   a run is read once for each tile of columns, and (rows + reach) / rows times; weights once for each block.
@@ -47,18 +48,19 @@ struct TapConv {
     const KernelConv& conv = args.conv;
     const TapConvShape& shape = tap_conv_shape_of(args);
     const SharedAddress shared = shared_start();
-    int group, column, part;  // of the block's job; its first worker
+    int group, column, part;  // of the block's job, the first ones; its first worker
 
     TILEWISE_DEVICE TapConv(const KernelArgs& kernel_args, const TensorMap& lines, const TensorMap& last)
         : args(kernel_args), map_lines(lines), map_last(last) {
         const int block = int(block_index()), job = block % shape.jobs;
-        group = job / shape.column_tiles, column = (job - group * shape.column_tiles) * kColumns;
+        group = job / shape.column_tiles * Config::merge, column = job % shape.column_tiles * kColumns;
         part = block / shape.jobs * kWaves;
     }
 
-    TILEWISE_DEVICE int summed() const { return int(kBackward ? conv.k : conv.c); }
+    // Of the first channel that is summed, among all groups'.
+    TILEWISE_DEVICE int first_channel() const { return group * int(kBackward ? conv.k : conv.c); }
     // Channels of the group before that are copied with this one's.
-    TILEWISE_DEVICE int before() const { return group * summed() % kTapConvStepChannels; }
+    TILEWISE_DEVICE int before() const { return first_channel() % kTapConvStepChannels; }
 
     struct Ring {
         SharedAddress barriers, slots;
@@ -84,7 +86,7 @@ struct TapConv {
 
     TILEWISE_DEVICE void copy_all(int worker) const {
         const Ring to = ring(worker);
-        const int first_channel = group * summed() - before();
+        const int first = first_channel() - before();
         Cursor at;
         TILEWISE_ROLLED
         for (int tile = part + worker; tile < shape.tiles; tile += shape.parts) {
@@ -101,7 +103,7 @@ struct TapConv {
                     barrier_wait(to.empty(at.stage), at.parity ^ 1);
                     barrier_expect(to.full(at.stage), unsigned(bytes));
                     copy_im2col(to.slot(at.stage), is_last ? map_last : map_lines, to.full(at.stage),
-                                first_channel + line * kTapConvLineChannels, x, y, image, u16(walk % kStrideW),
+                                first + line * kTapConvLineChannels, x, y, image, u16(walk % kStrideW),
                                 u16(walk / kStrideW), kKeepNormal);
                     at.advance(shape.stages);
                 }
@@ -243,7 +245,7 @@ struct TapConv {
         const int thread = thread_index() % 128;
         const SharedAddress staging = shared + SharedAddress(kStaging + worker * kStagingBytes);
         const SharedAddress table = shared + SharedAddress(kRowTable + worker * 256);
-        const int columns = int(args.n) - column;
+        const int columns = int(args.n) * Config::merge - column;
         auto* const c = static_cast<typename Out::Storage*>(args.c.data) + group * args.c.batch_stride + column;
         TILEWISE_UNROLL
         for (int r = 0; r < kRepeats; ++r) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The weights of a block of tap_conv.hpp, fetched once: for each line of summed channels and each tap tile_n lines, as warpgroup
-// products read their columns along the reduction; zeros where a column or a channel is none of the group's. Forward's lie like that
+// products read their columns along the reduction; zeros where a column or a channel is none of the group's, or, of merged groups, of another one. Forward's lie like that
 // in memory; backward data has to turn squares of 8 x 8 round.
 #pragma once
 #include "../common/tap_conv_shape.hpp"
@@ -57,8 +57,9 @@ private:
         for (int i = thread_index(); i < (kTaps * kColumns) << bits; i += kThreads) {
             const int chunk = i & ((1 << bits) - 1), row = i >> bits, own = row / kTaps, tap = row - own * kTaps;
             if (chunk >= chunks) continue;
-            const int channel = chunk * kChunk - before;
-            const bool is_there = channel >= 0 && channel < c && column + own < k;
+            // Of merged groups the column's.
+            const int of = Config::merge > 1 ? (column + own) / k : 0, channel = chunk * kChunk - before - of * c;
+            const bool is_there = channel >= 0 && channel < c && column + own < k * Config::merge;
             copy_async<16>(place(tap, own, chunk), from + (is_there ? row * c + channel : 0), is_there ? 16 : 0);
         }
         commit_copies();
@@ -72,13 +73,14 @@ private:
         TILEWISE_ROLLED
         for (int i = thread_index(); i < kTaps * kAcross * chunks; i += kThreads) {
             const int chunk = i / (kTaps * kAcross), rest = i - chunk * (kTaps * kAcross), tap = rest / kAcross;
-            const int own = (rest - tap * kAcross) * kChunk, channel = chunk * kChunk - before;
-            const bool is_there = channel >= 0 && channel < k && column + own < c;
+            const int own = (rest - tap * kAcross) * kChunk, of = Config::merge > 1 ? (column + own) / c : 0;
+            const int channel = chunk * kChunk - before - of * k;
+            const bool is_there = channel >= 0 && channel < k && column + own < c * Config::merge;
             Packet<16> lines[kChunk] = {};
             if (is_there) {
                 TILEWISE_UNROLL
                 for (int j = 0; j < kChunk; ++j)
-                    lines[j] = load_global<16>(from + Index((channel + j) * kTaps + tap) * c + own);
+                    lines[j] = load_global<16>(from + Index(((of * k + channel + j) * kTaps) + tap) * c + own - of * c);
             }
             TILEWISE_UNROLL
             for (int j = 0; j < kChunk; ++j) store_shared<16>(place(tap, own + j, chunk), turned(lines, j));

@@ -92,9 +92,9 @@ bool has_tap_conv_template(const KernelConfig& c) {
     return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
            c.vector_c == vector && c.pipeline == Pipeline::compv6 && c.epilogue == Epilogue::cshuffle && sums &&
            c.tile.k == kLine && c.wave.n == 1 && c.wave.k == 1 && c.warp_tile.n == c.tile.n && c.split_k == 1 &&
-           c.num_groups_to_merge == 1 && c.blocks_per_unit == 1 && c.producer_waves == 1 && !c.swap_ab &&
-           !c.cluster_k && !c.two_stage && !c.split_image && !c.explicit_gemm && !c.persistent &&
-           c.cluster == Shape2{} && c.specialization == Specialization::none && c.stream_k == StreamK::off;
+           c.blocks_per_unit == 1 && c.producer_waves == 1 && !c.swap_ab && !c.cluster_k && !c.two_stage &&
+           !c.split_image && !c.explicit_gemm && !c.persistent && c.cluster == Shape2{} &&
+           c.specialization == Specialization::none && c.stream_k == StreamK::off;
 }
 
 bool has_halo_first_template(const KernelConfig& c) {

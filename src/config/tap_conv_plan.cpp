@@ -21,6 +21,11 @@ bool refuses_problem(const Problem& p, const KernelConv& conv, Rejected* out) {
         return refuse(out, TILEWISE_TEXT("an epilogue, D tensors, scales or beta"),
                       TILEWISE_TEXT("none of these, or gather=tensor"));
     }
+    constexpr std::int64_t kChunk = 8;  // of channels that are of one group
+    if (conv.c % kChunk != 0 || conv.k % kChunk != 0) {
+        return refuse(out, TILEWISE_TEXT("groups of {} to {} channels", conv.c, conv.k),
+                      TILEWISE_TEXT("multiples of {}", kChunk));
+    }
     // The copy engine's bounding box may be larger or smaller than an image by 127 pixels.
     constexpr std::int64_t kMostPad = 50;
     for (int d = 1; d < kMaxKernelDims; ++d) {
@@ -53,12 +58,14 @@ void set_axis(TapConvShape& s, const KernelConv& conv, bool backward, int d) {
 
 // The lines that a group's channels are. A group that begins inside 32 bytes is copied from where these do, which takes no more lines.
 void set_lines(TapConvShape& s, const KernelConv& conv, const KernelConfig& c, bool backward) {
-    const std::int64_t channels = backward ? conv.k : conv.c, columns = backward ? conv.c : conv.k;
+    const std::int64_t merged = c.num_groups_to_merge;
+    const std::int64_t channels = merged * (backward ? conv.k : conv.c),
+                       columns = merged * (backward ? conv.c : conv.k);
     const auto steps = static_cast<int>(divide_up(channels, std::int64_t{kTapConvStepChannels}));
     s.lines = static_cast<int>(divide_up(steps, kTapConvFullSteps));
     s.last_steps = steps - (s.lines - 1) * kTapConvFullSteps;
     s.column_tiles = static_cast<int>(divide_up(columns, std::int64_t{c.tile.n}));
-    s.jobs = static_cast<int>(conv.groups) * s.column_tiles;
+    s.jobs = static_cast<int>(conv.groups / merged) * s.column_tiles;
 }
 
 // Of a stage: a run of pixels, and what the taps reach beyond it.
