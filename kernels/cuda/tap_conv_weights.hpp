@@ -70,20 +70,33 @@ private:
         constexpr int kAcross = kColumns / kChunk;
         const int c = int(args.conv.c), k = int(args.conv.k);
         const auto* const from = static_cast<const Storage*>(args.b.data) + Index(group) * k * kTaps * c + column;
+        // Two squares at a time are on their way.
+        constexpr int kBatch = 2;
+        const int squares = kTaps * kAcross * chunks;
         TILEWISE_ROLLED
-        for (int i = thread_index(); i < kTaps * kAcross * chunks; i += kThreads) {
-            const int chunk = i / (kTaps * kAcross), rest = i - chunk * (kTaps * kAcross), tap = rest / kAcross;
-            const int own = (rest - tap * kAcross) * kChunk, of = Config::merge > 1 ? (column + own) / c : 0;
-            const int channel = chunk * kChunk - before - of * k;
-            const bool is_there = channel >= 0 && channel < k && column + own < c * Config::merge;
-            Packet<16> lines[kChunk] = {};
-            if (is_there) {
+        for (int i = thread_index(); i < squares; i += kThreads * kBatch) {
+            Packet<16> lines[kBatch][kChunk] = {};
+            SharedAddress places[kBatch][kChunk];
+            TILEWISE_UNROLL
+            for (int b = 0; b < kBatch; ++b) {
+                const int square = i + b * kThreads, chunk = square / (kTaps * kAcross);
+                const int rest = square - chunk * (kTaps * kAcross), tap = rest / kAcross,
+                          own = (rest - tap * kAcross) * kChunk;
+                const int of = Config::merge > 1 ? (column + own) / c : 0, channel = chunk * kChunk - before - of * k;
+                TILEWISE_UNROLL
+                for (int j = 0; j < kChunk; ++j) places[b][j] = place(tap, own + j, chunk);
+                if (square >= squares || channel < 0 || channel >= k || column + own >= c * Config::merge) continue;
                 TILEWISE_UNROLL
                 for (int j = 0; j < kChunk; ++j)
-                    lines[j] = load_global<16>(from + Index(((of * k + channel + j) * kTaps) + tap) * c + own - of * c);
+                    lines[b][j] =
+                        load_global<16>(from + Index((of * k + channel + j) * kTaps + tap) * c + own - of * c);
             }
             TILEWISE_UNROLL
-            for (int j = 0; j < kChunk; ++j) store_shared<16>(place(tap, own + j, chunk), turned(lines, j));
+            for (int b = 0; b < kBatch; ++b) {
+                if (i + b * kThreads >= squares) continue;
+                TILEWISE_UNROLL
+                for (int j = 0; j < kChunk; ++j) store_shared<16>(places[b][j], turned(lines[b], j));
+            }
         }
     }
     // Element j of each line.
