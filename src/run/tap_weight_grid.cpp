@@ -47,7 +47,7 @@ LaunchGeometry tap_weight_grid(const Problem& p, const KernelConfig& c, const Ar
     std::memcpy(geometry.geometry.data(), &plan->shape, sizeof plan->shape);
     geometry.tensor_maps = {positions_of(p, c, plan->shape, false), positions_of(p, c, plan->shape, true),
                             TensorMapSpec{}};
-    if (c.two_stage) add_many_reduction(geometry, p);
+    if (c.two_stage) add_many_reduction(geometry, p, plan->parts / plan->shape.together);
     return geometry;
 }
 
