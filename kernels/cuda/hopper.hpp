@@ -172,6 +172,17 @@ TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned bar
         "h"(offset_d), "l"(keep)
         : "memory");
 }
+// The same to the same place in every block of the mask, counting on the barrier of each.
+TILEWISE_DEVICE void copy_im2col_multicast(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h,
+                                           int image, unsigned short offset_w, unsigned short offset_h,
+                                           unsigned short blocks, unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster"
+        ".L2::cache_hint [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9, %10;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(image), "h"(offset_w), "h"(offset_h), "h"(blocks),
+        "l"(keep)
+        : "memory");
+}
 // A box from shared memory to the tensor; what lies outside is not written.
 TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y, int z) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),

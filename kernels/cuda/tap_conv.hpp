@@ -4,6 +4,7 @@
 // its own with its own ring of stages, so that one stores results while others multiply. A stage is one line of channels (at most 64) of a
 // run of positions and as many more as the taps reach (common/tap_conv_shape.hpp): one copy in im2col mode, which all taps of the
 // filter read, shifted by whole lines, which is where their descriptors start.
+// With clusters of blocks (1 x n) those of one group's tiles of columns work in step: each copies a share of a stage for all of them.
 //   forward          columns k, sums over c: a stride has a walk of x, and so a stage, for each remainder
 //   backward data    columns c, sums over k: the pixels of each class of a stride are sums of their own
 // Merged groups are one with weights of zero where rows and columns are not of the same one of them.
@@ -33,6 +34,7 @@ struct TapConv {
     static constexpr int kStrideH = Config::ct_stride[1], kStrideW = Config::ct_stride[2];
     static constexpr int kRemainders = kStrideH * kStrideW;
     static constexpr int kWalks = kBackward ? 1 : kRemainders, kClasses = kBackward ? kRemainders : 1;
+    static constexpr int kSharers = Config::cluster_n;
     static constexpr int kTaps = kTapConvFilter * kTapConvFilter, kStepBytes = 32;
     static_assert(Config::ndim == 2 && kRows % 64 == 0 && Element::bytes == 2 && Out::bytes == 2);
     static_assert(Config::threads == 128 * (kWaves + 1) && kWaves <= 4);
@@ -90,28 +92,48 @@ struct TapConv {
         Cursor at;
         TILEWISE_ROLLED
         for (int tile = part + worker; tile < shape.tiles; tile += shape.parts) {
-            const int position = tile * kRows, width = shape.extent[2], height = shape.extent[1];
+            const int lines = shape.slot_lines / kSharers, own = kSharers > 1 ? int(cluster_rank()) * lines : 0;
+            const int position = tile * kRows + own, width = shape.extent[2], height = shape.extent[1];
             const int up = position / width, image = up / height;
             const int x = (position - up * width) * (kBackward ? 1 : kStrideW) - shape.pad[2];
             const int y = (up - image * height) * (kBackward ? 1 : kStrideH) - shape.pad[1];
             TILEWISE_ROLLED
             for (int line = 0; line < shape.lines; ++line) {
                 const bool is_last = line + 1 == shape.lines;
-                const int bytes = shape.slot_lines * (is_last ? tap_conv_line_bytes(shape.last_steps) : 128);
+                const int line_bytes = is_last ? tap_conv_line_bytes(shape.last_steps) : 128;
                 TILEWISE_ROLLED
                 for (int walk = 0; walk < kWalks; ++walk) {
                     barrier_wait(to.empty(at.stage), at.parity ^ 1);
-                    barrier_expect(to.full(at.stage), unsigned(bytes));
-                    copy_im2col(to.slot(at.stage), is_last ? map_last : map_lines, to.full(at.stage),
-                                first + line * kTapConvLineChannels, x, y, image, u16(walk % kStrideW),
-                                u16(walk / kStrideW), kKeepNormal);
+                    barrier_expect(to.full(at.stage), unsigned(shape.slot_lines * line_bytes));
+                    copy(to.slot(at.stage) + SharedAddress(own * line_bytes), is_last ? map_last : map_lines,
+                         to.full(at.stage), first + line * kTapConvLineChannels, x, y, image, walk);
                     at.advance(shape.stages);
                 }
             }
         }
     }
 
+    static TILEWISE_DEVICE void copy(SharedAddress to, const TensorMap& map, SharedAddress barrier, int channel, int x,
+                                     int y, int image, int walk) {
+        const auto along_w = u16(walk % kStrideW), along_h = u16(walk / kStrideW);
+        if constexpr (kSharers > 1) {
+            constexpr auto kAll = u16((1 << kSharers) - 1);
+            copy_im2col_multicast(to, map, barrier, channel, x, y, image, along_w, along_h, kAll, kKeepNormal);
+        } else {
+            copy_im2col(to, map, barrier, channel, x, y, image, along_w, along_h, kKeepNormal);
+        }
+    }
+
     // ---- Computing ----
+
+    // This warp has read the stage: whoever copies there must know.
+    static TILEWISE_DEVICE void release(SharedAddress empty) {
+        if constexpr (kSharers > 1) {
+            if (lane_index() < kSharers) barrier_arrive_remote(empty, unsigned(lane_index()));
+        } else {
+            if (lane_index() == 0) barrier_arrive(empty);
+        }
+    }
 
     using Sums = float[kRepeats][kClasses][kOwnSums];
 
@@ -185,7 +207,7 @@ struct TapConv {
             multiply_stage<kWalk>(sums, uniform(int(from.slot(at.stage))), weights, steps);
             if (previous >= 0) {  // the products of the stage before have ended
                 wgmma_wait<1>();
-                if (lane_index() == 0) barrier_arrive(from.empty(previous));
+                release(from.empty(previous));
             }
             previous = at.stage;
             at.advance(shape.stages);
@@ -209,7 +231,7 @@ struct TapConv {
             }
             wgmma_wait<0>();
             pin_all(sums);
-            if (lane_index() == 0) barrier_arrive(from.empty(previous));
+            release(from.empty(previous));
             store(sums, tile, worker, places);
         }
     }
@@ -304,12 +326,16 @@ struct TapConv {
                 TILEWISE_ROLLED
                 for (int i = 0; i < shape.stages; ++i) {
                     barrier_init(own.full(i), 1);
-                    barrier_init(own.empty(i), 4);  // warps
+                    barrier_init(own.empty(i), 4 * kSharers);  // warps
                 }
             }
             barrier_init_fence();
         }
-        sync_block();
+        if constexpr (kSharers > 1) {
+            cluster_sync();
+        } else {
+            sync_block();
+        }
         griddep_wait();
         const int warp = warp_index();
         if (warp < 4 * kWaves) {
@@ -320,6 +346,7 @@ struct TapConv {
         } else if (warp < 5 * kWaves) {
             if (lane_index() == 0) copy_all(warp - 4 * kWaves);
         }
+        if constexpr (kSharers > 1) cluster_sync_apart();  // others may still copy here, or say what they have read
     }
 };
 

@@ -74,7 +74,7 @@ bool has_tap_weight_template(const KernelConfig& c) {
 
 // Weights of 3x3 filters stay in shared memory; strides are compiled in.
 bool has_tap_conv_template(const KernelConfig& c) {
-    constexpr int kRows = 64, kMostWaves = 4, kMostSums = 128, kLine = 64, kMostStride = 2;
+    constexpr int kRows = 64, kMostWaves = 4, kMostSums = 128, kLine = 64, kMostStride = 2, kMostSharers = 4;
     const bool is_16_bit =
         c.dtype == c.dtype_b && c.dtype == c.dtype_out && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
     const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
@@ -93,7 +93,7 @@ bool has_tap_conv_template(const KernelConfig& c) {
            c.vector_c == vector && c.pipeline == Pipeline::compv6 && c.epilogue == Epilogue::cshuffle && sums &&
            c.tile.k == kLine && c.wave.n == 1 && c.wave.k == 1 && c.warp_tile.n == c.tile.n && c.split_k == 1 &&
            c.blocks_per_unit == 1 && c.producer_waves == 1 && !c.swap_ab && !c.cluster_k && !c.two_stage &&
-           !c.split_image && !c.explicit_gemm && !c.persistent && c.cluster == Shape2{} &&
+           !c.split_image && !c.explicit_gemm && !c.persistent && c.cluster.m == 1 && c.cluster.n <= kMostSharers &&
            c.specialization == Specialization::none && c.stream_k == StreamK::off;
 }
 

@@ -74,7 +74,7 @@ void set_slot(TapConvShape& s, const KernelConv& conv, const KernelConfig& c) {
     const auto reach = [&](int d) { return (kTapConvFilter - 1) / static_cast<int>(conv.stride[d]); };
     const std::int64_t lines = c.tile.m / c.wave.m + reach(1) * std::int64_t{s.extent[2]} + reach(2);
     const std::int64_t longest = s.lines > 1 ? kFullBytes : tap_conv_line_bytes(s.last_steps);
-    s.slot_lines = static_cast<int>(round_up(lines, kBlockLines));
+    s.slot_lines = static_cast<int>(round_up(lines, kBlockLines * c.cluster.n));  // each copies a share
     s.slot_bytes = static_cast<int>(round_up(s.slot_lines * longest, kSwizzleBlock));
 }
 
@@ -93,7 +93,7 @@ bool is_tap_conv(const KernelConfig& c) {
 }
 
 std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, Rejected* why) {
-    if (p.op != c.op || std::min({c.wave.m, c.tile.m, c.tile.n}) < 1) return std::nullopt;
+    if (p.op != c.op || std::min({c.wave.m, c.tile.m, c.tile.n, c.cluster.n}) < 1) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
     if (refuses_problem(p, conv, why)) return std::nullopt;
     const bool backward = c.op == Op::conv_bwd_data;
@@ -112,6 +112,11 @@ std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c
     plan.weight_bytes = kTaps * c.tile.n * (s.lines - 1) * kFullBytes +
                         round_up(kTaps * c.tile.n * tap_conv_line_bytes(s.last_steps), kSwizzleBlock);
     const std::int64_t fixed = fixed_bytes(c, plan.weight_bytes), room = halo_weight_block_bytes(c, arch) - fixed;
+    if (s.column_tiles % c.cluster.n != 0) {
+        refuse(why, TILEWISE_TEXT("{} tiles of columns in clusters of {}", s.column_tiles, c.cluster.n),
+               TILEWISE_TEXT("a multiple, or cluster 1x1"));
+        return std::nullopt;
+    }
     constexpr std::int64_t kLeastStages = 2, kMostLines = 1024;  // of one copy
     const std::int64_t fit = room / c.wave.m / s.slot_bytes;
     if (fit < kLeastStages || s.slot_lines > kMostLines) {

@@ -30,7 +30,7 @@ TensorMapSpec pixel_lines(const Problem& p, const KernelConfig& c, const TapConv
         im2col.upper[at] = im2col.lower[at] + (shape.extent[d] - 1) * im2col.step[at] - (size[d] - 1);
     }
     map.im2col = im2col;
-    map.box = {shape.slot_lines, static_cast<int>(tap_conv_line_bytes(steps) / bytes)};
+    map.box = {shape.slot_lines / c.cluster.n, static_cast<int>(tap_conv_line_bytes(steps) / bytes)};
     return map;
 }
 
