@@ -12,19 +12,22 @@
 namespace tilewise {
 namespace {
 
-// A run of a worker, in cycles of its unit: products are bound by the matrix unit, or by shared memory, which gives 128 bytes a
-// cycle, also for what is copied there and for results.
+// A run of a worker, in cycles of its unit, which has nothing else to do: products are bound by the matrix unit, or by shared memory,
+// which gives 128 bytes a cycle, also for what is copied there and for results; or what is copied, by the L2 cache.
 double run_cycles(const TapConvShape& s, const KernelConfig& c) {
     constexpr double kBytesPerCycle = 128, kRows = 64, kStepBytes = 32, kTaps = kTapConvFilter * kTapConvFilter;
-    constexpr double kResultBytes = 4;  // written and read
+    constexpr double kReached = 1.0, kResultBytes = 4, kCacheBytesPerCycle = 24, kPixel = 2.0;
     const double rows = double(c.tile.m) / c.wave.m, steps = (s.lines - 1) * kTapConvFullSteps + s.last_steps;
-    const double one = std::max(c.tile.n / 2.0, (kRows + c.tile.n) * kStepBytes / kBytesPerCycle);
-    const double remainders = static_cast<double>(product(c.ct_stride));
+    const double one = std::max(c.tile.n / 2.0, (kRows + c.tile.n) * kStepBytes / kBytesPerCycle) * kReached;
+    const auto remainders = static_cast<double>(product(c.ct_stride));
     const double walks = c.op == Op::conv_fwd ? remainders : 1, classes = c.op == Op::conv_fwd ? 1 : remainders;
     const double line_bytes =
         (s.lines - 1) * double(tap_conv_line_bytes(kTapConvFullSteps)) + tap_conv_line_bytes(s.last_steps);
-    return kTaps * steps * rows / kRows * one +
-           (walks * s.slot_lines * line_bytes + classes * rows * c.tile.n * kResultBytes) / kBytesPerCycle;
+    const double pixels = walks * s.slot_lines, copied = pixels * line_bytes;
+    const double shared =
+        kTaps * steps * rows / kRows * one + (copied + classes * rows * c.tile.n * kResultBytes) / kBytesPerCycle;
+    const double fetched = std::max(copied / kCacheBytesPerCycle, pixels * s.lines * kPixel) / c.cluster.n;
+    return std::max(shared, fetched);
 }
 
 }  // namespace
