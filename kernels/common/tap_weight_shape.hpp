@@ -50,9 +50,12 @@ constexpr int tap_count_of_block(const KernelConv& conv, int most) {
 }
 constexpr int tap_count(const KernelConv& conv) { return int(conv.filter[0] * conv.filter[1] * conv.filter[2]); }
 
-// A line of dy at a position: of more channels than a tile has columns, perhaps; more than 64 columns are two.
-constexpr int tap_weight_line_bytes(int columns) { return columns > 32 ? 128 : 64; }
-constexpr int tap_weight_y_lines(int columns) { return (columns + 63) / 64; }
+// A line of dy at a position, and how many a tile's columns are: 64 channels to a line, or 32 where that fetches less.
+constexpr int tap_weight_line_bytes(int columns) { return (columns + 31) / 32 % 2 == 0 ? 128 : 64; }
+constexpr int tap_weight_y_lines(int columns) {
+    const int line = tap_weight_line_bytes(columns) / 2;
+    return (columns + line - 1) / line;
+}
 constexpr int tap_weight_y_bytes(int positions, int columns) {
     return positions * tap_weight_line_bytes(columns) * tap_weight_y_lines(columns);
 }
