@@ -73,7 +73,7 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
 
 // A block's work on one run of positions, in cycles of its unit.
 double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
-    constexpr double kTurnCycles = 300;
+    constexpr double kTurnCycles = 150;
     const double results = double(c.tile.m) * c.tile.n, steps = double(c.tile.k) / kStepPositions;
     if (c.warp_tile.m == kStripRows) {
         constexpr double kCyclesPerProduct = 2.5, kStepColumns = 8;
@@ -84,14 +84,16 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
     constexpr double kBytesPerCycle = 128, kLineCycles = 1.5;
     const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
     const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
-    const double lines = double(tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + shape.x_bytes()) / kBytesPerCycle;
+    // Lines are counted, however long they are.
+    const double lines = double(c.tile.k) * tap_weight_y_lines(tap_weight_columns(c)) +
+                         double(shape.x_walks()) * shape.x_boxes * shape.box_lines;
     return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
 }
 
 // Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
 void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
     // A block's start, and its results' way through shared memory to the workspace.
-    constexpr double kStartCycles = 5000, kResultCycles = 0.4, kSumBytes = 8, kCacheBytes = 40;
+    constexpr double kStartCycles = 5000, kResultCycles = 0.2, kSumBytes = 8, kCacheBytes = 40;
     const double block_cycles = kStartCycles + kResultCycles * c.tile.m * c.tile.n;
     // With two stages the products of one wait for the copies of the other.
     constexpr double kTwoStages = 1.35;
