@@ -90,7 +90,7 @@ double waiting_cycles(const HaloTileWork& w, const KernelConfig& c) {
 // and 40 channels, where all others are within 10 %.
 double between_pieces(const Problem& p, const KernelConfig& c) {
     constexpr std::int64_t kPieceBytes = 32;
-    constexpr double kBetween = 1.25;
+    constexpr double kBetween = 1.35;
     const KernelConv conv = kernel_conv(p);
     const std::int64_t channels = (p.op == Op::conv_bwd_data ? conv.k : conv.c) * c.num_groups_to_merge;
     return stages_halo_boxes(c) && channels * bytes_of(c.dtype) % kPieceBytes != 0 ? kBetween : 1;
