@@ -7,6 +7,9 @@
 
 namespace tilewise {
 
+// Up to so many parts of sums, a thread of the second kernel reads all of its own; beyond, lanes share them (cuda/reduce_many.hpp).
+inline constexpr int kFewParts = 4, kFewRun = 4;  // neighbouring sums of a thread then
+
 // Whether patches are copied line by line: pixels of few chunks leave lanes without work, and are looked up in a table instead.
 constexpr bool halo_weight_by_lines(int merged_groups, int tile_columns) {
     return merged_groups > 1 || tile_columns >= 32;

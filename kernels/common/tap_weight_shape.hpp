@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Positions of backward weight by taps that read shifted runs of pixels (gather=halo on warpgroup products, cuda/tap_weight.hpp).
 // Every image is walked through as if it were larger: along each axis by as many positions as the filter reaches beyond one pixel,
-// where dy is zero. Then the pixel of x that a tap reads at a position is always the same number of positions away. With a stride x is
+// less those where the zeros behind one line can be those before the next; dy is zero there. Then the pixel of x that a tap reads at a position is always the same number of positions away. With a stride x is
 // several such walks, one for each remainder that a tap's distance leaves, and each tap belongs to one. The host plans by these
 // numbers (config/tap_weight_plan.cpp) and the kernel counts with them: one truth.
 #pragma once
 #include "args.hpp"
+#include "position_extent.hpp"
 
 namespace tilewise {
 
@@ -26,12 +27,15 @@ struct TapWeightShape {
 };
 static_assert(sizeof(TapWeightShape) <= sizeof(int) * kMaxKernelGeometry);
 
-constexpr int tap_weight_extent(const KernelConv& conv, int d) {
-    return int(conv.out[d] + (conv.filter[d] - 1) * conv.dilation[d] / conv.stride[d]);
-}
 constexpr int tap_weight_walks(const KernelConv& conv, int d) {
     const Index reach = (conv.filter[d] - 1) * conv.dilation[d] + 1;
     return int(reach < conv.stride[d] ? reach : conv.stride[d]);
+}
+constexpr int tap_weight_extent(const KernelConv& conv, int d) {
+    const Index stride = conv.stride[d], before = conv.pad[d] - tap_weight_walks(conv, d) + 1;
+    const Index zeros = before > 0 ? (before + stride - 1) / stride : 0;  // that every walk begins with
+    return int(position_extent(conv.out[d], (conv.filter[d] - 1) * conv.dilation[d] / stride, zeros,
+                               (conv.in[d] - 1 + conv.pad[d]) / stride + 1));
 }
 // At most so many: whole planes of taps, or lines of one plane, or taps of one line, so that the first is never beyond another.
 constexpr int tap_count_of_block(const KernelConv& conv, int most) {
@@ -45,6 +49,16 @@ constexpr int tap_count_of_block(const KernelConv& conv, int most) {
     return most >= width ? even_part(height, most / width) * width : even_part(width, most);
 }
 constexpr int tap_count(const KernelConv& conv) { return int(conv.filter[0] * conv.filter[1] * conv.filter[2]); }
+
+// A line of dy at a position, and how many a tile's columns are: 64 channels to a line, or 32 where that fetches less.
+constexpr int tap_weight_line_bytes(int columns) { return (columns + 31) / 32 % 2 == 0 ? 128 : 64; }
+constexpr int tap_weight_y_lines(int columns) {
+    const int line = tap_weight_line_bytes(columns) / 2;
+    return (columns + line - 1) / line;
+}
+constexpr int tap_weight_y_bytes(int positions, int columns) {
+    return positions * tap_weight_line_bytes(columns) * tap_weight_y_lines(columns);
+}
 
 // What a tap reads: a walk of x, and how many positions beyond a pixel's.
 struct TapPlace {

@@ -48,7 +48,7 @@ struct HaloWeightDrain {
     static_assert(kWaveM % kFour == 0 && Core::kPitch % kChunkBytes == 0);
     // The blocks of a cluster read each other's sums: those of waves that share out pixels are added up before.
     static constexpr bool kAddsWavesFirst = kMeets && Config::wave_k > 1;
-    static constexpr int kMostBlocks = 8, kTerms = kMeets ? kMostBlocks : Config::wave_k;
+    static constexpr int kMostBlocks = 8;
 
     const KernelArgs& args;
     const HaloWeightPlace& place;
@@ -68,8 +68,15 @@ struct HaloWeightDrain {
             cluster_sync_apart();
             first = kFours * place.rank / blocks, end = kFours * (place.rank + 1) / blocks;
         }
-        TILEWISE_ROLLED
-        for (int four = first + thread_index(); four < end; four += Config::threads) leave(four);
+        if constexpr (!kMeets) {
+            leave_all<Config::wave_k>(first, end);
+        } else if (blocks == 2) {
+            leave_all<2>(first, end);
+        } else if (blocks <= 4) {
+            leave_all<4>(first, end);
+        } else {
+            leave_all<kMostBlocks>(first, end);
+        }
         if constexpr (kMeets) cluster_sync_apart();  // nobody reads this block's sums any more
     }
 
@@ -82,10 +89,9 @@ struct HaloWeightDrain {
             store_shared_float2(sums + offset_of(four) + 8, sum[2], sum[3]);
         }
     }
-    // So many fours, apart in this block's shared memory or at the same place in that of `count`.
+    // Fours that are added up: apart in this block's shared memory, or at the same place in that of `count` blocks.
     template <int kCount, int kApart, bool in_cluster>
-    static TILEWISE_DEVICE void add_up(SharedAddress from, float (&sum)[kFour], int count = kCount) {
-        float terms[kCount][kFour];
+    static TILEWISE_DEVICE void load_terms(SharedAddress from, float (&terms)[kCount][kFour], int count) {
         TILEWISE_UNROLL
         for (int i = 0; i < kCount; ++i) {
             if constexpr (in_cluster) {
@@ -96,6 +102,9 @@ struct HaloWeightDrain {
                 load_shared_float4(from + SharedAddress(i * kApart), terms[i]);
             }
         }
+    }
+    template <int kCount>
+    static TILEWISE_DEVICE void add_terms(const float (&terms)[kCount][kFour], float (&sum)[kFour]) {
         TILEWISE_UNROLL
         for (int e = 0; e < kFour; ++e) {
             sum[e] = terms[0][e];
@@ -103,29 +112,71 @@ struct HaloWeightDrain {
             for (int i = 1; i < kCount; ++i) sum[e] += terms[i][e];
         }
     }
+    template <int kCount, int kApart, bool in_cluster>
+    static TILEWISE_DEVICE void add_up(SharedAddress from, float (&sum)[kFour]) {
+        float terms[kCount][kFour];
+        load_terms<kCount, kApart, in_cluster>(from, terms, kCount);
+        add_terms(terms, sum);
+    }
 
-    TILEWISE_DEVICE void leave(int four) const {
+    // Of each thread a few fours are on their way at a time: another block's shared memory is far away.
+    template <int kTerms>
+    TILEWISE_DEVICE void leave_all(int first, int end) const {
+        constexpr int kBatch = !kMeets || kTerms > 4 ? 1 : kTerms > 2 ? 2 : 4;
+        TILEWISE_ROLLED
+        for (int four = first + thread_index(); four < end; four += Config::threads * kBatch) {
+            Leaving own[kBatch];
+            float terms[kBatch][kTerms][kFour];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) own[i] = leaving(four + i * Config::threads, end);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) {
+                if (own[i].is_there)
+                    load_terms<kTerms, kPlain * Core::kSumBytes, kMeets>(sums + own[i].offset, terms[i], blocks);
+            }
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBatch; ++i) {
+                if (!own[i].is_there) continue;
+                float sum[kFour];
+                add_terms(terms[i], sum);
+                leave(own[i], sum);
+            }
+        }
+    }
+
+    // Where four sums belong.
+    struct Leaving {
+        bool is_there, whole;  // whole: the four are neighbours of one group
+        u32 word, group_of_col;
+        SharedAddress offset, words;
+        int group, k_of_group;
+    };
+    TILEWISE_DEVICE Leaving leaving(int four, int end) const {
+        Leaving own{};
+        if (four >= end) return own;
         const int k = int(conv().k), cols = Config::merge > 1 ? kWaveGroups * k : k;
         const int strip = four / kPerColumn, row = (four - strip * kPerColumn) * kFour;
         const int wave = strip / kWaveN, wave_n = wave / Config::wave_m, wave_m = wave % Config::wave_m;
         const int col = strip % kWaveN + (Config::merge > 1 ? 0 : place.col + wave_n * kWaveN);
-        if (col >= cols) return;
-        const u32 group_of_col = Config::merge > 1 ? u32(col / k) : 0;
-        const SharedAddress words = row_words + SharedAddress(wave_m * kWaveM + row) * 4;
-        const bool whole = !Core::kFew && conv().c % kFour == 0;  // then the four are neighbours of one group
-        const u32 word = load_shared<4>(words).words[0];
-        if (whole && !is_of(word, group_of_col)) return;
-        float sum[kFour];
-        add_up<kTerms, kPlain * Core::kSumBytes, kMeets>(sums + offset_of(four), sum, kMeets ? blocks : kTerms);
+        if (col >= cols) return own;
+        own.group_of_col = Config::merge > 1 ? u32(col / k) : 0;
+        own.words = row_words + SharedAddress(wave_m * kWaveM + row) * 4;
+        own.whole = !Core::kFew && conv().c % kFour == 0;
+        own.word = load_shared<4>(own.words).words[0];
+        own.is_there = !own.whole || is_of(own.word, own.group_of_col);
+        own.offset = offset_of(four);
         // Columns of merged groups count through the groups.
-        const Index group = place.group + (Config::merge > 1 ? wave_n * kWaveGroups : 0) + int(group_of_col);
-        const Index k_of_group = col - int(group_of_col) * k;
-        if (whole) return put_four(sum, group, k_of_group, word & kPlaceMask);
+        own.group = place.group + (Config::merge > 1 ? wave_n * kWaveGroups : 0) + int(own.group_of_col);
+        own.k_of_group = col - int(own.group_of_col) * k;
+        return own;
+    }
+    TILEWISE_DEVICE void leave(const Leaving& own, const float (&sum)[kFour]) const {
+        if (own.whole) return put_four(sum, own.group, own.k_of_group, own.word & kPlaceMask);
         TILEWISE_ROLLED
         for (int e = 0; e < kFour; ++e) {
-            const u32 own = load_shared<4>(words + e * 4).words[0];
+            const u32 word = load_shared<4>(own.words + e * 4).words[0];
             const float value = e == 0 ? sum[0] : e == 1 ? sum[1] : e == 2 ? sum[2] : sum[3];
-            if (is_of(own, group_of_col)) put_element(value, group, k_of_group, own & kPlaceMask);
+            if (is_of(word, own.group_of_col)) put_element(value, own.group, own.k_of_group, word & kPlaceMask);
         }
     }
     static TILEWISE_DEVICE bool is_of(u32 word, u32 group) {

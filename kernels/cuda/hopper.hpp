@@ -172,6 +172,17 @@ TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned bar
         "h"(offset_d), "l"(keep)
         : "memory");
 }
+// The same to the same place in every block of the mask, counting on the barrier of each.
+TILEWISE_DEVICE void copy_im2col_multicast(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h,
+                                           int image, unsigned short offset_w, unsigned short offset_h,
+                                           unsigned short blocks, unsigned long long keep) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster"
+        ".L2::cache_hint [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9, %10;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(image), "h"(offset_w), "h"(offset_h), "h"(blocks),
+        "l"(keep)
+        : "memory");
+}
 // A box from shared memory to the tensor; what lies outside is not written.
 TILEWISE_DEVICE void store_box(const TensorMap& map, unsigned from, int x, int y, int z) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
@@ -214,17 +225,22 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
 #define TW_D10(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9"
 #define TW_D0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9"
 #define TW_R2(K, i) "+" K(d[i]), "+" K(d[i + 1])
-#define TW_R8(K, i) TW_R2(K, i), TW_R2(K, i + 2), TW_R2(K, i + 4), TW_R2(K, i + 6)
+#define TW_R4(K, i) TW_R2(K, i), TW_R2(K, i + 2)
+#define TW_R8(K, i) TW_R4(K, i), TW_R4(K, i + 4)
 #define TW_R16(K, i) TW_R8(K, i), TW_R8(K, i + 8)
 #define TW_R32(K, i) TW_R16(K, i), TW_R16(K, i + 16)
 #define TW_R64(K, i) TW_R32(K, i), TW_R32(K, i + 32)
 
 #define TW_D8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define TW_D12 TW_D0 ", %10, %11"
 #define TW_D16 TW_D0 ", %10, %11, %12, %13, %14, %15"
+#define TW_D20 TW_D0 ", " TW_D10(1)
 #define TW_D24 TW_D0 ", " TW_D10(1) ", %20, %21, %22, %23"
+#define TW_D28 TW_D20 ", %20, %21, %22, %23, %24, %25, %26, %27"
 #define TW_D32 TW_D0 ", " TW_D10(1) ", " TW_D10(2) ", %30, %31"
 #define TW_D40 TW_D0 ", " TW_D10(1) ", " TW_D10(2) ", " TW_D10(3)
 #define TW_D48 TW_D40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define TW_D52 TW_D40 ", " TW_D10(4) ", %50, %51"
 #define TW_D56 TW_D40 ", " TW_D10(4) ", %50, %51, %52, %53, %54, %55"
 #define TW_D64 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", %60, %61, %62, %63"
 #define TW_D80 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", " TW_D10(6) ", " TW_D10(7)
@@ -247,11 +263,17 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
 
 #define TW_WGMMA_ALL(T, TAIL, K)                                                                               \
     if constexpr (kN == 16) TW_WGMMA(16, T, TAIL, TW_D8, 8, 9, 10, 11, 12, TW_R8(K, 0));                       \
+    if constexpr (kN == 24) TW_WGMMA(24, T, TAIL, TW_D12, 12, 13, 14, 15, 16, TW_R8(K, 0), TW_R4(K, 8));       \
     if constexpr (kN == 32) TW_WGMMA(32, T, TAIL, TW_D16, 16, 17, 18, 19, 20, TW_R16(K, 0));                   \
+    if constexpr (kN == 40) TW_WGMMA(40, T, TAIL, TW_D20, 20, 21, 22, 23, 24, TW_R16(K, 0), TW_R4(K, 16));     \
     if constexpr (kN == 48) TW_WGMMA(48, T, TAIL, TW_D24, 24, 25, 26, 27, 28, TW_R16(K, 0), TW_R8(K, 16));     \
+    if constexpr (kN == 56)                                                                                    \
+        TW_WGMMA(56, T, TAIL, TW_D28, 28, 29, 30, 31, 32, TW_R16(K, 0), TW_R8(K, 16), TW_R4(K, 24));           \
     if constexpr (kN == 64) TW_WGMMA(64, T, TAIL, TW_D32, 32, 33, 34, 35, 36, TW_R32(K, 0));                   \
     if constexpr (kN == 80) TW_WGMMA(80, T, TAIL, TW_D40, 40, 41, 42, 43, 44, TW_R32(K, 0), TW_R8(K, 32));     \
     if constexpr (kN == 96) TW_WGMMA(96, T, TAIL, TW_D48, 48, 49, 50, 51, 52, TW_R32(K, 0), TW_R16(K, 32));    \
+    if constexpr (kN == 104)                                                                                   \
+        TW_WGMMA(104, T, TAIL, TW_D52, 52, 53, 54, 55, 56, TW_R32(K, 0), TW_R16(K, 32), TW_R4(K, 48));         \
     if constexpr (kN == 112)                                                                                   \
         TW_WGMMA(112, T, TAIL, TW_D56, 56, 57, 58, 59, 60, TW_R32(K, 0), TW_R16(K, 32), TW_R8(K, 48));         \
     if constexpr (kN == 128) TW_WGMMA(128, T, TAIL, TW_D64, 64, 65, 66, 67, 68, TW_R64(K, 0));                 \

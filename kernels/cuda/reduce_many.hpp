@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The second kernel of a reduction that is split into many parts with few results (halo_weight.hpp): the lanes of a warp share the
 // parts of 16 neighbouring sums, four of these to a lane, so that few reads follow each other. Always the same order: every
-// eighth part in a lane, then lanes in pairs. Any number of blocks of whole warps.
+// eighth part in a lane, then lanes in pairs. Few parts are read by one thread for its four sums. Any number of blocks of whole warps.
 #pragma once
+#include "../common/halo_weight_shape.hpp"
+#include "drain.hpp"
 #include "reduce.hpp"
 
 namespace tilewise::cuda {
@@ -32,6 +34,48 @@ struct ManyParts {
 };
 
 template <class Out>
+TILEWISE_DEVICE void put_sum(const KernelArgs& args, Index at, float sum, bool is_flat) {
+    if (is_flat) {
+        static_cast<typename Out::Storage*>(args.c.data)[at] = element_of<Out>(finish_plain<Out>(args, sum));
+        return;
+    }
+    const Index line = quotient(at, args.n), col = at - line * args.n;
+    const Index batch = quotient(line, args.m), row = line - batch * args.m;
+    store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
+}
+
+template <class Out>
+TILEWISE_DEVICE void reduce_few_parts(const KernelArgs& args, int parts, Index total, bool is_flat) {
+    const float* sums = static_cast<const float*>(args.workspace);
+    constexpr int kBytes = kFewRun * Out::bytes;
+    const bool whole = is_flat && reinterpret_cast<u64>(args.c.data) % kBytes == 0;
+    const Index threads = Index(block_count()) * block_threads();
+    TILEWISE_ROLLED
+    for (Index at = (Index(block_index()) * block_threads() + thread_index()) * kFewRun; at < total;
+         at += threads * kFewRun) {
+        Packet<16> held[kFewParts];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kFewParts; ++i) {
+            held[i] = zero_packet<16>();
+            if (i < parts) held[i] = load_global<16>(sums + i * total + at);
+        }
+        float sum[kFewRun] = {}, values[kFewRun];
+        TILEWISE_UNROLL
+        for (int e = 0; e < kFewRun; ++e) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kFewParts; ++i) sum[e] += float_of(held[i].words[e]);
+            values[e] = finish_plain<Out>(args, sum[e]);
+        }
+        if (whole) {
+            store_global<kBytes>(static_cast<typename Out::Storage*>(args.c.data) + at, pack_values<Out>(values));
+            continue;
+        }
+        TILEWISE_UNROLL
+        for (int e = 0; e < kFewRun; ++e) put_sum<Out>(args, at + e, sum[e], is_flat);
+    }
+}
+
+template <class Out>
 TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args, int parts) {
     using P = ManyParts;
     const Index total = args.batch * args.m * args.n;
@@ -44,6 +88,7 @@ TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args, int parts) {
     // The usual case needs neither divisions nor an epilogue: the code that runs is short, and in no cache when it starts.
     const bool is_flat = is_plain(args) && args.c_image_rows == 0 && args.c.col_stride == 1 &&
                          args.c.row_stride == args.n && args.c.batch_stride == args.m * args.n;
+    if (parts <= kFewParts) return reduce_few_parts<Out>(args, parts, total, is_flat);
     TILEWISE_ROLLED
     for (Index first = (Index(block_index()) * warps + warp_index()) * P::kWarpSums; first < total;
          first += Index(block_count()) * warps * P::kWarpSums) {
@@ -57,14 +102,7 @@ TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args, int parts) {
         }
         if (run >= total || sharer >= P::kRun) continue;  // every sharer has all of the sums: the first write one each
         const float mine = sharer == 0 ? sum[0] : sharer == 1 ? sum[1] : sharer == 2 ? sum[2] : sum[3];
-        const Index at = run + sharer;
-        if (is_flat) {
-            static_cast<typename Out::Storage*>(args.c.data)[at] = element_of<Out>(finish_plain<Out>(args, mine));
-            continue;
-        }
-        const Index line = quotient(at, args.n), col = at - line * args.n;
-        const Index batch = quotient(line, args.m), row = line - batch * args.m;
-        store<Out>(args, finish<Out>(args, mine, batch, row, col), batch, row, col);
+        put_sum<Out>(args, run + sharer, mine, is_flat);
     }
 }
 

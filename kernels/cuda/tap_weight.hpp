@@ -123,8 +123,10 @@ struct TapWeight {
     static constexpr int kDims = Config::ndim, kPositions = Config::tile_k, kDepth = 16;
     // Warps that compute: all but the last, or the last four.
     static constexpr int kWarps = Config::kStrips ? Config::wave_n * Config::wave_k : 4 * Config::wave_m;
-    static constexpr int kYLineBytes = Config::tile_n * Element::bytes, kYBytes = kPositions * kYLineBytes;
-    static_assert(kYLineBytes == 128 || kYLineBytes == 64, "a line of columns for each position");
+    static constexpr int kYLineBytes = tap_weight_line_bytes(Config::tile_n),
+                         kYLines = tap_weight_y_lines(Config::tile_n);
+    static constexpr int kYBytes = tap_weight_y_bytes(kPositions, Config::tile_n);
+    static_assert(Config::tile_n * Element::bytes <= kYLines * kYLineBytes, "lines of columns for each position");
     static_assert(Config::threads == 32 * (kWarps + (Config::kStrips ? 1 : 4)) && kPositions % kDepth == 0 &&
                   kPositions <= 256 && kYBytes % 1024 == 0);
     // A word for every row of the product (where its result goes), and for every tap (where in a stage's x it starts, in lines).
@@ -166,7 +168,7 @@ struct TapWeight {
 
     // ---- Copying: a warp, each lane one of a stage's copies ----
 
-    // The first lane copies dy, the others a run of pixels of one walk of x each.
+    // The first lanes copy a line of dy each, the others a run of pixels of one walk of x.
     struct Copies {
         bool is_x, is_one;
         Position at, run;  // in the next stage, and how far it is to the one after
@@ -174,13 +176,15 @@ struct TapWeight {
         u16 offset[kMaxKernelDims];
     };
     TILEWISE_DEVICE Copies copies() const {
-        const int lane = lane_index(), which = lane == 0 ? 0 : lane - 1, walk = which / shape.x_boxes;
+        const int lane = lane_index(), which = lane < kYLines ? 0 : lane - kYLines, walk = which / shape.x_boxes;
         const int box = which - walk * shape.x_boxes, up = walk / shape.walks[2], d = up / shape.walks[1];
-        const int first = begin * kPositions + (lane == 0 ? 0 : base_shift + box * shape.box_lines);
-        Copies c{lane > 0, lane <= shape.x_walks() * shape.x_boxes, Position(shape, first),
+        const bool is_x = lane >= kYLines;
+        const int first = begin * kPositions + (is_x ? base_shift + box * shape.box_lines : 0);
+        Copies c{is_x, lane < kYLines + shape.x_walks() * shape.x_boxes, Position(shape, first),
                  Position(shape, kPositions)};
-        c.to = lane == 0 ? 0 : kYBytes + which * shape.box_lines * shape.line * Element::bytes;
-        c.channel = lane == 0 ? place.group * int(conv.k) + place.col : place.group * int(conv.c) + channel;
+        c.to = is_x ? kYBytes + which * shape.box_lines * shape.line * Element::bytes : lane * kPositions * kYLineBytes;
+        c.channel = is_x ? place.group * int(conv.c) + channel
+                         : place.group * int(conv.k) + place.col + lane * (kYLineBytes / Element::bytes);
         c.offset[0] = u16(d), c.offset[1] = u16(up - d * shape.walks[1]), c.offset[2] = u16(walk - up * shape.walks[2]);
         return c;
     }
@@ -238,7 +242,7 @@ struct TapWeight {
                                   const unsigned long long (&taps)[AnyCore::kRepeats]) const {
         // In a cluster addresses carry the block's number above those bits that a descriptor has room for.
         constexpr SharedAddress kOfBlock = 0x3ffff;
-        const unsigned long long y = operand_at<kYLineBytes>(stage, 0, 8 * kYLineBytes);
+        const unsigned long long y = operand_at<kYLineBytes>(stage, kPositions * kYLineBytes, 8 * kYLineBytes);
         const unsigned long long x = ((stage + kYBytes) & kOfBlock) / 16;
         const auto x_step = static_cast<unsigned long long>(shape.line * Element::bytes * kDepth / 16);
         TILEWISE_UNROLL

@@ -95,10 +95,16 @@ TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned bar
     const int at[kMaxTensorDims] = {c, w, image}, offset[] = {offset_w, 0, 0};
     tilewise_machine->load_box(to, &map, barrier, at, offset, 1u << cluster_rank());
 }
-TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int image,
-                                 unsigned short offset_w, unsigned short offset_h, unsigned long long) {
+TILEWISE_DEVICE void copy_im2col_multicast(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h,
+                                           int image, unsigned short offset_w, unsigned short offset_h,
+                                           unsigned short blocks, unsigned long long) {
     const int at[kMaxTensorDims] = {c, w, h, image}, offset[] = {offset_w, offset_h, 0};
-    tilewise_machine->load_box(to, &map, barrier, at, offset, 1u << cluster_rank());
+    tilewise_machine->load_box(to, &map, barrier, at, offset, blocks);
+}
+TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int image,
+                                 unsigned short offset_w, unsigned short offset_h, unsigned long long keep) {
+    copy_im2col_multicast(to, map, barrier, c, w, h, image, offset_w, offset_h,
+                          static_cast<unsigned short>(1u << cluster_rank()), keep);
 }
 TILEWISE_DEVICE void copy_im2col(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int d,
                                  int image, unsigned short offset_w, unsigned short offset_h, unsigned short offset_d,

@@ -12,6 +12,7 @@
 #include "config/halo_tile.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
+#include "config/tap_conv_plan.hpp"
 #include "config/tap_weight_plan.hpp"
 #include "problem/facts.hpp"
 #include "problem/types.hpp"
@@ -62,13 +63,38 @@ bool has_tap_weight_template(const KernelConfig& c) {
                         c.tile.n == kRows && c.tile.m % 16 == 0 && c.num_groups_to_merge % c.wave.n == 0;
     const bool wide = c.warp_tile.m == kRows && (c.swap_ab ? swapped : plain) && c.wave.k == 1 &&
                       (wave_count(c) + 1) * c.blocks_per_unit <= kMostWaves;
-    const bool positions =
-        c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 && c.tile.k * columns % 512 == 0;
+    const bool positions = c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 &&
+                           c.tile.k * tap_weight_line_bytes(columns) % 1024 == 0;
     return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
-           c.pipeline == Pipeline::compv6 && (strips || wide) && (columns == 32 || columns == 64) && positions &&
+           c.pipeline == Pipeline::compv6 && (strips || wide) && columns <= 2 * kRows && positions &&
            (c.two_stage || c.cluster_k) && !c.split_image && !c.explicit_gemm && !c.persistent &&
            c.producer_waves == 1 && c.cluster == Shape2{} && c.ct_filter.rank == 0 && c.ct_stride.rank == 0 &&
            c.ct_dilation.rank == 0 && c.specialization == Specialization::none && c.stream_k == StreamK::off;
+}
+
+// Weights of 3x3 filters stay in shared memory; strides are compiled in.
+bool has_tap_conv_template(const KernelConfig& c) {
+    constexpr int kRows = 64, kMostWaves = 4, kMostSums = 128, kLine = 64, kMostStride = 2, kMostSharers = 4;
+    const bool is_16_bit =
+        c.dtype == c.dtype_b && c.dtype == c.dtype_out && (c.dtype == DType::fp16 || c.dtype == DType::bf16);
+    const int vector = static_cast<int>(kHaloChunkBytes / bytes_of(c.dtype));
+    const auto all = [](const Extents& extents, std::int64_t least, std::int64_t most) {
+        return extents.rank == 2 && std::min(extents[0], extents[1]) >= least &&
+               std::max(extents[0], extents[1]) <= most;
+    };
+    if (!all(c.ct_filter, kTapConvFilter, kTapConvFilter) || !all(c.ct_stride, 1, kMostStride) ||
+        c.ct_dilation.rank != 0 || c.ndim != 2) {
+        return false;
+    }
+    const std::int64_t classes = c.op == Op::conv_bwd_data ? product(c.ct_stride) : 1;
+    const bool sums = c.tile.m % (kRows * c.wave.m) == 0 && c.wave.m <= kMostWaves &&
+                      c.tile.m / (kRows * c.wave.m) * classes * c.tile.n / 2 <= kMostSums;
+    return is_16_bit && is_channels_last(c.layout) && c.vector_a == vector && c.vector_b == vector &&
+           c.vector_c == vector && c.pipeline == Pipeline::compv6 && c.epilogue == Epilogue::cshuffle && sums &&
+           c.tile.k == kLine && c.wave.n == 1 && c.wave.k == 1 && c.warp_tile.n == c.tile.n && c.split_k == 1 &&
+           c.blocks_per_unit == 1 && c.producer_waves == 1 && !c.swap_ab && !c.cluster_k && !c.two_stage &&
+           !c.split_image && !c.explicit_gemm && !c.persistent && c.cluster.m == 1 && c.cluster.n <= kMostSharers &&
+           c.specialization == Specialization::none && c.stream_k == StreamK::off;
 }
 
 bool has_halo_first_template(const KernelConfig& c) {
@@ -96,6 +122,7 @@ bool has_halo_template(const KernelConfig& c) {
                       c.vector_a * bytes == kChunkBytes && has_stores && c.epilogue == Epilogue::cshuffle;
     if (is_halo_weight(c)) return has_halo_weight_template(c);
     if (is_tap_weight(c)) return has_tap_weight_template(c);
+    if (is_tap_conv(c)) return has_tap_conv_template(c);
     if (is_halo_first(c)) return has_halo_first_template(c);
     // With one buffer only rows of 3 x 3 taps have proved right on a GPU.
     const bool has_loop = c.stages > 1 || c.specialization == Specialization::filter_3x3;
@@ -176,6 +203,7 @@ std::string cuda_conv_template(const KernelConfig& c) {
         case ConvFamily::gather: return c.dtype == DType::fp32 && c.warp_tile.k == 1 ? "simt_conv" : "mma_conv";
         case ConvFamily::halo:
             if (is_tap_weight(c)) return "tap_weight";
+            if (is_tap_conv(c)) return "tap_conv";
             return is_halo_weight(c)      ? "halo_weight"
                    : is_halo_first(c)     ? "halo_first"
                    : stages_halo_boxes(c) ? "halo_box_conv"

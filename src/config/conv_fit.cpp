@@ -8,6 +8,7 @@
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "config/rule_groups.hpp"
+#include "config/tap_conv_plan.hpp"
 #include "config/tap_weight_plan.hpp"
 
 namespace tilewise {
@@ -144,6 +145,7 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
 
 bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     if (is_halo_first(c)) return !halo_first_plan(v.problem, c, arch, out);
+    if (is_tap_conv(c)) return !tap_conv_plan(v.problem, c, arch, out);
     if (is_tap_weight(c)) return !tap_weight_plan(v.problem, c, arch, out);
     return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
 }

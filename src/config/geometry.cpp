@@ -5,6 +5,7 @@
 
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
+#include "config/tap_conv_plan.hpp"
 #include "config/tap_weight_plan.hpp"
 #include "problem/facts.hpp"
 
@@ -65,6 +66,7 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
         return std::max(halo_weight_block_bytes(c, arch), halo_weight_least_bytes(c)) * std::max(1, c.blocks_per_unit);
     }
     if (is_tap_weight(c)) return tap_weight_block_bytes(c, arch) * std::max(1, c.blocks_per_unit);
+    if (is_tap_conv(c)) return halo_weight_block_bytes(c, arch) * std::max(1, c.blocks_per_unit);
     // Taps that are joined share the rows of A, with a little more.
     const int taps = joined_taps(c);
     // Depthwise kernels on matrix units walk down their tile and hold a few of its lines.

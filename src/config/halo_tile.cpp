@@ -77,7 +77,9 @@ bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_by
 bool is_halo_conv(const KernelConfig& c) {
     // One element of x at a time: halo_first_plan.hpp.
     const bool is_first = c.op == Op::conv_fwd && c.vector_a == 1;
-    return c.gather == Gather::halo && (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data) && !is_first;
+    constexpr int kWarpgroupRows = 64;  // tap_conv_plan.hpp
+    return c.gather == Gather::halo && (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data) && !is_first &&
+           c.warp_tile.m != kWarpgroupRows;
 }
 
 bool shares_halo_rows(const KernelConfig& c) {

@@ -53,11 +53,14 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
     // Large copies are few, small ones fetch little that is not needed; one costs about as much as so many lines.
     constexpr std::int64_t kCopyLines = 8;
     std::int64_t best = 0;
-    for (const int box : {32, 64, 128}) {
+    // Or one that is as large as need be, in whole blocks of the swizzle.
+    constexpr std::int64_t kBlockLines = 8, kMostLines = 256;
+    const auto whole = static_cast<int>(std::min(kMostLines, round_up(c.tile.k + reach, kBlockLines)));
+    for (const int box : {32, 64, 128, whole}) {
         const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
         if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = static_cast<int>(boxes);
     }
-    const std::int64_t stage = std::int64_t{c.tile.k} * tap_weight_columns(c) * kElementBytes + s.x_bytes();
+    const std::int64_t stage = tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + s.x_bytes();
     constexpr std::int64_t kTables = 4096, kLeastStages = 2;
     const std::int64_t room = tap_weight_block_bytes(c, arch) - kTables, fit = room / stage;
     if (fit < kLeastStages) {
@@ -70,7 +73,7 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
 
 // A block's work on one run of positions, in cycles of its unit.
 double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
-    constexpr double kTurnCycles = 300;
+    constexpr double kTurnCycles = 150;
     const double results = double(c.tile.m) * c.tile.n, steps = double(c.tile.k) / kStepPositions;
     if (c.warp_tile.m == kStripRows) {
         constexpr double kCyclesPerProduct = 2.5, kStepColumns = 8;
@@ -81,14 +84,16 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
     constexpr double kBytesPerCycle = 128, kLineCycles = 1.5;
     const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
     const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
-    const double lines = (double(c.tile.k) * tap_weight_columns(c) * kElementBytes + shape.x_bytes()) / kBytesPerCycle;
+    // Lines are counted, however long they are.
+    const double lines = double(c.tile.k) * tap_weight_y_lines(tap_weight_columns(c)) +
+                         double(shape.x_walks()) * shape.x_boxes * shape.box_lines;
     return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
 }
 
 // Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
 void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
     // A block's start, and its results' way through shared memory to the workspace.
-    constexpr double kStartCycles = 5000, kResultCycles = 0.4, kSumBytes = 8, kCacheBytes = 40;
+    constexpr double kStartCycles = 5000, kResultCycles = 0.2, kSumBytes = 8, kCacheBytes = 40;
     const double block_cycles = kStartCycles + kResultCycles * c.tile.m * c.tile.n;
     // With two stages the products of one wait for the copies of the other.
     constexpr double kTwoStages = 1.35;
@@ -156,10 +161,11 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
                TILEWISE_TEXT("{} channels together", kLine));
         return std::nullopt;
     }
-    shape.line = strips                                           ? kLine
-                 : !c.swap_ab                                     ? c.warp_tile.n / kSideBySide
-                 : channels <= kShortLine && shape.x_walks() == 1 ? kShortLine
-                                                                  : kLine;
+    const std::int64_t taps = tap_count(conv);
+    const bool holds_short =
+        taps * kShortLine <= c.tile.m && taps * kLine > c.tile.m;  // then x is fetched for all taps at once
+    const bool is_short = (channels <= kShortLine || holds_short) && shape.x_walks() == 1;
+    shape.line = strips ? kLine : !c.swap_ab ? c.warp_tile.n / kSideBySide : is_short ? kShortLine : kLine;
     if (merged > 1 && (channels > shape.line || merged * conv.k > tap_weight_columns(c) || conv.groups % merged != 0)) {
         refuse(why, TILEWISE_TEXT("{} of {} groups of c={}, k={}", merged, conv.groups, conv.c, conv.k),
                TILEWISE_TEXT("at most {} and {} channels together", shape.line, tap_weight_columns(c)));

@@ -54,6 +54,8 @@ struct TensorMapSpec {
     std::optional<PixelBoxSpec> pixels;
     // Where in the workspace the tensor is, for an operand that is packed there before the kernel starts.
     std::optional<std::int64_t> workspace_offset;
+    // Which operand it is of (A, B, C), where not of the one in whose place it is given.
+    std::optional<std::size_t> operand;
 };
 
 // Rows of bytes that are copied within a device, in blocks: row j of block i begins at i * block_pitch + j * row_pitch.

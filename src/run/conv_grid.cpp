@@ -8,6 +8,7 @@
 #include "config/fit.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
+#include "config/tap_conv_plan.hpp"
 #include "config/tap_weight_plan.hpp"
 #include "config/workspace.hpp"
 #include "kernels/common/conv_walk.hpp"
@@ -18,6 +19,7 @@
 #include "run/halo_first_grid.hpp"
 #include "run/halo_grid.hpp"
 #include "run/halo_weight_grid.hpp"
+#include "run/tap_conv_grid.hpp"
 #include "run/tap_weight_grid.hpp"
 #include "run/tensor_grid.hpp"
 
@@ -58,6 +60,7 @@ std::int64_t steps_of(const Problem& p, const KernelConfig& c) {
 
 LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     if (is_halo_weight(c)) return halo_weight_grid(p, c, arch);
+    if (is_tap_conv(c)) return tap_conv_grid(p, c, arch);
     if (is_tap_weight(c)) return tap_weight_grid(p, c, arch);
     if (is_halo_first(c)) return halo_first_grid(p, c, arch);
     LaunchGeometry geometry;

@@ -9,13 +9,14 @@
 
 namespace tilewise {
 
-void add_many_reduction(LaunchGeometry& geometry, const Problem& p) {
-    constexpr int kReduceThreads = 256, kBlockSums = 16 * kReduceThreads / 32;
+void add_many_reduction(LaunchGeometry& geometry, const Problem& p, int parts) {
+    constexpr int kReduceThreads = 256;
+    const std::int64_t block_sums = parts <= kFewParts ? kFewRun * kReduceThreads : 16 * kReduceThreads / 32;
     constexpr std::int64_t kMostBlocks = 65536;
     const GemmView gemm = gemm_view(p);
     const std::int64_t sums = gemm.m * gemm.n * gemm.batch;
     geometry.reduce_threads = kReduceThreads;
-    geometry.reduce_blocks = static_cast<int>(std::min(kMostBlocks, (sums + kBlockSums - 1) / kBlockSums));
+    geometry.reduce_blocks = static_cast<int>(std::min(kMostBlocks, (sums + block_sums - 1) / block_sums));
 }
 
 LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
@@ -29,7 +30,7 @@ LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const A
     geometry.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
     static_assert(sizeof plan->shape <= sizeof geometry.geometry);
     std::memcpy(geometry.geometry.data(), &plan->shape, sizeof plan->shape);
-    if (c.two_stage) add_many_reduction(geometry, p);
+    if (c.two_stage) add_many_reduction(geometry, p, plan->parts / plan->shape.together);
     return geometry;
 }
 

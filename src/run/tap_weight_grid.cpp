@@ -30,7 +30,8 @@ TensorMapSpec positions_of(const Problem& p, const KernelConfig& c, const TapWei
         im2col.upper[at] = im2col.lower[at] + (shape.extent[d] - 1) * im2col.step[at] - (size[d] - 1);
     }
     map.im2col = im2col;
-    map.box = is_x ? TensorBox{shape.box_lines, shape.line} : TensorBox{c.tile.k, tap_weight_columns(c)};
+    map.box = is_x ? TensorBox{shape.box_lines, shape.line}
+                   : TensorBox{c.tile.k, static_cast<int>(tap_weight_line_bytes(tap_weight_columns(c)) / bytes)};
     return map;
 }
 
@@ -46,7 +47,7 @@ LaunchGeometry tap_weight_grid(const Problem& p, const KernelConfig& c, const Ar
     std::memcpy(geometry.geometry.data(), &plan->shape, sizeof plan->shape);
     geometry.tensor_maps = {positions_of(p, c, plan->shape, false), positions_of(p, c, plan->shape, true),
                             TensorMapSpec{}};
-    if (c.two_stage) add_many_reduction(geometry, p);
+    if (c.two_stage) add_many_reduction(geometry, p, plan->parts / plan->shape.together);
     return geometry;
 }
 

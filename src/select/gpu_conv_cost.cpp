@@ -6,6 +6,7 @@
 #include "codegen/conv_family.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
+#include "config/tap_conv_plan.hpp"
 #include "config/tap_weight_plan.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_cost.hpp"
@@ -13,6 +14,7 @@
 #include "select/gpu_cost_model.hpp"
 #include "select/halo_conv_cost.hpp"
 #include "select/halo_weight_cost.hpp"
+#include "select/tap_conv_cost.hpp"
 #include "select/tensor_conv_cost.hpp"
 
 namespace tilewise {
@@ -61,6 +63,7 @@ double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, con
         case ConvFamily::halo:
             if (is_halo_first(c)) return halo_first_us(view, c, arch);
             if (is_tap_weight(c)) return tap_weight_us(view, c, arch);
+            if (is_tap_conv(c)) return tap_conv_us(view, c, arch);
             return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
         case ConvFamily::depthwise: return predicted_depthwise_us(view, c, arch);
     }

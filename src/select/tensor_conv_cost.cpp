@@ -39,7 +39,9 @@ double outside_share(const Problem& p, const KernelConfig& c) {
 double uneven_lines(const Problem& p, const KernelConfig& c) {
     constexpr double kZerosFollow = 0.7, kBeginAnywhere = 1.8;
     const std::int64_t channels = gathered_channels(p);
-    if (!walks_taps(c) || c.op == Op::conv_bwd_weight || channels % channel_line(c) == 0) return 1;
+    if (!walks_taps(c) || channels % channel_line(c) == 0) return 1;
+    constexpr std::int64_t kPieceBytes = 32;
+    if (c.op == Op::conv_bwd_weight && (p.conv.g == 1 || channels * bytes_of(c.dtype) % kPieceBytes == 0)) return 1;
     return 1 + (p.conv.g > 1 ? kBeginAnywhere : kZerosFollow / static_cast<double>(channel_lines(c, channels)));
 }
 
@@ -62,16 +64,17 @@ struct Shares {
     double multiplied = 1, fetched = 1;
 };
 Shares shares_of(const Problem& p, const KernelConfig& c) {
-    if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return {};
+    if (!walks_taps(c)) return {};
     const std::int64_t channels = gathered_channels(p);
+    // Groups that are no whole pieces of memory take longer; from three layers each, forward and backward weight.
+    constexpr std::int64_t kPieceBytes = 32;
+    constexpr double kBetween = 1.9;
+    const double fetched = p.conv.g > 1 && channels * bytes_of(c.dtype) % kPieceBytes != 0 ? kBetween : 1;
+    if (p.op == Op::conv_bwd_weight) return {1, fetched};
     const auto room = static_cast<double>(channel_lines(c, channels) * channel_line(c));
     const double multiplied = static_cast<double>(round_up(channels, summed_unit(c))) / room;
     if (p.conv.g == 1) return {multiplied, static_cast<double>(channels) / room};
-    // Groups that are no whole pieces of memory take longer; from three layers, forward.
-    constexpr std::int64_t kPieceBytes = 32;
-    constexpr double kBetween = 1.9;
-    const bool between = channels * bytes_of(c.dtype) % kPieceBytes != 0;
-    return {multiplied, between ? kBetween : 1};
+    return {multiplied, fetched};
 }
 
 // One stage: products, what passes through shared memory for them, what comes through the L2 cache, and the copy engine.

@@ -180,7 +180,8 @@ public:
                 maps[i] = maps_[i];
                 if (geometry_.tensor_maps[i].box.rows == 0) continue;
                 const auto& packed = geometry_.tensor_maps[i].workspace_offset;
-                void* const at = packed ? static_cast<char*>(args.workspace) + *packed : address[i];
+                void* const at = packed ? static_cast<char*>(args.workspace) + *packed
+                                        : address[geometry_.tensor_maps[i].operand.value_or(i)];
                 const auto code = driver_.tensor_map_replace_address(&maps[i], at);
                 if (code != kSuccess) return driver_.failure("cuTensorMapReplaceAddress", code);
             }

@@ -138,7 +138,9 @@ public:
         for (std::size_t i = 0; i < geometry_.tensor_maps.size(); ++i) {
             if (geometry_.tensor_maps[i].box.rows == 0) continue;
             const auto& packed = geometry_.tensor_maps[i].workspace_offset;
-            maps[i].data = static_cast<unsigned char*>(packed ? args.workspace : address[i]) + packed.value_or(0);
+            maps[i].data = static_cast<unsigned char*>(packed ? args.workspace
+                                                              : address[geometry_.tensor_maps[i].operand.value_or(i)]) +
+                           packed.value_or(0);
         }
         const LaunchSpec& block = geometry_.block;
         emulated::GridSpec grid;
