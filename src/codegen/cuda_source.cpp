@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 
 #include "codegen/cuda_conv_source.hpp"
@@ -33,11 +34,26 @@ bool asks_too_much(const KernelConfig& c) {
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
+// Waves that share out k take eights of it each, and leave their sums where the operands were. Warp tiles of 16 rows read
+// operands along k only.
+bool shares_out_k(const KernelConfig& c) {
+    constexpr int kEight = 8, kSumBytes = 4;
+    const int eights = c.tile.k / (kEight * c.wave.k);
+    const std::int64_t sums = std::int64_t{c.wave.k - 1} * c.tile.m * c.tile.n * kSumBytes;
+    const std::int64_t buffers =
+        std::int64_t{c.stages} * (c.tile.m + c.tile.n) * c.tile.k * static_cast<std::int64_t>(bytes_of(c.dtype));
+    return is_plain_arithmetic(c) && c.stream_k == StreamK::off && c.tile.k == eights * kEight * c.wave.k &&
+           std::has_single_bit(static_cast<unsigned>(eights)) && sums <= buffers;
+}
+bool has_small_warps(const KernelConfig& c) { return is_plain_arithmetic(c) && c.warp_tile.m == 16; }
+
 // mma.sync and plain fp32: blocks whose threads all load and compute.
 bool has_block_template(const KernelConfig& c) {
+    const bool along_k = is_row(c.layout, 0) && !is_row(c.layout, 1);
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
-    return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
-           c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
+    return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} &&
+           (c.wave.k == 1 || shares_out_k(c)) && (!has_small_warps(c) || along_k) && c.producer_waves == 0 &&
+           !c.swap_ab && !c.cluster_k;
 }
 
 // One pass over the large operand, both along k, by accesses of 16 bytes; a block's warps share out lines and k.
