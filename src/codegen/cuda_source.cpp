@@ -45,6 +45,11 @@ bool shares_out_k(const KernelConfig& c) {
     return is_plain_arithmetic(c) && c.stream_k == StreamK::off && c.tile.k == eights * kEight * c.wave.k &&
            std::has_single_bit(static_cast<unsigned>(eights)) && sums <= buffers;
 }
+// A wave's share of a tile is part of a box, or all of it.
+bool stays_in_boxes(const KernelConfig& c) {
+    constexpr int kLineFloats = 32;
+    return c.tile.k / c.wave.k <= kLineFloats;
+}
 bool has_small_warps(const KernelConfig& c) { return is_plain_arithmetic(c) && c.warp_tile.m == 16; }
 
 // mma.sync and plain fp32: blocks whose threads all load and compute.
@@ -52,8 +57,8 @@ bool has_block_template(const KernelConfig& c) {
     const bool along_k = is_row(c.layout, 0) && !is_row(c.layout, 1);
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
     return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} &&
-           (c.wave.k == 1 || shares_out_k(c)) && (!has_small_warps(c) || along_k) && c.producer_waves == 0 &&
-           !c.swap_ab && !c.cluster_k;
+           (c.wave.k == 1 || shares_out_k(c)) && (!has_small_warps(c) || along_k) &&
+           (!multiplies_boxes(c) || stays_in_boxes(c)) && c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
 }
 
 // One pass over the large operand, both along k, by accesses of 16 bytes; a block's warps share out lines and k.
@@ -131,6 +136,7 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
     }
     text +=
         fmt::format("    static constexpr int threads = {}, shared_bytes = {};\n", launch.threads, launch.shared_bytes);
+    if (multiplies_boxes(c)) text += "    static constexpr bool boxes = true;\n";
     if (!is_conv(c.op) && c.blocks_per_unit != 1) {
         text += fmt::format("    static constexpr int blocks_per_unit = {};\n", c.blocks_per_unit);
     }
@@ -152,7 +158,10 @@ namespace {
 std::string template_of(const KernelConfig& c) {
     if (is_conv(c.op)) return cuda_conv_template(c);
     if (multiplies_vectors(c)) return "vector_gemm";
-    return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
+    return is_warpgroup(c)          ? "wgmma_gemm"
+           : multiplies_boxes(c)    ? "simt_box_gemm"
+           : is_plain_arithmetic(c) ? "simt_gemm"
+                                    : "mma_gemm";
 }
 
 std::string upper_case(std::string text) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/cuda_arch.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "config/tap_weight_plan.hpp"
@@ -58,6 +59,16 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
 
 bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.warp_tile == Shape3{16, 4, 1}; }
 
+bool multiplies_boxes(const KernelConfig& c) {
+    constexpr int kFirstWithBoxes = 9, kLineFloats = 32, kMostBoxLines = 256, kAccessFloats = 4;
+    if (c.op != Op::gemm || c.dtype != DType::fp32 || c.warp_tile.k != 1 || multiplies_vectors(c)) return false;
+    const auto arch = parse_cuda_arch(c.arch);
+    return c.pipeline == Pipeline::mem && arch && arch->major >= kFirstWithBoxes && is_row(c.layout, 0) &&
+           !is_row(c.layout, 1) && c.vector_a == kAccessFloats && c.vector_b == kAccessFloats &&
+           c.tile.k % kLineFloats == 0 && std::max(c.tile.m, c.tile.n) <= kMostBoxLines && c.stages > 2 &&
+           c.stream_k == StreamK::off;
+}
+
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -80,6 +91,7 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
     // twice, for each; and the barriers of the ring. Blocks that add up in a cluster have one tile, and the ring is free then.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;
+    if (multiplies_boxes(c)) block += kBarrierBytes;
     if (has_wide_waves(c, arch)) {
         if (c.math == Math::tf32x3)
             overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests
