@@ -188,7 +188,9 @@ struct SimtCore {
         for (int p = 0; p < kFour; ++p) {
             const int i = Rows::row_of(u, p), step = Rows::step_of(u, p);
             TILEWISE_UNROLL
-            for (int j = 0; j < kCols; ++j) {
+            for (int n = 0; n < kCols; ++n) {
+                // Rows that are neighbours begin with the column that was used last.
+                const int j = Rows::kAlongK || p % 2 == 0 ? n : kCols - 1 - n;
                 sums[i][j] += row[p] * columns[Cols::access_of(j, step)][Cols::place_of(j, step)];
             }
         }
