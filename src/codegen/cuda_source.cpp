@@ -50,11 +50,15 @@ bool stays_in_boxes(const KernelConfig& c) {
     constexpr int kLineFloats = 32;
     return c.tile.k / c.wave.k <= kLineFloats;
 }
-bool has_small_warps(const KernelConfig& c) { return is_plain_arithmetic(c) && c.warp_tile.m == 16; }
+bool has_small_warps(const KernelConfig& c) { return is_plain_arithmetic(c) && c.warp_tile == Shape3{16, 16, 1}; }
 
 // mma.sync and plain fp32: blocks whose threads all load and compute.
 bool has_block_template(const KernelConfig& c) {
     const bool along_k = is_row(c.layout, 0) && !is_row(c.layout, 1);
+    constexpr int kDoubleDepth = 32;
+    const bool doubles = multiplies_doubles(c);
+    if (doubles && (!along_k || c.wave.k > 1 || c.tile.k % kDoubleDepth != 0 || c.stream_k != StreamK::off))
+        return false;
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
     return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} &&
            (c.wave.k == 1 || shares_out_k(c)) && (!has_small_warps(c) || along_k) &&
@@ -158,10 +162,9 @@ namespace {
 std::string template_of(const KernelConfig& c) {
     if (is_conv(c.op)) return cuda_conv_template(c);
     if (multiplies_vectors(c)) return "vector_gemm";
-    return is_warpgroup(c)          ? "wgmma_gemm"
-           : multiplies_boxes(c)    ? "simt_box_gemm"
-           : is_plain_arithmetic(c) ? "simt_gemm"
-                                    : "mma_gemm";
+    if (multiplies_doubles(c)) return "double_gemm";
+    if (multiplies_boxes(c)) return "simt_box_gemm";
+    return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
 }
 
 std::string upper_case(std::string text) {

@@ -24,6 +24,9 @@ bool is_direct(const KernelConfig& config, const ArchSpec& arch);
 // vectors are the rows of A, else the columns of B.
 bool multiplies_vectors(const KernelConfig& config);
 
+// Whether fp32 is multiplied in fp64 matrix units.
+bool multiplies_doubles(const KernelConfig& config);
+
 // Whether plain fp32 arithmetic reads tiles that tensor copies bring: lines of 128 bytes along k, on Hopper and later.
 bool multiplies_boxes(const KernelConfig& config);
 
