@@ -25,7 +25,7 @@ struct DoubleCore {
     static constexpr int kStepsM = kWaveM / kStepM, kStepsN = kWaveN / kStepN, kStepsK = Config::tile_k / kStepK;
 
     double sums[kStepsM][kStepsN][4] = {};
-    int warp = warp_index();
+    int warp = warp_index() % Shape::kWarps;
     int first_row = warp / Config::wave_n * kWaveM;  // of the wave, in the tile
     int first_col = warp % Config::wave_n * kWaveN;
 

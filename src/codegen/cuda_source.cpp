@@ -56,7 +56,10 @@ bool has_small_warps(const KernelConfig& c) { return is_plain_arithmetic(c) && c
 bool has_block_template(const KernelConfig& c) {
     const bool along_k = is_row(c.layout, 0) && !is_row(c.layout, 1);
     constexpr int kDoubleDepth = 32;
-    const bool doubles = multiplies_doubles(c);
+    const bool doubles = multiplies_doubles(c) || mixes_doubles(c);
+    const bool mixable = c.tile.m == 128 && c.tile.n == 192 && c.wave == Shape3{2, 4, 1} && c.stages > 2 &&
+                         (c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem);
+    if (mixes_doubles(c) && !mixable) return false;
     if (doubles && (!along_k || c.wave.k > 1 || c.tile.k % kDoubleDepth != 0 || c.stream_k != StreamK::off))
         return false;
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
@@ -163,6 +166,7 @@ std::string template_of(const KernelConfig& c) {
     if (is_conv(c.op)) return cuda_conv_template(c);
     if (multiplies_vectors(c)) return "vector_gemm";
     if (multiplies_doubles(c)) return "double_gemm";
+    if (mixes_doubles(c)) return "mixed_gemm";
     if (multiplies_boxes(c)) return "simt_box_gemm";
     return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
 }

@@ -63,10 +63,14 @@ bool multiplies_doubles(const KernelConfig& c) {
     return c.dtype == DType::fp32 && c.warp_tile == Shape3{16, 8, 1} && c.op == Op::gemm;
 }
 
+bool mixes_doubles(const KernelConfig& c) {
+    return c.dtype == DType::fp32 && c.warp_tile == Shape3{32, 48, 1} && c.op == Op::gemm;
+}
+
 bool multiplies_boxes(const KernelConfig& c) {
     constexpr int kFirstWithBoxes = 9, kLineFloats = 32, kMostBoxLines = 256, kAccessFloats = 4;
     if (c.op != Op::gemm || c.dtype != DType::fp32 || c.warp_tile.k != 1) return false;
-    if (multiplies_vectors(c) || multiplies_doubles(c)) return false;
+    if (multiplies_vectors(c) || multiplies_doubles(c) || mixes_doubles(c)) return false;
     const auto arch = parse_cuda_arch(c.arch);
     return c.pipeline == Pipeline::mem && arch && arch->major >= kFirstWithBoxes && is_row(c.layout, 0) &&
            !is_row(c.layout, 1) && c.vector_a == kAccessFloats && c.vector_b == kAccessFloats &&
