@@ -45,27 +45,23 @@ bool shares_out_k(const KernelConfig& c) {
     return is_plain_arithmetic(c) && c.stream_k == StreamK::off && c.tile.k == eights * kEight * c.wave.k &&
            std::has_single_bit(static_cast<unsigned>(eights)) && sums <= buffers;
 }
-// A wave's share of a tile is part of a box, or all of it.
-bool stays_in_boxes(const KernelConfig& c) {
-    constexpr int kLineFloats = 32;
-    return c.tile.k / c.wave.k <= kLineFloats;
-}
 bool has_small_warps(const KernelConfig& c) { return is_plain_arithmetic(c) && c.warp_tile == Shape3{16, 16, 1}; }
 
-// mma.sync and plain fp32: blocks whose threads all load and compute.
+// fp64 matrix units read fp32 along k, from tiles of whole lines of shared memory.
+bool has_double_template(const KernelConfig& c) {
+    constexpr int kLineFloats = 32;
+    return c.wave.k == 1 && c.tile.k % kLineFloats == 0 && c.stream_k == StreamK::off &&
+           c.pipeline == Pipeline::comp_async;
+}
+
+// mma.sync, plain fp32 and fp32 in fp64: blocks whose threads all load and compute.
 bool has_block_template(const KernelConfig& c) {
     const bool along_k = is_row(c.layout, 0) && !is_row(c.layout, 1);
-    constexpr int kDoubleDepth = 32;
-    const bool doubles = multiplies_doubles(c) || mixes_doubles(c);
-    const bool mixable = c.tile.m == 128 && c.tile.n == 192 && c.wave == Shape3{2, 4, 1} && c.stages > 2 &&
-                         (c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem);
-    if (mixes_doubles(c) && !mixable) return false;
-    if (doubles && (!along_k || c.wave.k > 1 || c.tile.k % kDoubleDepth != 0 || c.stream_k != StreamK::off))
-        return false;
+    if ((has_small_warps(c) || multiplies_doubles(c)) && !along_k) return false;
+    if (multiplies_doubles(c) && !has_double_template(c)) return false;
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
     return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} &&
-           (c.wave.k == 1 || shares_out_k(c)) && (!has_small_warps(c) || along_k) &&
-           (!multiplies_boxes(c) || stays_in_boxes(c)) && c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
+           (c.wave.k == 1 || shares_out_k(c)) && c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
 }
 
 // One pass over the large operand, both along k, by accesses of 16 bytes; a block's warps share out lines and k.
@@ -143,7 +139,6 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
     }
     text +=
         fmt::format("    static constexpr int threads = {}, shared_bytes = {};\n", launch.threads, launch.shared_bytes);
-    if (multiplies_boxes(c)) text += "    static constexpr bool boxes = true;\n";
     if (!is_conv(c.op) && c.blocks_per_unit != 1) {
         text += fmt::format("    static constexpr int blocks_per_unit = {};\n", c.blocks_per_unit);
     }
@@ -166,8 +161,6 @@ std::string template_of(const KernelConfig& c) {
     if (is_conv(c.op)) return cuda_conv_template(c);
     if (multiplies_vectors(c)) return "vector_gemm";
     if (multiplies_doubles(c)) return "double_gemm";
-    if (mixes_doubles(c)) return "mixed_gemm";
-    if (multiplies_boxes(c)) return "simt_box_gemm";
     return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
 }
 

@@ -70,7 +70,6 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
         spec.shared_bytes = depthwise_spec(c).shared_bytes;
         return spec;
     }
-    if (multiplies_boxes(c)) spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};
     if (has_wide_waves(c, arch)) {
         divide_registers(spec, c, arch);
         spec.boxes = {operand_box(c, 0), operand_box(c, 1), TensorBox{}};

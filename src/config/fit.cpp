@@ -143,7 +143,7 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
     if (blocks >= static_cast<double>(kLimit)) {
         return refuse(out, TILEWISE_TEXT("{:.0f} tiles", blocks), TILEWISE_TEXT("fewer than {}", kLimit));
     }
-    if (!has_wide_waves(c, arch) && !multiplies_boxes(c)) return false;
+    if (!has_wide_waves(c, arch)) return false;
     constexpr std::int64_t kWidestGroup = 1024;  // a tile that reaches over the edge must not pass the limit either
     const std::int64_t largest = std::max({p.gemm.m, p.gemm.n, p.gemm.k, p.gemm.batch});
     if (largest >= kLimit - kWidestGroup) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "config/cuda_arch.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "config/tap_weight_plan.hpp"
@@ -49,7 +48,7 @@ std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch
     // Warpgroups add up products of 8-bit floats by parts, in fp32: sums of the part and of all.
     const bool promotes = has_wide_waves(c, arch) && is_8bit_float(c.dtype) && c.math == Math::strict;
     const std::int64_t each = (std::int64_t{c.tile.m} * c.tile.n + threads - 1) / std::max<std::int64_t>(threads, 1);
-    return promotes ? 2 * each : each;
+    return promotes || multiplies_doubles(c) ? 2 * each : each;  // registers of a sum
 }
 
 bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
@@ -61,21 +60,6 @@ bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.wa
 
 bool multiplies_doubles(const KernelConfig& c) {
     return c.dtype == DType::fp32 && c.warp_tile == Shape3{16, 8, 1} && c.op == Op::gemm;
-}
-
-bool mixes_doubles(const KernelConfig& c) {
-    return c.dtype == DType::fp32 && c.warp_tile == Shape3{32, 48, 1} && c.op == Op::gemm;
-}
-
-bool multiplies_boxes(const KernelConfig& c) {
-    constexpr int kFirstWithBoxes = 9, kLineFloats = 32, kMostBoxLines = 256, kAccessFloats = 4;
-    if (c.op != Op::gemm || c.dtype != DType::fp32 || c.warp_tile.k != 1) return false;
-    if (multiplies_vectors(c) || multiplies_doubles(c) || mixes_doubles(c)) return false;
-    const auto arch = parse_cuda_arch(c.arch);
-    return c.pipeline == Pipeline::mem && arch && arch->major >= kFirstWithBoxes && is_row(c.layout, 0) &&
-           !is_row(c.layout, 1) && c.vector_a == kAccessFloats && c.vector_b == kAccessFloats &&
-           c.tile.k % kLineFloats == 0 && std::max(c.tile.m, c.tile.n) <= kMostBoxLines && c.stages > 2 &&
-           c.stream_k == StreamK::off;
 }
 
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
@@ -100,7 +84,6 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
     // twice, for each; and the barriers of the ring. Blocks that add up in a cluster have one tile, and the ring is free then.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;
-    if (multiplies_boxes(c)) block += kBarrierBytes;
     if (has_wide_waves(c, arch)) {
         if (c.math == Math::tf32x3)
             overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests

@@ -27,12 +27,6 @@ bool multiplies_vectors(const KernelConfig& config);
 // Whether fp32 is multiplied in fp64 matrix units.
 bool multiplies_doubles(const KernelConfig& config);
 
-// Whether some waves do so and the others multiply in plain arithmetic.
-bool mixes_doubles(const KernelConfig& config);
-
-// Whether plain fp32 arithmetic reads tiles that tensor copies bring: lines of 128 bytes along k, on Hopper and later.
-bool multiplies_boxes(const KernelConfig& config);
-
 int buffer_count(const KernelConfig& config);  // operand tiles resident at once
 // Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.
 std::int64_t shared_bytes(const KernelConfig& config, const ArchSpec& arch);

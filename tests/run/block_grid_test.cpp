@@ -60,16 +60,13 @@ TEST(BlockGrid, BoxesEndWithAMatrixOfFewLines) {
         << "blocks that share a tile each copy their part of it";
 }
 
-TEST(BlockGrid, PlainArithmeticReadsBoxesWhereThereIsACopyEngine) {
-    const std::string name = "gemm_fp32_rcr_mem_cshuffle_intrawave_16x48x128_1x1x8_16x16x1_va4_vb4_vc4_stages3";
-    const LaunchGeometry grid = grid_of("gemm:m=5,n=6144,k=4096,dtype=fp32,layout=rcr", name + "@sm_90a");
+TEST(BlockGrid, WavesThatShareOutKAreThreadsOfOneBlock) {
+    const LaunchGeometry grid =
+        grid_of("gemm:m=5,n=6144,k=4096,dtype=fp32,layout=rcr",
+                "gemm_fp32_rcr_comp_async_cshuffle_intrawave_16x48x128_1x1x8_16x16x1_va4_vb4_vc4_dsb_stages4@sm_90a");
     EXPECT_EQ(grid.blocks, 128);
-    EXPECT_EQ(grid.block.threads, 256) << "eight waves share out k";
-    ASSERT_EQ(grid.tensor_maps.size(), 3u);
-    EXPECT_EQ(grid.tensor_maps[0].box, (TensorBox{5, 32}));
-    EXPECT_EQ(grid.tensor_maps[1].box, (TensorBox{48, 32}));
-    EXPECT_EQ(grid.tensor_maps[2].box, TensorBox{});
-    EXPECT_TRUE(grid_of("gemm:m=5,n=6144,k=4096,dtype=fp32,layout=rcr", name + "@sm_80").tensor_maps.empty());
+    EXPECT_EQ(grid.block.threads, 256);
+    EXPECT_EQ(grid.reduce_blocks, 0) << "nothing is left to add up";
 }
 
 TEST(BlockGrid, PartsOfKAreBlocksOfACluster) {
