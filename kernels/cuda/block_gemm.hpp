@@ -64,6 +64,9 @@ struct BlockGemm {
         Core core;
         const int steps = work.end - work.begin;
         Loop{a, b, steps, int(k_end - k_begin - Index(steps - 1) * Config::tile_k), shared}.run(core);
+        if constexpr (Config::wave_k > 1) {
+            if (!core.add_waves(shared)) return;
+        }
         if (!combine(args, work, blocks, core)) return;
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
         Out(args, Index(place.batch), int(place.k_part), args.m, row, col, region, EvenRows{row}).run(core);

@@ -38,17 +38,16 @@ struct BlockShape {
     // Registers of a thread during the arithmetic: sums, and the next tiles on their way. Where these are too many
     // together, only A's tile is on its way (if at all), and B's goes straight to shared memory when there is room.
     static constexpr bool kPrefetch = kPipeline == Pipeline::compv3 || kPipeline == Pipeline::compv4;
-    static constexpr int kSumRegisters = Config::tile_m * Config::tile_n / Config::threads;
+    static constexpr int kSumRegisters = Config::tile_m * Config::tile_n * Config::wave_k / Config::threads;
     static constexpr int kMostHeld = 160, kMostAccesses = 16;  // every access takes an address, too
     static constexpr bool kHoldB = kSumRegisters + A::kRegisters + B::kRegisters <= kMostHeld;
     static constexpr bool kHoldA = kHoldB || (kPrefetch && A::kCount <= kMostAccesses);
     static constexpr int kWayRegisters = kPrefetch ? (kHoldA ? A::kRegisters : 0) + (kHoldB ? B::kRegisters : 0) : 0;
-    static constexpr int kWarps = Config::wave_m * Config::wave_n;
+    static constexpr int kWarps = Config::wave_m * Config::wave_n * Config::wave_k;
     static_assert(kRing || kPipeline == Pipeline::basic_v1 || kPipeline == Pipeline::compv3 ||
                       kPipeline == Pipeline::compv4 || kPipeline == Pipeline::basic_async_v1,
                   "a pipeline of blocks without producer waves");
     static_assert(!kRing || Config::stages >= 2, "a ring has at least two stages");
-    static_assert(Config::wave_k == 1, "waves do not share out k");
     static_assert(Config::threads == 32 * kWarps, "a thread for every lane of every wave");
     static_assert(Config::shared_bytes >= kBuffers * kBufferBytes, "shared memory for all buffers");
 };

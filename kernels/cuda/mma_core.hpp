@@ -23,6 +23,7 @@ struct MmaCore {
     static_assert(Config::warp_m == kStepM && Config::warp_n == kStepN && Config::warp_k == kStepK,
                   "mma.sync is 16 x 8 x 32 bytes");
     static_assert(ElementA::bytes == ElementB::bytes, "operands of one size");
+    static_assert(Config::wave_k == 1, "waves do not share out k");
     static constexpr int kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n / Config::wave_n;
     static_assert(kWaveM % kStepM == 0 && kWaveN % (2 * kStepN) == 0 && Config::tile_k % kStepK == 0,
                   "a wave's share of the tile is whole steps, in n pairs of them");

@@ -48,6 +48,11 @@ struct TilePieces {
     }
 };
 
+TILEWISE_DEVICE constexpr int largest_divisor(int of, int most) {
+    while (of % most != 0) --most;
+    return most;
+}
+
 template <class T, int extent, int depth, bool k_contiguous, int vector, int threads>
 struct OperandTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent : depth,
                                 (k_contiguous ? depth : extent) / vector, threads> {
@@ -67,9 +72,9 @@ struct OperandTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent :
     static constexpr int kRegisters = kCount * (kAccessBytes < 4 ? 1 : kAccessBytes / 4);
 
     // Accesses that are on their way together where few registers are free.
-    static constexpr int kMostMoving = 16,
-                         kBatch = kRegisters <= kMostMoving ? kCount : kCount * kMostMoving / kRegisters;
-    static_assert(kCount % kBatch == 0, "a thread's accesses are whole batches");
+    static constexpr int kMostMoving = 16;
+    static constexpr int kBatch =
+        kRegisters <= kMostMoving ? kCount : largest_divisor(kCount, kCount* kMostMoving / kRegisters);
 
     using Access = Packet<kAccessBytes>;
     struct Registers {

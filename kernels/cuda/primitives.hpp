@@ -288,6 +288,18 @@ TILEWISE_DEVICE void multiply_add_half(float (&sum)[4], const u32 (&a)[2], u32 b
     }
 #undef TW_HALF_MMA
 }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+// sum(16 x 8) += a(16 x 16) * b(16 x 8) in fp64. Lane l has of a rows l / 4 and l / 4 + 8 at k = l % 4, then both four further on,
+// and so on; of b column l / 4 at the same k; of the sum what the others have.
+TILEWISE_DEVICE void multiply_add_double(double (&sum)[4], const double (&a)[8], const double (&b)[4]) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
+        "{%12, %13, %14, %15}, {%0, %1, %2, %3};"
+        : "+d"(sum[0]), "+d"(sum[1]), "+d"(sum[2]), "+d"(sum[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
+          "d"(b[2]), "d"(b[3]));
+}
+#endif
 // fp32 with the mantissa of tf32, to nearest.
 TILEWISE_DEVICE u32 round_tf32(u32 x) {
     u32 rounded = 0;

@@ -113,6 +113,64 @@ struct MultiplyProbe {
     }
 };
 
+// The same of fp64, whose slots are registers: table[lane]: (row, column) of D's 4, (row, k) of A's 8, (k, column) of B's 4.
+// Taken as given: the first column of A (rows by lane / 4 in registers 0 and 1), the first row of A (k by lane % 4 in registers 0,
+// 2, 4 and 6), the first row of B (columns by lane / 4 in register 0).
+struct MultiplyDoubleProbe {
+    static constexpr int kSlotsA = 8, kSlotsB = 4, kSlots = 4 + kSlotsA + kSlotsB, kLanes = 32;
+
+    template <int kOwn>
+    static TILEWISE_DEVICE void one_hot(int slot, double (&to)[kOwn]) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kOwn; ++i) to[i] = slot == lane_index() * kOwn + i ? 1 : 0;
+    }
+    static TILEWISE_DEVICE void multiply(int (&d)[4], const double (&a)[kSlotsA], const double (&b)[kSlotsB]) {
+        double sum[4] = {};
+        sync_warp();  // lanes part ways where they look at the sums
+        multiply_add_double(sum, a, b);
+        TILEWISE_UNROLL
+        for (int i = 0; i < 4; ++i) d[i] = int(sum[i]);
+    }
+
+    static TILEWISE_DEVICE void run(const KernelArgs& args) {
+        const int lane = lane_index();
+        u32* const table = table_of(args);
+        int row[4], column[4], d[4];
+        const bool first = lane % 4 == 0, top = lane < 4;
+        const double number = first ? lane / 4 + 1 : 0;
+        multiply(row, {number, first ? number + 8 : 0, 0, 0, 0, 0, 0, 0}, {1, 1, 1, 1});
+        multiply(column, {1, 1, 1, 1, 1, 1, 1, 1}, {number, 0, 0, 0});
+        TILEWISE_UNROLL
+        for (int i = 0; i < 4; ++i) table[lane * kSlots + i] = u32(--row[i] << 4 | --column[i]);
+        const double k = lane + 1;
+        const double rows[kSlotsA] = {top ? k : 0, 0, top ? k + 4 : 0, 0, top ? k + 8 : 0, 0, top ? k + 12 : 0, 0};
+        for (int slot = 0; slot < kLanes * kSlotsB; ++slot) {
+            double b[kSlotsB];
+            one_hot(slot, b);
+            multiply(d, rows, b);
+            u32* const to = table + slot / kSlotsB * kSlots + 4 + kSlotsA + slot % kSlotsB;
+            TILEWISE_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                if (d[i] != 0) *to = u32((d[i] - 1) << 4 | column[i]);
+            }
+        }
+        sync_block();
+        double columns[kSlotsB];  // one more than the k of each
+        TILEWISE_UNROLL
+        for (int i = 0; i < kSlotsB; ++i) columns[i] = (table[lane * kSlots + 4 + kSlotsA + i] >> 4) + 1;
+        for (int slot = 0; slot < kLanes * kSlotsA; ++slot) {
+            double a[kSlotsA];
+            one_hot(slot, a);
+            multiply(d, a, columns);
+            u32* const to = table + slot / kSlotsA * kSlots + 4 + slot % kSlotsA;
+            TILEWISE_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                if (d[i] != 0) *to = u32(row[i] << 4 | (d[i] - 1));
+            }
+        }
+    }
+};
+
 // A holds n fp32 values. table[value]: bf16 alone, in the low and in the high half of a pair; then fp16 likewise.
 struct ConvertProbe {
     static constexpr int kForms = 6;

@@ -32,7 +32,8 @@ bool has_gather_template(const KernelConfig& c) {
                           c.pipeline == Pipeline::compv4 || copies_asynchronously(c.pipeline);
     const bool is_async = c.gather == Gather::async;
     const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
-    return has_loop && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
+    const bool small = c.dtype == DType::fp32 && c.warp_tile.k == 1 && c.warp_tile.m < 32;  // of GEMM only
+    return has_loop && !small && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
            c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 && c.producer_waves == 0 &&
            (c.stream_k == StreamK::off || c.op != Op::conv_bwd_data) && c.num_groups_to_merge == 1 &&
            c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide);

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 
 #include "codegen/cuda_conv_source.hpp"
@@ -33,11 +34,34 @@ bool asks_too_much(const KernelConfig& c) {
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
-// mma.sync and plain fp32: blocks whose threads all load and compute.
+// Waves that share out k take eights of it each, and leave their sums where the operands were. Warp tiles of 16 rows read
+// operands along k only.
+bool shares_out_k(const KernelConfig& c) {
+    constexpr int kEight = 8, kSumBytes = 4;
+    const int eights = c.tile.k / (kEight * c.wave.k);
+    const std::int64_t sums = std::int64_t{c.wave.k - 1} * c.tile.m * c.tile.n * kSumBytes;
+    const std::int64_t buffers =
+        std::int64_t{c.stages} * (c.tile.m + c.tile.n) * c.tile.k * static_cast<std::int64_t>(bytes_of(c.dtype));
+    return is_plain_arithmetic(c) && c.stream_k == StreamK::off && c.tile.k == eights * kEight * c.wave.k &&
+           std::has_single_bit(static_cast<unsigned>(eights)) && sums <= buffers;
+}
+bool has_small_warps(const KernelConfig& c) { return is_plain_arithmetic(c) && c.warp_tile == Shape3{16, 16, 1}; }
+
+// fp64 matrix units read fp32 along k, from tiles of whole lines of shared memory.
+bool has_double_template(const KernelConfig& c) {
+    constexpr int kLineFloats = 32;
+    return c.wave.k == 1 && c.tile.k % kLineFloats == 0 && c.stream_k == StreamK::off &&
+           c.pipeline == Pipeline::comp_async;
+}
+
+// mma.sync, plain fp32 and fp32 in fp64: blocks whose threads all load and compute.
 bool has_block_template(const KernelConfig& c) {
+    const bool along_k = is_row(c.layout, 0) && !is_row(c.layout, 1);
+    if ((has_small_warps(c) || multiplies_doubles(c)) && !along_k) return false;
+    if (multiplies_doubles(c) && !has_double_template(c)) return false;
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
-    return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 &&
-           c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
+    return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} &&
+           (c.wave.k == 1 || shares_out_k(c)) && c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
 }
 
 // One pass over the large operand, both along k, by accesses of 16 bytes; a block's warps share out lines and k.
@@ -136,6 +160,7 @@ namespace {
 std::string template_of(const KernelConfig& c) {
     if (is_conv(c.op)) return cuda_conv_template(c);
     if (multiplies_vectors(c)) return "vector_gemm";
+    if (multiplies_doubles(c)) return "double_gemm";
     return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
 }
 

@@ -49,7 +49,7 @@ std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch
     // Warpgroups add up products of 8-bit floats by parts, in fp32: sums of the part and of all.
     const bool promotes = has_wide_waves(c, arch) && is_8bit_float(c.dtype) && c.math == Math::strict;
     const std::int64_t each = (std::int64_t{c.tile.m} * c.tile.n + threads - 1) / std::max<std::int64_t>(threads, 1);
-    return promotes ? 2 * each : each;
+    return promotes || multiplies_doubles(c) ? 2 * each : each;  // registers of a sum
 }
 
 bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
@@ -58,6 +58,10 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
 }
 
 bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.warp_tile == Shape3{16, 4, 1}; }
+
+bool multiplies_doubles(const KernelConfig& c) {
+    return c.dtype == DType::fp32 && c.warp_tile == Shape3{16, 8, 1} && c.op == Op::gemm;
+}
 
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 

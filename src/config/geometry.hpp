@@ -24,6 +24,9 @@ bool is_direct(const KernelConfig& config, const ArchSpec& arch);
 // vectors are the rows of A, else the columns of B.
 bool multiplies_vectors(const KernelConfig& config);
 
+// Whether fp32 is multiplied in fp64 matrix units.
+bool multiplies_doubles(const KernelConfig& config);
+
 int buffer_count(const KernelConfig& config);  // operand tiles resident at once
 // Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.
 std::int64_t shared_bytes(const KernelConfig& config, const ArchSpec& arch);

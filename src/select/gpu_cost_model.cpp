@@ -44,6 +44,15 @@ double plain_efficiency(const KernelConfig& c, const ArchSpec& arch) {
            (async ? 1 : kNotAhead);
 }
 
+// Of fp64 matrix units, whose peak is that of plain fp32: operands are converted on their way, the more for each product the fewer
+// products a wave makes of them.
+double double_efficiency(const KernelConfig& c) {
+    constexpr double kReached = 0.88, kTileSteps = 0.66, kConversions = 5, kLeastConversions = 0.047;
+    const double rows = static_cast<double>(c.tile.m) / c.wave.m, columns = static_cast<double>(c.tile.n) / c.wave.n;
+    const double conversions = (rows + columns) / (rows * columns);
+    return kReached / (1 + kConversions * std::max(0.0, conversions - kLeastConversions)) / (1 + kTileSteps / c.tile.k);
+}
+
 // The share of a unit's peak that a kernel's inner loop reaches. Warpgroup products run at full speed from 128 columns on;
 // mma.sync reaches a third of that on chips that have warpgroups; loads through registers halve it.
 double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
@@ -51,6 +60,7 @@ double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
         constexpr double kWhole = 0.99, kNarrow = 0.37;
         return kWhole * (kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0));
     }
+    if (multiplies_doubles(c)) return double_efficiency(c);
     if (is_plain_arithmetic(c)) {
         return plain_efficiency(c, arch);
     }
@@ -119,7 +129,10 @@ double filled(const KernelConfig& c, const ArchSpec& arch, double sharing) {
     if (has_wide_waves(c, arch)) return wave_count(c) == 1 && sharing == 1 ? kAlone : 1;
     if (!is_plain_arithmetic(c)) return 1;
     const double warps = sharing * static_cast<double>(wave_count(c));
-    const double gap = std::min(kWidestGap, kGap / static_cast<double>(accumulators_per_thread(c, arch)));
+    constexpr double kDoubleGap = 0.7;  // a warp alone waits for each of its products
+    const double gap = multiplies_doubles(c)
+                           ? kDoubleGap
+                           : std::min(kWidestGap, kGap / static_cast<double>(accumulators_per_thread(c, arch)));
     return std::min(1.0, std::pow(warps / kEnoughWarps, gap));
 }
 
@@ -163,7 +176,8 @@ double sums_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
         constexpr double kMeetUs = 1.0, kFromBlocksGbps = 28;
         return kMeetUs + tile_bytes / (kFromBlocksGbps * 1e3);
     }
-    if (c.split_k <= 1) return 0;
+    constexpr double kWavesUs = 1.5;  // of a block that share out k
+    if (c.split_k <= 1) return is_plain_arithmetic(c) && c.wave.k > 1 ? kWavesUs : 0;
     constexpr double kSecondLaunchUs = 8;
     const double bytes = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * static_cast<double>(v.batch);
     return bytes * c.split_k * 2 / (arch.cache_gbps * 1e3) + kSecondLaunchUs;

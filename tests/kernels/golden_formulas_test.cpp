@@ -54,6 +54,20 @@ TEST_F(GoldenFormulas, FragmentsOfAWarp) {
     });
 }
 
+TEST_F(GoldenFormulas, FragmentsOfAWarpInFp64) {
+    if (!have({"mma_m16n8k16_fp64"})) GTEST_SKIP() << missing_;
+    each("mma_m16n8k16_fp64", [](u32 lane, u32 slot, u32 place) {
+        const u32 quad = lane / 4, one = lane % 4;
+        if (slot < 4) {
+            EXPECT_EQ(place, (quad + slot / 2 * 8) << 4 | (one * 2 + slot % 2));
+        } else if (slot < 12) {
+            EXPECT_EQ(place, (quad + slot % 2 * 8) << 4 | (one + (slot - 4) / 2 * 4));
+        } else {
+            EXPECT_EQ(place, (one + (slot - 12) * 4) << 4 | quad);
+        }
+    });
+}
+
 // hopper.hpp, above the products of a warpgroup.
 TEST_F(GoldenFormulas, SumsOfAWarpgroup) {
     if (!have({"wgmma_d_n16", "wgmma_d_n32", "wgmma_d_n64", "wgmma_d_n128", "wgmma_d_n256"})) GTEST_SKIP() << missing_;

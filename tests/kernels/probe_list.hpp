@@ -120,6 +120,17 @@ inline std::vector<Probe> warp_probes() {
                         {},
                         {}});
     }
+    list.push_back({"mma_m16n8k16_fp64",
+                    "mma_m16n8k16_fp64",
+                    "lane: (row, column) of D's 4 registers; (row, k) of A's 8; (k, column) of B's 4; a digit each",
+                    "MultiplyDoubleProbe",
+                    kLanes,
+                    0,
+                    kLanes,
+                    16,
+                    2,
+                    {},
+                    {}});
     const auto inputs = conversion_inputs();
     list.push_back({"convert",
                     "convert",

@@ -60,6 +60,15 @@ TEST(BlockGrid, BoxesEndWithAMatrixOfFewLines) {
         << "blocks that share a tile each copy their part of it";
 }
 
+TEST(BlockGrid, WavesThatShareOutKAreThreadsOfOneBlock) {
+    const LaunchGeometry grid =
+        grid_of("gemm:m=5,n=6144,k=4096,dtype=fp32,layout=rcr",
+                "gemm_fp32_rcr_comp_async_cshuffle_intrawave_16x48x128_1x1x8_16x16x1_va4_vb4_vc4_dsb_stages4@sm_90a");
+    EXPECT_EQ(grid.blocks, 128);
+    EXPECT_EQ(grid.block.threads, 256);
+    EXPECT_EQ(grid.reduce_blocks, 0) << "nothing is left to add up";
+}
+
 TEST(BlockGrid, PartsOfKAreBlocksOfACluster) {
     const LaunchGeometry grid = grid_of(
         "gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr",

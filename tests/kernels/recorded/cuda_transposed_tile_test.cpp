@@ -78,16 +78,21 @@ void expect_fetched() {
     constexpr u32 tile = 4096;  // its address
     for (const int first : {0, 64}) {
         for (int lane = 0; lane < lanes; ++lane) {
-            const auto start = Share::start(tile, first, lane);
             for (int step = 0; step < depth; step += 4) {
                 for (int u = 0; u < count; ++u) {
-                    float four[4];
-                    Share::fetch(Share::eights_on(start, step / 8), step / 4 % 2, u, four);
                     const auto row = static_cast<u32>(first + Share::index(lane, Share::row_of(u, 0)));
                     const auto k = static_cast<u32>(step + Share::step_of(u, 0));
                     const u32 at =
                         along_k ? Tile::Layout::byte_offset(row, k * 4) : Tile::Layout::byte_offset(k, row * 4);
-                    ASSERT_EQ(recorded.fetched, tile + at) << "lane " << lane << ", step " << step << ", access " << u;
+                    // From the start of the share of k of each of some waves on.
+                    for (int eights = 1; eights <= depth / 8; eights *= 2) {
+                        const int eight = step / 8, share = eight / eights * eights;
+                        const auto start = Share::start(tile, first, lane, share);
+                        float four[4];
+                        Share::fetch(Share::eights_on(start, eight - share), step / 4 % 2, u, four);
+                        ASSERT_EQ(recorded.fetched, tile + at)
+                            << "lane " << lane << ", step " << step << ", access " << u << ", eights " << eights;
+                    }
                 }
             }
         }
