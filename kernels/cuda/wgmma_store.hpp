@@ -84,15 +84,17 @@ struct WgmmaStore {
                 turn ^= 1;
                 put_results(buffer, sums[r], chunk, me.thread);
                 me.sync();
-                const auto place = places.columns(Shape::first_column(tile) + chunk * Shape::kStoreColumns);
-                if (pack * kElements >= place.count || pack * kElements >= Shape::columns_of(chunk)) continue;
+                // Each pack asks for its own place: 8-bit results have two lines of columns in a buffer.
+                const int column = pack * kElements;
+                const auto place = places.columns(Shape::first_column(tile) + chunk * Shape::kStoreColumns + column);
+                if (place.count <= 0 || column >= Shape::columns_of(chunk)) continue;
                 TILEWISE_UNROLL
                 for (int i = 0; i < 64 / kRows; ++i) {
                     if (rows[i] < 0) continue;
                     float four[4];
                     load_shared_float4(buffer + swizzled(i * kRows + first, pack * 16), four);
                     store_global<16>(
-                        c + rows[i] * args.c.row_stride + place.first + pack * kElements,
+                        c + rows[i] * args.c.row_stride + place.first,
                         Packet<16>{bits_of(four[0]), bits_of(four[1]), bits_of(four[2]), bits_of(four[3])});
                 }
             }

@@ -110,7 +110,7 @@ class GroupedConvKernelConfig(_original.NamedConfig):
 
     def _complete(self) -> None:
         """Fills in what was left out, from the listed kernel that agrees most with what was given: of several the plainest."""
-        given = self._given()
+        given = {**self._given(), **self.options}
         shapes = {name: [getattr(self, f"{name}_{letter}") for letter in "mnk"] for name in ("tile", "wave", "warp_tile")}
 
         def agreement(config: Mapping[str, Any]) -> int:

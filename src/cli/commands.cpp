@@ -28,8 +28,8 @@ constexpr Option kGlobal[] = {
 };
 
 constexpr Option kArch = {"arch", "ARCH", "target; the CPU of this machine unless given", arch_choices};
-constexpr Option kRuleSet = {"rule-set", "SET", "default, profiler, tests, full, full-tests, tiny or builtin",
-                             rule_set_choices};
+constexpr Option kRuleSet = {
+    "rule-set", "SET", "default (unless given), profiler, tests, full, full-tests, tiny or builtin", rule_set_choices};
 
 constexpr Option kKernelsOptions[] = {
     {"op", "OP", "gemm, conv_fwd, conv_bwd_data or conv_bwd_weight", op_choices},
@@ -51,11 +51,13 @@ constexpr Option kSelectOptions[] = {
     {"explain", "", "say for each kernel that may not run why not"},
 };
 
-constexpr Option kDevice = {"device", "DEVICE", "cpu, or cuda:0 and so on"};
+constexpr Option kDevice = {"device", "DEVICE", "cpu (unless given), cuda:0 and so on, or emulated:ARCH, a slow GPU"};
+constexpr Option kCpuArch = {"arch", "ARCH", "kind of CPU to be; the richest this machine is unless given",
+                             arch_choices};
 constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};
 constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "this kernel and no other"};
 constexpr Option kProblems = {"problems", "FILE", "problems, one a line; # starts a comment"};
-constexpr Option kTop = {"top", "N", "kernels to measure for --strategy measure (8 on a CPU, 16 on a GPU)"};
+constexpr Option kTop = {"top", "N", "so many kernels are measured (8 on a CPU, 16 on a GPU)"};
 
 constexpr Option kRunOptions[] = {
     {"validate", "", "check the result against a reference"},
@@ -65,13 +67,13 @@ constexpr Option kRunOptions[] = {
     kRuleSet,
     kTop,
     kDevice,
-    kArch,
+    kCpuArch,
 };
 constexpr Option kBenchOptions[] = {
     kProblems, {"all", "", "time every kernel that may run the problem"}, kStrategy, kKernel, kRuleSet, kTop, kDevice,
-    kArch,
+    kCpuArch,
 };
-constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kDevice, kArch};
+constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kDevice, kCpuArch};
 constexpr Option kBuildOptions[] = {
     {"arch", "ARCH[,ARCH]", "targets; the CPU of this machine unless given", arch_choices},
     kRuleSet,
@@ -82,21 +84,24 @@ constexpr Option kBuildOptions[] = {
 };
 constexpr Option kCacheOptions[] = {{"max", "BYTES", "prune: most bytes to keep, such as 512M"}};
 constexpr int kManyOperands = 1000;
+constexpr std::string_view kProblemSays =
+    "PROBLEM is a line such as gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr\n"
+    "or conv_fwd:n=64,g=2,c=96,k=96,in=56x56,filter=3x3,pad=1x1,dtype=bf16 (docs/problems.md)";
 
 const Command kCommands[] = {
-    {"run", "PROBLEM", 1, 1, "choose, build and run a kernel for a problem", "", kRunOptions, run_run},
+    {"run", "PROBLEM", 1, 1, "choose, build and run a kernel for a problem", kProblemSays, kRunOptions, run_run},
     {"kernels", "", 0, 0, "list the kernels of a rule set", "", kKernelsOptions, run_kernels},
     {"check", "CONFIG.json|NAME", 0, 1, "check a kernel config; --fix corrects it",
      "CONFIG is a kernel name, a JSON file, - for JSON on standard input, or the JSON itself.\n"
      "Exit code 0: valid (with --fix: valid once corrected); 1: not.",
      kCheckOptions, run_check},
     {"arch", "[NAME]", 0, 1, "list the targets, or show one", "", {}, run_arch},
-    {"select", "PROBLEM", 1, 1, "show which kernels may run a problem, and which is chosen",
-     "PROBLEM is a line such as gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr", kSelectOptions, run_select},
+    {"select", "PROBLEM", 1, 1, "show which kernels may run a problem, and which is chosen", kProblemSays,
+     kSelectOptions, run_select},
     {"build", "", 0, 0, "compile the kernels of a rule set ahead", "", kBuildOptions, run_build},
-    {"bench", "[PROBLEM…]", 0, kManyOperands, "time kernels on problems", "", kBenchOptions, run_bench},
-    {"tune", "[PROBLEM…]", 0, kManyOperands, "measure the best few kernels for problems and remember the winners", "",
-     kTuneOptions, run_tune},
+    {"bench", "[PROBLEM…]", 0, kManyOperands, "time kernels on problems", kProblemSays, kBenchOptions, run_bench},
+    {"tune", "[PROBLEM…]", 0, kManyOperands, "measure the best few kernels for problems and remember the winners",
+     kProblemSays, kTuneOptions, run_tune},
     {"cache", "ls|stats|verify|prune|clear", 1, 1, "look after the built kernels", "", kCacheOptions, run_cache},
     {"doctor", "", 0, 0, "report on this machine and this build", "", {}, run_doctor},
     {"completion",
@@ -117,7 +122,8 @@ std::vector<std::string> names_of() {
 
 std::string option_line(const Option& option) {
     const std::string left = fmt::format("--{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
-    return fmt::format("  {:<22}{}\n", left, option.help);
+    constexpr std::size_t kColumn = 27;  // the longest and two spaces
+    return fmt::format("  {:<{}}{}\n", left, kColumn, option.help);
 }
 
 }  // namespace

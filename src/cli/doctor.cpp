@@ -33,6 +33,7 @@ constexpr Variable kVariables[] = {
     {"TILEWISE_COMPILE_TIMEOUT_S", "seconds a compiler may take; 60"},
     {"TILEWISE_PACKS", "packs of built kernels to look in, separated by ':'"},
     {"TILEWISE_ARCH_FILE", "an arch file to add, as --arch-file does"},
+    {"TILEWISE_EMULATE_SEED", "the order in which threads of an emulated GPU go on, a number"},
     {"TILEWISE_LIBRARY", "the library the Python package loads"},
     {"TILEWISE_COMPAT_DTYPE", "element type of the original's functions and gpu_helper; fp16"},
     {"TILEWISE_COMPAT_LAYOUT", "their layout: rcr, and of convolutions channels_last or channels_first"},

@@ -25,15 +25,22 @@ std::optional<int> cuda_ordinal(std::string_view name) {
     return number && *number >= 0 && *number < kMostDevices ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
+// Only a CPU can be told to be less than it is.
+Result<std::unique_ptr<Device>> of_arch(Result<std::unique_ptr<Device>> device, const std::string& wanted) {
+    if (!device || wanted.empty() || (*device)->arch().name == wanted) return device;
+    return Error{ErrorCode::usage, fmt::format("{} is {}, not {}: leave the arch out, which only a CPU can be told",
+                                               (*device)->name(), (*device)->arch().name, wanted)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Device>> make_device(std::string_view name, const ArchCatalog& archs,
                                             const DeviceOptions& options) {
-    if (const auto ordinal = cuda_ordinal(name)) return make_cuda_device(archs, *ordinal);
+    if (const auto ordinal = cuda_ordinal(name)) return of_arch(make_cuda_device(archs, *ordinal), options.arch);
     if (name.starts_with(kEmulatedPrefix)) {
         auto arch = archs.find(name.substr(kEmulatedPrefix.size()));
         if (!arch) return arch.error();
-        return make_emulated_device(**arch);
+        return of_arch(make_emulated_device(**arch), options.arch);
     }
     if (name != "cpu") {
         return Error{ErrorCode::device,

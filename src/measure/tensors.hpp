@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "kernels/common/args.hpp"
 #include "measure/guarded_buffer.hpp"
 #include "measure/operand_plan.hpp"
 #include "problem/problem.hpp"
@@ -32,7 +31,6 @@ struct MatrixView {
                                                 (row - image * image_rows) * row_stride + col * col_stride) *
                                                    bytes_of(type);
     }
-    KernelMatrix for_kernel() const { return {data, row_stride, col_stride, batch_stride}; }
 };
 
 class Tensors {

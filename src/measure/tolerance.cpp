@@ -15,6 +15,7 @@ constexpr double kSmallestNormal = 0x1p-126;
 constexpr double kGrowth = 2;
 constexpr double kExtraSteps = 2;
 constexpr double kFastStep = 32;
+constexpr double kStrictSpread = 2;
 constexpr double kTf32Unit = 0x1p-10;
 constexpr double kTf32x3Unit = 0x1p-19;
 
@@ -34,7 +35,7 @@ ErrorModel error_model(const Problem& p, const Summation& summation) {
     if (split_inputs) model.input_unit = kTf32x3Unit;
     if (is_8bit_float(p.dtype_a) && summation.fp8_bits < kFloatBits) {
         const double unit = std::ldexp(1.0, -summation.fp8_bits);
-        if (p.math == Math::strict) model.input_unit = unit;
+        if (p.math == Math::strict) model.input_unit = kStrictSpread * unit;
         if (p.math == Math::fast) model.relative += unit * grown(std::ceil(depth / kFastStep));
     }
     return model;

@@ -8,13 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "capi/last_error.hpp"
 #include "tilewise/tilewise.h"
 
 namespace {
 
-constexpr const char* kProblem = "gemm:m=4,n=4,k=4,dtype=fp32,layout=rcr";
-
-std::string error() { return tilewise_last_error(); }
+constexpr const char* kSmallProblem = "gemm:m=4,n=4,k=4,dtype=fp32,layout=rcr";
 
 template <class T>
 T* bits(std::uintptr_t value) {
@@ -23,10 +22,10 @@ T* bits(std::uintptr_t value) {
 
 struct Handles {
     Handles() {
-        EXPECT_EQ(tilewise_context_create("cpu", nullptr, &context), TILEWISE_OK) << error();
-        EXPECT_EQ(tilewise_registry_create(nullptr, &registry), TILEWISE_OK) << error();
-        EXPECT_EQ(tilewise_plan_create(context, kProblem, nullptr, &plan), TILEWISE_OK) << error();
-        EXPECT_EQ(tilewise_plan_prepare(plan, &executable), TILEWISE_OK) << error();
+        EXPECT_EQ(tilewise_context_create("cpu", nullptr, &context), TILEWISE_OK) << last_error();
+        EXPECT_EQ(tilewise_registry_create(nullptr, &registry), TILEWISE_OK) << last_error();
+        EXPECT_EQ(tilewise_plan_create(context, kSmallProblem, nullptr, &plan), TILEWISE_OK) << last_error();
+        EXPECT_EQ(tilewise_plan_prepare(plan, &executable), TILEWISE_OK) << last_error();
     }
     void destroy() const {
         tilewise_context_destroy(context);
@@ -49,15 +48,15 @@ void expect_refused(tilewise_context* c, tilewise_registry* r, tilewise_plan* p,
     tilewise_plan* made_plan = nullptr;
     tilewise_select_options options = {};
     options.size = sizeof(options);
-    const auto refused = [](tilewise_status status) { return status == TILEWISE_USAGE && !error().empty(); };
+    const auto refused = [](tilewise_status status) { return status == TILEWISE_USAGE && !last_error().empty(); };
     EXPECT_TRUE(refused(tilewise_context_describe(c, &text)));
     EXPECT_TRUE(refused(tilewise_load_pack(c, "x")) && refused(tilewise_load_tuning(c, "x", nullptr)));
     EXPECT_TRUE(refused(tilewise_load_models(c, "x")));
     EXPECT_TRUE(refused(tilewise_allocate(c, 8, &memory)) && refused(tilewise_release(c, nullptr)));
     EXPECT_TRUE(refused(tilewise_copy(c, &memory, &memory, 1, nullptr)) && refused(tilewise_synchronize(c, nullptr)));
-    EXPECT_TRUE(refused(tilewise_prepare(c, kProblem, nullptr, &made)) && !made);
-    EXPECT_TRUE(refused(tilewise_bench(c, kProblem, nullptr, 0, &text)));
-    EXPECT_TRUE(refused(tilewise_validate(c, kProblem, nullptr, &text)));
+    EXPECT_TRUE(refused(tilewise_prepare(c, kSmallProblem, nullptr, &made)) && !made);
+    EXPECT_TRUE(refused(tilewise_bench(c, kSmallProblem, nullptr, 0, &text)));
+    EXPECT_TRUE(refused(tilewise_validate(c, kSmallProblem, nullptr, &text)));
     EXPECT_STREQ(tilewise_context_arch(c), "");
     EXPECT_TRUE(refused(tilewise_registry_add_rule_set(r, "{}", nullptr)));
     EXPECT_TRUE(refused(tilewise_registry_add(r, "x", nullptr, nullptr)));
@@ -81,11 +80,11 @@ void expect_refused(tilewise_context* c, tilewise_registry* r, tilewise_plan* p,
     EXPECT_STREQ(tilewise_executable_why(e), "");
     EXPECT_EQ(tilewise_executable_workspace_bytes(e) + tilewise_executable_packed_b_bytes(e), 0);
     if (c) {
-        EXPECT_TRUE(refused(tilewise_plan_create(c, kProblem, nullptr, &made_plan)) && !made_plan);
+        EXPECT_TRUE(refused(tilewise_plan_create(c, kSmallProblem, nullptr, &made_plan)) && !made_plan);
     }
     if (r) {
         options.registry = r;
-        EXPECT_TRUE(refused(tilewise_plan_create(nullptr, kProblem, &options, &made_plan)));
+        EXPECT_TRUE(refused(tilewise_plan_create(nullptr, kSmallProblem, &options, &made_plan)));
     }
     EXPECT_EQ(text, nullptr);
     tilewise_context_destroy(c);
@@ -100,7 +99,7 @@ TEST(CapiHandles, Destroyed) {
     const Handles handles;
     handles.destroy();
     expect_refused(handles.context, handles.registry, handles.plan, handles.executable);
-    EXPECT_NE(error().find("executable"), std::string::npos) << error();
+    EXPECT_NE(last_error().find("executable"), std::string::npos) << last_error();
 }
 
 // A place that is given out again does not bring the old handle back to life.
@@ -134,7 +133,7 @@ TEST(CapiHandles, AddressesAndOtherNumbers) {
 
 TEST(CapiHandlesThreads, ManyThreadsOnOneContext) {
     tilewise_context* context = nullptr;
-    ASSERT_EQ(tilewise_context_create("cpu", nullptr, &context), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_context_create("cpu", nullptr, &context), TILEWISE_OK) << last_error();
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {
@@ -142,7 +141,7 @@ TEST(CapiHandlesThreads, ManyThreadsOnOneContext) {
             for (int i = 0; i < 50; ++i) {
                 tilewise_executable* executable = nullptr;
                 tilewise_registry* registry = nullptr;
-                if (tilewise_prepare(context, kProblem, nullptr, &executable) != TILEWISE_OK) ++wrong;
+                if (tilewise_prepare(context, kSmallProblem, nullptr, &executable) != TILEWISE_OK) ++wrong;
                 if (tilewise_registry_create("r", &registry) != TILEWISE_OK) ++wrong;
                 alignas(64) const float a[16] = {1}, b[16] = {2};
                 alignas(64) float c[16] = {};

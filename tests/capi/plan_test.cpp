@@ -7,18 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "capi/last_error.hpp"
 #include "tilewise/tilewise.h"
 
 namespace {
 
-constexpr const char* kProblem = "gemm:m=20,n=30,k=40,dtype=fp32,layout=rcr";
-
-std::string error() { return tilewise_last_error(); }
+constexpr const char* kPlannedProblem = "gemm:m=20,n=30,k=40,dtype=fp32,layout=rcr";
 
 template <class Call>
 std::string text_of(const Call& call) {
     char* text = nullptr;
-    EXPECT_EQ(call(&text), TILEWISE_OK) << error();
+    EXPECT_EQ(call(&text), TILEWISE_OK) << last_error();
     std::string copy = text ? text : "";
     tilewise_free(text);
     return copy;
@@ -71,41 +70,41 @@ TEST(CapiProblem, OperandsAndWork) {
     auto tensor = sized<tilewise_tensor>();
     ASSERT_EQ(tilewise_problem_operand("conv_fwd:n=2,g=2,c=8,k=6,in=5x7,filter=3x3,dtype=bf16", "a", &tensor),
               TILEWISE_OK)
-        << error();
+        << last_error();
     EXPECT_STREQ(tensor.dtype, "bf16");
     EXPECT_EQ(std::vector<std::int64_t>(tensor.shape, tensor.shape + tensor.rank),
               (std::vector<std::int64_t>{2, 5, 7, 2, 4}));
     EXPECT_EQ(tensor.bytes, 2 * 5 * 7 * 8 * 2);
     ASSERT_EQ(tilewise_problem_operand("gemm:m=3,n=5,k=7,dtype=fp32,lda=11", "a", &tensor), TILEWISE_OK);
     EXPECT_EQ(tensor.bytes, (2 * 11 + 7) * 4) << "from the first element to the end of the last";
-    EXPECT_EQ(tilewise_problem_operand(kProblem, "bias", &tensor), TILEWISE_USAGE);
-    EXPECT_NE(error().find("a, b, c"), std::string::npos) << error();
-    EXPECT_EQ(tilewise_problem_operand(kProblem, "a", nullptr), TILEWISE_USAGE);
-    EXPECT_EQ(tilewise_problem_operand(kProblem, nullptr, &tensor), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_problem_operand(kPlannedProblem, "bias", &tensor), TILEWISE_USAGE);
+    EXPECT_NE(last_error().find("a, b, c"), std::string::npos) << last_error();
+    EXPECT_EQ(tilewise_problem_operand(kPlannedProblem, "a", nullptr), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_problem_operand(kPlannedProblem, nullptr, &tensor), TILEWISE_USAGE);
     double flops = 0;
-    ASSERT_EQ(tilewise_problem_work(kProblem, &flops, nullptr), TILEWISE_OK);
+    ASSERT_EQ(tilewise_problem_work(kPlannedProblem, &flops, nullptr), TILEWISE_OK);
     EXPECT_EQ(flops, 2.0 * 20 * 30 * 40);
     EXPECT_EQ(text_of([](char** out) {
                   return tilewise_problem_text(R"({"op": "gemm", "m": 20, "n": 30, "k": 40, "dtype": "fp32"})", out);
               }),
-              kProblem);
+              kPlannedProblem);
 }
 
 class CapiPlan : public testing::Test {
 protected:
     void SetUp() override {
-        ASSERT_EQ(tilewise_context_create("cpu", nullptr, &context_), TILEWISE_OK) << error();
-        ASSERT_EQ(tilewise_registry_create("mine", &registry_), TILEWISE_OK) << error();
+        ASSERT_EQ(tilewise_context_create("cpu", nullptr, &context_), TILEWISE_OK) << last_error();
+        ASSERT_EQ(tilewise_registry_create("mine", &registry_), TILEWISE_OK) << last_error();
         const std::string query =
             std::string(R"({"op": "gemm", "dtype": "fp32", "arch": ")") + tilewise_context_arch(context_) + "\"}";
-        ASSERT_EQ(tilewise_registry_add_rule_set(registry_, query.c_str(), nullptr), TILEWISE_OK) << error();
+        ASSERT_EQ(tilewise_registry_add_rule_set(registry_, query.c_str(), nullptr), TILEWISE_OK) << last_error();
     }
     void TearDown() override {
         tilewise_plan_destroy(plan_);
         tilewise_registry_destroy(registry_);
         tilewise_context_destroy(context_);
     }
-    tilewise_status plan(const tilewise_select_options* options, const char* problem = kProblem) {
+    tilewise_status plan(const tilewise_select_options* options, const char* problem = kPlannedProblem) {
         tilewise_plan_destroy(plan_);
         return tilewise_plan_create(context_, problem, options, &plan_);
     }
@@ -120,7 +119,7 @@ protected:
 };
 
 TEST_F(CapiPlan, SaysEverythingAboutTheChoice) {
-    ASSERT_EQ(plan(nullptr), TILEWISE_OK) << error();
+    ASSERT_EQ(plan(nullptr), TILEWISE_OK) << last_error();
     EXPECT_STRNE(tilewise_plan_why(plan_), "");
     const char* first = nullptr;
     double us = -1;
@@ -140,12 +139,12 @@ TEST_F(CapiPlan, WithoutAKernelItSaysWhy) {
     ASSERT_EQ(tilewise_registry_clear(registry_), TILEWISE_OK);
     auto options = sized<tilewise_select_options>();
     options.registry = registry_;
-    ASSERT_EQ(plan(&options), TILEWISE_OK) << error();
+    ASSERT_EQ(plan(&options), TILEWISE_OK) << last_error();
     EXPECT_EQ(kernel(), "");
     EXPECT_STRNE(tilewise_plan_why(plan_), "");
     tilewise_executable* executable = nullptr;
     EXPECT_EQ(tilewise_plan_prepare(plan_, &executable), TILEWISE_UNSUPPORTED);
-    EXPECT_EQ(tilewise_prepare(context_, kProblem, &options, &executable), TILEWISE_UNSUPPORTED);
+    EXPECT_EQ(tilewise_prepare(context_, kPlannedProblem, &options, &executable), TILEWISE_UNSUPPORTED);
     EXPECT_EQ(executable, nullptr);
 }
 
@@ -158,17 +157,17 @@ TEST_F(CapiPlan, ChoosesFromTheRegistryOnly) {
     }();
     ASSERT_EQ(tilewise_registry_clear(registry_), TILEWISE_OK);
     std::int64_t added = 0;
-    ASSERT_EQ(tilewise_registry_add(registry_, one.c_str(), nullptr, &added), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_registry_add(registry_, one.c_str(), nullptr, &added), TILEWISE_OK) << last_error();
     EXPECT_EQ(added, 1);
     auto options = sized<tilewise_select_options>();
     options.registry = registry_;
-    ASSERT_EQ(plan(&options), TILEWISE_OK) << error();
+    ASSERT_EQ(plan(&options), TILEWISE_OK) << last_error();
     EXPECT_EQ(kernel(), one);
     tilewise_executable* executable = nullptr;
-    ASSERT_EQ(tilewise_prepare(context_, kProblem, &options, &executable), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_prepare(context_, kPlannedProblem, &options, &executable), TILEWISE_OK) << last_error();
     EXPECT_EQ(tilewise_executable_kernel(executable), one);
     tilewise_executable_destroy(executable);
-    ASSERT_EQ(tilewise_prepare(context_, kProblem, nullptr, &executable), TILEWISE_OK);
+    ASSERT_EQ(tilewise_prepare(context_, kPlannedProblem, nullptr, &executable), TILEWISE_OK);
     EXPECT_NE(tilewise_executable_kernel(executable), one) << "the registry's choice was not remembered for others";
     tilewise_executable_destroy(executable);
 }
@@ -191,9 +190,9 @@ TEST_F(CapiPlan, RanksByTheCallersFunction) {
     std::string seen;
     auto options = sized<tilewise_select_options>();
     options.rank = take_second, options.rank_user = &seen;
-    ASSERT_EQ(plan(&options), TILEWISE_OK) << error();
+    ASSERT_EQ(plan(&options), TILEWISE_OK) << last_error();
     EXPECT_EQ(kernel(), expected);
-    EXPECT_EQ(seen, kProblem);
+    EXPECT_EQ(seen, kPlannedProblem);
     EXPECT_STREQ(tilewise_plan_source(plan_), "callback");
     options.rank = take_none;
     EXPECT_EQ(plan(&options), TILEWISE_UNSUPPORTED);
@@ -210,9 +209,9 @@ TEST_F(CapiPlan, ForAnArchThatIsNotHere) {
     EXPECT_EQ(tilewise_plan_prepare(plan_, &executable), TILEWISE_USAGE);
     tilewise_plan_destroy(plan_);
     options.strategy = "measure";
-    EXPECT_EQ(tilewise_plan_create(nullptr, kProblem, &options, &plan_), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_plan_create(nullptr, kPlannedProblem, &options, &plan_), TILEWISE_USAGE);
     options.strategy = nullptr, options.arch = "z80";
-    EXPECT_EQ(tilewise_plan_create(nullptr, kProblem, &options, &plan_), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_plan_create(nullptr, kPlannedProblem, &options, &plan_), TILEWISE_USAGE);
 }
 
 TEST_F(CapiPlan, RegistriesGoOutAndComeBack) {
@@ -220,7 +219,7 @@ TEST_F(CapiPlan, RegistriesGoOutAndComeBack) {
     tilewise_registry* other = nullptr;
     ASSERT_EQ(tilewise_registry_create("other", &other), TILEWISE_OK);
     std::int64_t added = 0;
-    ASSERT_EQ(tilewise_registry_import(other, json.c_str(), &added), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_registry_import(other, json.c_str(), &added), TILEWISE_OK) << last_error();
     EXPECT_EQ(added, tilewise_registry_size(registry_));
     ASSERT_EQ(tilewise_registry_merge(other, registry_, &added), TILEWISE_OK);
     EXPECT_EQ(added, 0) << "they are there already";
@@ -254,7 +253,7 @@ TEST_F(CapiPlan, ConfigsFieldByField) {
     EXPECT_NE(odd, name);
     EXPECT_EQ(tilewise_registry_add(registry_, odd.c_str(), nullptr, nullptr), TILEWISE_CHECK_FAILED);
     const std::string corrected = text_of([&](char** out) { return tilewise_correct(odd.c_str(), out); });
-    EXPECT_EQ(tilewise_registry_add(registry_, corrected.c_str(), nullptr, nullptr), TILEWISE_OK) << error();
+    EXPECT_EQ(tilewise_registry_add(registry_, corrected.c_str(), nullptr, nullptr), TILEWISE_OK) << last_error();
     char* text = nullptr;
     EXPECT_EQ(tilewise_config_get(name.c_str(), "colour", &text), TILEWISE_USAGE);
     EXPECT_EQ(tilewise_config_get(name.c_str(), nullptr, &text), TILEWISE_USAGE);
@@ -274,17 +273,17 @@ TEST_F(CapiPlan, TuningRecordsCount) {
     const std::string path = testing::TempDir() + "capi_tuning.jsonl";
     std::ofstream(path) << "nonsense\n";
     EXPECT_EQ(tilewise_load_tuning(context_, path.c_str(), nullptr), TILEWISE_USAGE);
-    EXPECT_NE(error().find("line 1"), std::string::npos) << error();
+    EXPECT_NE(last_error().find("line 1"), std::string::npos) << last_error();
     const std::string described = text_of([&](char** out) { return tilewise_context_describe(context_, out); });
     const auto begin = described.find(R"("identity":")") + 12;
     const std::string identity = described.substr(begin, described.find('"', begin) - begin);
     const char* other = nullptr;
     ASSERT_EQ(tilewise_plan_candidate(plan_, 2, &other, nullptr), TILEWISE_OK);
-    std::ofstream(path) << R"({"schema": 1, "device": ")" << identity << R"(", "problem": ")" << kProblem
+    std::ofstream(path) << R"({"schema": 1, "device": ")" << identity << R"(", "problem": ")" << kPlannedProblem
                         << R"(", "kernel": ")" << other << R"(", "code_digest": "of another build", "us": 1.5})"
                         << '\n';
     std::int64_t added = 0;
-    ASSERT_EQ(tilewise_load_tuning(context_, path.c_str(), &added), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_load_tuning(context_, path.c_str(), &added), TILEWISE_OK) << last_error();
     EXPECT_EQ(added, 1);
     const std::string before = kernel();
     ASSERT_EQ(plan(nullptr), TILEWISE_OK);
@@ -300,7 +299,7 @@ TEST_F(CapiPlan, TuningRecordsCount) {
 
 TEST_F(CapiPlan, MemoryAndValidation) {
     void* memory = nullptr;
-    ASSERT_EQ(tilewise_allocate(context_, 64, &memory), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_allocate(context_, 64, &memory), TILEWISE_OK) << last_error();
     const std::vector<char> given(64, 'x');
     std::vector<char> back(64);
     EXPECT_EQ(tilewise_copy(context_, memory, given.data(), 64, nullptr), TILEWISE_OK);
@@ -311,7 +310,7 @@ TEST_F(CapiPlan, MemoryAndValidation) {
     EXPECT_EQ(tilewise_release(context_, memory), TILEWISE_OK);
     EXPECT_EQ(tilewise_release(context_, nullptr), TILEWISE_OK);
     EXPECT_EQ(tilewise_allocate(context_, 64, nullptr), TILEWISE_USAGE);
-    for (const char* problem : {kProblem, "conv_bwd_weight:n=1,g=2,c=4,k=4,in=6x6,filter=3x3,dtype=fp32"}) {
+    for (const char* problem : {kPlannedProblem, "conv_bwd_weight:n=1,g=2,c=4,k=4,in=6x6,filter=3x3,dtype=fp32"}) {
         const std::string json =
             text_of([&](char** out) { return tilewise_validate(context_, problem, nullptr, out); });
         EXPECT_NE(json.find(R"("ok":true)"), std::string::npos) << json;
@@ -321,7 +320,7 @@ TEST_F(CapiPlan, MemoryAndValidation) {
 TEST(CapiVersions, AnotherAbiIsTold) {
     EXPECT_EQ(tilewise_check_abi(TILEWISE_ABI_VERSION), TILEWISE_OK);
     EXPECT_EQ(tilewise_check_abi(TILEWISE_ABI_VERSION + 1), TILEWISE_USAGE);
-    EXPECT_NE(error().find("ABI " + std::to_string(TILEWISE_ABI_VERSION + 1)), std::string::npos) << error();
+    EXPECT_NE(last_error().find("ABI " + std::to_string(TILEWISE_ABI_VERSION + 1)), std::string::npos) << last_error();
     for (int status = TILEWISE_OK; status <= TILEWISE_INTERNAL; ++status) {
         EXPECT_STRNE(tilewise_status_name(static_cast<tilewise_status>(status)), "unknown");
     }

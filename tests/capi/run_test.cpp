@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "base/count_allocations.hpp"
+#include "capi/last_error.hpp"
 #include "tilewise/tilewise.h"
 
 namespace {
 
 constexpr int kM = 5, kN = 7, kK = 9;
-const char* const kProblem = "gemm:m=5,n=7,k=9,dtype=fp32,layout=rcr";
+const char* const kRunProblem = "gemm:m=5,n=7,k=9,dtype=fp32,layout=rcr";
 
 // A(i, p) and B(p, j) of small whole numbers, so that sums are exact.
 std::vector<float> numbers(std::size_t count, int seed) {
@@ -33,12 +34,13 @@ std::vector<float> product(const std::vector<float>& a, const std::vector<float>
 
 class CapiRun : public testing::Test {
 protected:
-    void SetUp() override { ASSERT_EQ(tilewise_context_create("cpu", nullptr, &context_), TILEWISE_OK) << error(); }
+    void SetUp() override {
+        ASSERT_EQ(tilewise_context_create("cpu", nullptr, &context_), TILEWISE_OK) << last_error();
+    }
     void TearDown() override {
         tilewise_executable_destroy(executable_);
         tilewise_context_destroy(context_);
     }
-    static std::string error() { return tilewise_last_error(); }
 
     tilewise_status prepare(const char* problem, const tilewise_select_options* options = nullptr) {
         tilewise_executable_destroy(executable_);
@@ -57,15 +59,15 @@ protected:
 };
 
 TEST_F(CapiRun, AProductIsRight) {
-    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK) << last_error();
     const tilewise_operands given = operands();
-    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
     EXPECT_EQ(c_, product(a_, b_));
 }
 
 TEST_F(CapiRun, EveryOperandArrives) {
-    ASSERT_EQ(prepare((std::string(kProblem) + ",epilogue=bias,d=add+mul,beta=1,scale=row").c_str()), TILEWISE_OK)
-        << error();
+    ASSERT_EQ(prepare((std::string(kRunProblem) + ",epilogue=bias,d=add+mul,beta=1,scale=row").c_str()), TILEWISE_OK)
+        << last_error();
     const auto bias = numbers(kN, 2), d0 = numbers(kM * kN, 5), d1 = numbers(kM * kN, 4), rows = numbers(kM, 6),
                columns = numbers(kN, 8), before = numbers(kM * kN, 9);
     c_ = before;
@@ -73,7 +75,7 @@ TEST_F(CapiRun, EveryOperandArrives) {
     given.bias = bias.data(), given.d[0] = d0.data(), given.d[1] = d1.data();
     given.scale_a = rows.data(), given.scale_b = columns.data();
     given.alpha = 2, given.beta = 0.5f;
-    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
     const auto plain = product(a_, b_);
     for (int i = 0; i < kM; ++i) {
         for (int j = 0; j < kN; ++j) {
@@ -85,7 +87,7 @@ TEST_F(CapiRun, EveryOperandArrives) {
 }
 
 TEST_F(CapiRun, AnExecutableSaysWhatItIs) {
-    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK) << last_error();
     const std::string kernel = tilewise_executable_kernel(executable_);
     EXPECT_EQ(kernel.find("gemm_fp32_"), 0u);
     EXPECT_STRNE(tilewise_executable_source(executable_), "");
@@ -93,7 +95,7 @@ TEST_F(CapiRun, AnExecutableSaysWhatItIs) {
     EXPECT_EQ(tilewise_executable_workspace_bytes(executable_), 0);
     EXPECT_EQ(tilewise_executable_packed_b_bytes(executable_), 0);
     char* json = nullptr;
-    ASSERT_EQ(tilewise_executable_describe(executable_, &json), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_executable_describe(executable_, &json), TILEWISE_OK) << last_error();
     const std::string text = json;
     tilewise_free(json);
     for (const std::string& part : {"\"kernel\":\"" + kernel, std::string(R"("plan":{"kernel":)"),
@@ -104,25 +106,25 @@ TEST_F(CapiRun, AnExecutableSaysWhatItIs) {
 }
 
 TEST_F(CapiRun, AKernelCanBeNamed) {
-    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK) << last_error();
     const std::string name = tilewise_executable_kernel(executable_);
     tilewise_select_options options = {};
     options.size = sizeof(options);
     options.kernel = name.c_str();
-    ASSERT_EQ(prepare(kProblem, &options), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem, &options), TILEWISE_OK) << last_error();
     EXPECT_STREQ(tilewise_executable_source(executable_), "named");
     EXPECT_EQ(tilewise_executable_kernel(executable_), name);
     options.kernel = nullptr;
     options.strategy = "first-fit";
-    ASSERT_EQ(prepare(kProblem, &options), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem, &options), TILEWISE_OK) << last_error();
     EXPECT_STREQ(tilewise_executable_source(executable_), "first-fit");
 }
 
 TEST_F(CapiRun, WhatIsMissingIsNamed) {
-    ASSERT_EQ(prepare((std::string(kProblem) + ",epilogue=bias").c_str()), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare((std::string(kRunProblem) + ",epilogue=bias").c_str()), TILEWISE_OK) << last_error();
     tilewise_operands given = operands();
     EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
-    EXPECT_NE(error().find("bias"), std::string::npos) << error();
+    EXPECT_NE(last_error().find("bias"), std::string::npos) << last_error();
     given.a = nullptr;
     EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
     EXPECT_TRUE(std::isnan(c_[0])) << "nothing was launched";
@@ -132,18 +134,18 @@ TEST_F(CapiRun, NullsAreUsageErrors) {
     tilewise_context* context = nullptr;
     EXPECT_EQ(tilewise_context_create(nullptr, nullptr, &context), TILEWISE_USAGE);
     EXPECT_EQ(tilewise_context_create("cpu", nullptr, nullptr), TILEWISE_USAGE);
-    EXPECT_EQ(tilewise_prepare(nullptr, kProblem, nullptr, &executable_), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_prepare(nullptr, kRunProblem, nullptr, &executable_), TILEWISE_USAGE);
     EXPECT_EQ(tilewise_prepare(context_, nullptr, nullptr, &executable_), TILEWISE_USAGE);
-    EXPECT_EQ(tilewise_prepare(context_, kProblem, nullptr, nullptr), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_prepare(context_, kRunProblem, nullptr, nullptr), TILEWISE_USAGE);
     const tilewise_operands given = operands();
     EXPECT_EQ(tilewise_run(nullptr, &given, nullptr), TILEWISE_USAGE);
-    EXPECT_NE(error(), "");
-    ASSERT_EQ(prepare(kProblem), TILEWISE_OK);
+    EXPECT_NE(last_error(), "");
+    ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK);
     EXPECT_EQ(tilewise_run(executable_, nullptr, nullptr), TILEWISE_USAGE);
     EXPECT_EQ(tilewise_pack_b(executable_, nullptr, nullptr, nullptr), TILEWISE_USAGE);
     char* json = nullptr;
     EXPECT_EQ(tilewise_executable_describe(nullptr, &json), TILEWISE_USAGE);
-    EXPECT_EQ(tilewise_bench(nullptr, kProblem, nullptr, 0, &json), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_bench(nullptr, kRunProblem, nullptr, 0, &json), TILEWISE_USAGE);
     EXPECT_EQ(json, nullptr);
     EXPECT_STREQ(tilewise_executable_kernel(nullptr), "");
     EXPECT_EQ(tilewise_executable_workspace_bytes(nullptr), 0);
@@ -158,20 +160,20 @@ TEST_F(CapiRun, StatusCodesOfPrepare) {
     tilewise_select_options options = {};
     options.size = sizeof(options);
     options.strategy = "guess";
-    EXPECT_EQ(prepare(kProblem, &options), TILEWISE_USAGE);
+    EXPECT_EQ(prepare(kRunProblem, &options), TILEWISE_USAGE);
     options.strategy = nullptr, options.rule_set = "nonsense";
-    EXPECT_EQ(prepare(kProblem, &options), TILEWISE_USAGE);
+    EXPECT_EQ(prepare(kRunProblem, &options), TILEWISE_USAGE);
     options.rule_set = nullptr, options.top = -1;
-    EXPECT_EQ(prepare(kProblem, &options), TILEWISE_USAGE);
+    EXPECT_EQ(prepare(kRunProblem, &options), TILEWISE_USAGE);
     options.top = 0, options.kernel = "nonsense";
-    EXPECT_EQ(prepare(kProblem, &options), TILEWISE_USAGE);
+    EXPECT_EQ(prepare(kRunProblem, &options), TILEWISE_USAGE);
 }
 
 TEST_F(CapiRun, ADeviceThatIsNotThereIsADeviceError) {
     tilewise_context* context = context_;
     EXPECT_EQ(tilewise_context_create("abacus:0", nullptr, &context), TILEWISE_DEVICE);
     EXPECT_EQ(context, nullptr);
-    EXPECT_NE(error().find("abacus:0"), std::string::npos) << error();
+    EXPECT_NE(last_error().find("abacus:0"), std::string::npos) << last_error();
     tilewise_context_options options = {};
     options.size = sizeof(options);
     options.threads = 100000;
@@ -181,21 +183,21 @@ TEST_F(CapiRun, ADeviceThatIsNotThereIsADeviceError) {
     options.arch = nullptr, options.packs = "/nonexistent/a.pack";
     EXPECT_NE(tilewise_context_create("cpu", &options, &context), TILEWISE_OK);
     options.packs = nullptr, options.threads = 1;
-    ASSERT_EQ(tilewise_context_create("cpu", &options, &context), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_context_create("cpu", &options, &context), TILEWISE_OK) << last_error();
     tilewise_context_destroy(context);
 }
 
 // An older client's struct is shorter, a newer one's is longer; both are fine as long as they say no more than is known.
 TEST_F(CapiRun, StructsMayGrow) {
-    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK) << last_error();
     tilewise_operands given = operands();
     given.size = 0;
     EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
-    EXPECT_NE(error().find("size"), std::string::npos) << error();
+    EXPECT_NE(last_error().find("size"), std::string::npos) << last_error();
 
     given.alpha = 77;  // beyond the size below, thus not read: alpha is 1
     given.size = offsetof(tilewise_operands, alpha);
-    EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
     EXPECT_EQ(c_, product(a_, b_));
 
     struct Newer {
@@ -203,30 +205,30 @@ TEST_F(CapiRun, StructsMayGrow) {
         void* more;
     } newer = {operands(), nullptr};
     newer.known.size = sizeof(newer);
-    EXPECT_EQ(tilewise_run(executable_, &newer.known, nullptr), TILEWISE_OK) << error();
+    EXPECT_EQ(tilewise_run(executable_, &newer.known, nullptr), TILEWISE_OK) << last_error();
     newer.more = &newer;
     EXPECT_EQ(tilewise_run(executable_, &newer.known, nullptr), TILEWISE_USAGE);
-    EXPECT_NE(error().find("newer"), std::string::npos) << error();
+    EXPECT_NE(last_error().find("newer"), std::string::npos) << last_error();
 }
 
 TEST_F(CapiRun, AnExecutableOutlivesItsContext) {
-    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK) << last_error();
     tilewise_context_destroy(context_);
     context_ = nullptr;
     const tilewise_operands given = operands();
-    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
     EXPECT_EQ(c_, product(a_, b_));
 }
 
 TEST_F(CapiRun, ARunAllocatesNothing) {
     using tilewise::allocations_in;
-    EXPECT_GT(allocations_in([&] { ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error(); }), 0u)
+    EXPECT_GT(allocations_in([&] { ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK) << last_error(); }), 0u)
         << "the counter counts";
     const tilewise_operands given = operands();
     const auto run = [&] { return tilewise_run(executable_, &given, nullptr); };
-    ASSERT_EQ(run(), TILEWISE_OK) << error();  // the first sets up what a thread needs
+    ASSERT_EQ(run(), TILEWISE_OK) << last_error();  // the first sets up what a thread needs
     EXPECT_EQ(allocations_in([&] {
-                  for (int i = 0; i < 100; ++i) ASSERT_EQ(run(), TILEWISE_OK) << error();
+                  for (int i = 0; i < 100; ++i) ASSERT_EQ(run(), TILEWISE_OK) << last_error();
               }),
               0u);
 }
@@ -234,7 +236,7 @@ TEST_F(CapiRun, ARunAllocatesNothing) {
 // A kernel by name that takes whole tiles only: the problem is padded, which the description says, and still a run
 // allocates nothing.
 TEST_F(CapiRun, AKernelThatNeedsAlignedSizesPadsTheProblem) {
-    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK) << last_error();
     std::string name = tilewise_executable_kernel(executable_);
     std::size_t at = name.find("_intrawave_");
     for (int shape = 0; shape < 4; ++shape) at = name.find_first_of("_@", at + 1);
@@ -242,9 +244,9 @@ TEST_F(CapiRun, AKernelThatNeedsAlignedSizesPadsTheProblem) {
     tilewise_select_options options = {};
     options.size = sizeof options;
     options.kernel = name.c_str();
-    ASSERT_EQ(prepare(kProblem, &options), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem, &options), TILEWISE_OK) << last_error();
     char* json = nullptr;
-    ASSERT_EQ(tilewise_executable_describe(executable_, &json), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_executable_describe(executable_, &json), TILEWISE_OK) << last_error();
     const std::string described = json;
     tilewise_free(json);
     EXPECT_NE(described.find(R"("notes":[{"kind":"padding","message":"the kernel does not take the problem as it is)"),
@@ -256,16 +258,16 @@ TEST_F(CapiRun, AKernelThatNeedsAlignedSizesPadsTheProblem) {
     tilewise_operands given = operands();
     given.workspace = workspace.data();
     const auto run = [&] { return tilewise_run(executable_, &given, nullptr); };
-    ASSERT_EQ(run(), TILEWISE_OK) << error();
+    ASSERT_EQ(run(), TILEWISE_OK) << last_error();
     EXPECT_EQ(c_, product(a_, b_));
     EXPECT_EQ(tilewise::allocations_in([&] {
-                  for (int i = 0; i < 100; ++i) ASSERT_EQ(run(), TILEWISE_OK) << error();
+                  for (int i = 0; i < 100; ++i) ASSERT_EQ(run(), TILEWISE_OK) << last_error();
               }),
               0u);
 }
 
 TEST_F(CapiRun, ManyThreadsRunOneExecutable) {
-    ASSERT_EQ(prepare(kProblem), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare(kRunProblem), TILEWISE_OK) << last_error();
     const auto want = product(a_, b_);
     std::vector<int> right(4);
     std::vector<std::thread> threads;
@@ -287,20 +289,20 @@ TEST_F(CapiRun, ManyThreadsRunOneExecutable) {
 }
 
 TEST_F(CapiRun, BPackedAhead) {
-    ASSERT_EQ(prepare((std::string(kProblem) + ",packed_b=1").c_str()), TILEWISE_OK) << error();
+    ASSERT_EQ(prepare((std::string(kRunProblem) + ",packed_b=1").c_str()), TILEWISE_OK) << last_error();
     const auto bytes = tilewise_executable_packed_b_bytes(executable_);
     ASSERT_GT(bytes, 0);
     std::vector<char> packed(static_cast<std::size_t>(bytes));
-    ASSERT_EQ(tilewise_pack_b(executable_, b_.data(), packed.data(), nullptr), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_pack_b(executable_, b_.data(), packed.data(), nullptr), TILEWISE_OK) << last_error();
     tilewise_operands given = operands();
     given.b = packed.data();
-    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
     EXPECT_EQ(c_, product(a_, b_));
 }
 
 TEST_F(CapiRun, BenchAnswersInJson) {
     char* json = nullptr;
-    ASSERT_EQ(tilewise_bench(context_, kProblem, nullptr, 0, &json), TILEWISE_OK) << error();
+    ASSERT_EQ(tilewise_bench(context_, kRunProblem, nullptr, 0, &json), TILEWISE_OK) << last_error();
     const std::string text = json;
     tilewise_free(json);
     for (const char* part :

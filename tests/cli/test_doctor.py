@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """tilewise doctor: what this machine and this build have, as text and as JSON."""
+import re
 
 
 def test_all_is_well(run, ask, root):
@@ -20,6 +21,13 @@ def test_environment_variables_are_listed_with_their_values(run, new_arch):
     line = next(line for line in out.splitlines() if "TILEWISE_ARCH_FILE" in line)
     assert path in line
     assert "not set" in next(line for line in run("doctor").out.splitlines() if "TILEWISE_ARCH_FILE" in line)
+
+
+def test_every_variable_that_is_read_is_listed(run, root):
+    sources = (path.read_text() for path in (root / "src").rglob("*.cpp"))
+    read = {name for text in sources for name in re.findall('"(TILEWISE_[A-Z_]*[A-Z])"', text)}
+    out = run("doctor").out
+    assert read and {name for name in read if name not in out} == set()
 
 
 def test_columns_stand_straight(run):

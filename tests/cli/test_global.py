@@ -39,7 +39,10 @@ def test_help_of_each_command(run, command):
     answer = run(command, "--help")
     assert answer.code == 0 and not answer.err
     assert answer.out.startswith(f"tilewise {command}: ") and f"usage: tilewise {command}" in answer.out
-    assert "--json" in answer.out and all(len(line) <= 120 for line in answer.out.splitlines())
+    lines = answer.out.splitlines()
+    assert "--json" in answer.out and all(len(line) <= 120 for line in lines)
+    options = [line for line in lines if line.startswith("  --")]
+    assert all(line[2:].partition("  ")[2].strip() for line in options), "an option stands apart from what it does"
     assert run(command, "-h").out == answer.out
     assert run("--help", command).out == answer.out
 

@@ -121,16 +121,21 @@ def test_schema_lists_every_field(run):
     assert {"code", "launch"} == {row[2] for row in rows}
 
 
-def test_manifest_is_the_one_checked_in(run, root):
+@pytest.fixture(scope="module")
+def manifest(run):
+    return run("kernels", "--manifest").out
+
+
+def test_manifest_is_the_one_checked_in(manifest, root):
     """A change of a rule set is seen in review; `make manifest` writes the file anew."""
     golden = root / "tests/golden/rule_sets.txt"
     if not golden.is_file():
         pytest.skip("tests/golden/rule_sets.txt is not there yet")
-    assert run("kernels", "--manifest").out == golden.read_text(), "rule sets changed; if wanted, run: make manifest"
+    assert manifest == golden.read_text(), "rule sets changed; if wanted, run: make manifest"
 
 
-def test_manifest_counts_are_those_of_the_lists(run):
-    lines = [line.split() for line in run("kernels", "--manifest").out.splitlines() if not line.startswith("#")]
+def test_manifest_counts_are_those_of_the_lists(run, manifest):
+    lines = [line.split() for line in manifest.splitlines() if not line.startswith("#")]
     assert {(line[0], line[1], line[3]) for line in lines} == {(a, o, s) for a in ARCHS for o in OPS for s in SETS}
     for arch, op, dtype, rule_set, count, digest in lines[::97]:
         words = ("kernels", "--arch", arch, "--op", op, "--dtype", dtype, "--rule-set", rule_set, "--count")

@@ -9,7 +9,7 @@
 namespace tilewise {
 namespace {
 
-constexpr int kConfigs = 10000;
+constexpr int kConfigs = draws(10000);
 
 class Correct : public EachArch {
 protected:

@@ -284,7 +284,7 @@ TEST_P(FitRandom, WithAndWithoutNumbersAgree) {
         const auto some = expand(arch(), op, RuleSet::tiny);
         configs.insert(configs.end(), some->begin(), some->end());
     }
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < draws(300); ++i) {
         const Problem problem = i % 2 == 0 ? friendly_problem(random) : random_problem(random);
         const ProblemView view(problem);
         for (const KernelConfig& config : configs) {

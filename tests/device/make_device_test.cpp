@@ -38,6 +38,11 @@ TEST(MakeDevice, AnyCudaArchIsEmulated) {
     EXPECT_EQ((*device)->name(), "emulated:sm_80");
     EXPECT_EQ((*device)->arch().name, "sm_80");
     EXPECT_EQ((*device)->code_suffix(), kEmulatedCode);
+    EXPECT_TRUE(make_device("emulated:sm_80", embedded_archs(), {"sm_80", 0}).ok());
+    const auto other = make_device("emulated:sm_80", embedded_archs(), {"sm_90a", 0});
+    ASSERT_FALSE(other.ok()) << "it would not be what was asked for";
+    EXPECT_EQ(other.error().code, ErrorCode::usage);
+    EXPECT_NE(other.error().message.find("emulated:sm_80 is sm_80, not sm_90a"), std::string::npos);
     EXPECT_EQ(make_device("emulated:gfx942", embedded_archs()).error().code, ErrorCode::device);
     EXPECT_EQ(make_device("emulated:z80", embedded_archs()).error().code, ErrorCode::usage);
 }

@@ -62,3 +62,27 @@ def test_a_crash_is_one_line(tmp_path, monkeypatch):
     script.write_text("print('FAIL wrong result')\n")
     assert conv_sweep.outcome_of(case, script) == "FAIL wrong result"
     assert conv_sweep.outcome_of({**case, "scheduler": "interwave"}, script) == "UNSUPPORTED(scheduler)"
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+def test_what_a_gpu_supports_is_known_without_one(arch, monkeypatch):
+    """The library refuses ahead exactly what examples 10 and 12 take for unsupported, so that they pass where the GPU is."""
+    monkeypatch.syspath_prepend(os.fspath(ROOT / "examples/grouped_conv/python"))
+    import importlib
+
+    import conv_sweep
+
+    def refusal(case):
+        config = conv_sweep.config_for(case)
+        return conv_sweep.refusal(config, conv_sweep.problem_for(config))
+
+    sweep_10 = importlib.import_module("10_test_all_pipelines")
+    sweep_12 = importlib.import_module("12_test_config_options")
+    places = [{"variant": direction, "ndim_spatial": ndim, "dtype": "bf16", "arch": arch}
+              for direction in conv_sweep.DIRECTIONS for ndim in (2, 3)]
+    for place in places:
+        run = {pipeline for pipeline in sweep_10.PIPELINES if refusal({**place, "pipeline": pipeline}) is None}
+        assert len(run) == sweep_10.EXPECTED[arch], (place, run)
+        for option in sweep_12.OPTIONS:
+            case = {**place, **option}
+            assert (refusal(case) is None) == sweep_12.is_supported(case), (case, refusal(case))

@@ -30,5 +30,18 @@ TEST_P(GpuConv, EveryOutputMatchesTheReference) {
     }
 }
 
+// 8-bit weights of groups that fill a part of a line: a tile's buffer then holds the lines of several taps.
+TEST_F(GpuTest, NarrowWeightsOfPartLinesLeaveWhole) {
+    KernelList list = kernels(Op::conv_bwd_weight, "tiny", DType::fp8);
+    std::erase_if(list, [](const KernelPtr& kernel) {
+        const auto has = [&](const char* part) { return kernel->name.find(part) != std::string::npos; };
+        return !has("_bf16_nhwgc_2d_") || !has("gather-tensor") || has("spec-");
+    });
+    const auto problem = [](Random&, const KernelConfig&) {
+        return *parse_problem("conv_bwd_weight:n=8,g=3,c=48,k=48,in=9x9,filter=2x2,dtype=bf16,out=fp8");
+    };
+    check(list, problem);
+}
+
 }  // namespace
 }  // namespace tilewise

@@ -6,23 +6,11 @@
 #include <tuple>
 #include <vector>
 
-#include "base/random.hpp"
 #include "kernels/cuda/tile_order.hpp"
+#include "kernels/tile_order_testing.hpp"
 
 namespace tilewise::cuda {
 namespace {
-
-constexpr int kTileM = 64, kTileN = 32;
-
-KernelArgs random_args(Random& random) {
-    KernelArgs args = {};
-    args.m = random.between(1, 40 * kTileM), args.n = random.between(1, 40 * kTileN);
-    args.batch = random.between(1, 3);
-    args.split_k = static_cast<int>(random.between(1, 3));
-    args.raster = static_cast<KernelRaster>(random.between(0, 2));
-    args.raster_group = static_cast<int>(random.between(1, 17));
-    return args;
-}
 
 template <int cluster_m, int cluster_n>
 void expect_every_tile_once(const KernelArgs& args) {
@@ -49,7 +37,8 @@ void expect_every_tile_once(const KernelArgs& args) {
 TEST(CudaTileOrder, MeetsEveryTileOnce) {
     Random random(11);
     for (int i = 0; i < 200; ++i) {
-        const KernelArgs args = random_args(random);
+        KernelArgs args = random_tiles(random, 40, 17);
+        args.raster = static_cast<KernelRaster>(random.between(0, 2));
         SCOPED_TRACE(testing::Message() << args.m << "x" << args.n << " raster " << static_cast<int>(args.raster)
                                         << " group " << args.raster_group);
         expect_every_tile_once<1, 1>(args);

@@ -8,22 +8,13 @@
 #include <tuple>
 #include <vector>
 
-#include "base/random.hpp"
 #include "kernels/cuda/work_order.hpp"
+#include "kernels/tile_order_testing.hpp"
 
 namespace tilewise::cuda {
 namespace {
 
-constexpr int kTileM = 64, kTileN = 32;
-
-KernelArgs random_args(Random& random) {
-    KernelArgs args = {};
-    args.m = random.between(1, 12 * kTileM), args.n = random.between(1, 12 * kTileN);
-    args.batch = random.between(1, 3);
-    args.split_k = static_cast<int>(random.between(1, 3));
-    args.raster_group = static_cast<int>(random.between(1, 5));
-    return args;
-}
+constexpr int kMostTiles = 12, kMostGroup = 5;
 
 using Tile = std::tuple<u32, u32, u32, u32>;
 Tile tile_of(const Work& work) { return {work.tile.k_part, work.tile.batch, work.tile.tile_m, work.tile.tile_n}; }
@@ -40,7 +31,7 @@ std::vector<Work> work_of(const TileOrder<>& order, const KernelArgs& args, int 
 TEST(CudaWorkOrder, TilesAreTakenWholeOrByParts) {
     Random random(5);
     for (int i = 0; i < 100; ++i) {
-        const KernelArgs args = random_args(random);
+        const KernelArgs args = random_tiles(random, kMostTiles, kMostGroup);
         const TileOrder<> order(args, kTileM, kTileN);
         const int steps = static_cast<int>(random.between(3, 20));
         const u32 blocks = static_cast<u32>(random.between(1, 20));
@@ -62,7 +53,7 @@ TEST(CudaWorkOrder, TilesAreTakenWholeOrByParts) {
 TEST(CudaWorkOrder, TheBlocksOfAClusterShareATile) {
     Random random(6);
     for (int i = 0; i < 100; ++i) {
-        KernelArgs args = random_args(random);
+        KernelArgs args = random_tiles(random, kMostTiles, kMostGroup);
         args.split_k = static_cast<int>(random.between(2, 8));
         const TileOrder<> order(args, kTileM, kTileN);
         const int steps = static_cast<int>(random.between(args.split_k, 40));
@@ -94,7 +85,7 @@ struct Piece {
 TEST(CudaWorkOrder, StreamsMeetEveryStepOnce) {
     Random random(7);
     for (int i = 0; i < 300; ++i) {
-        KernelArgs args = random_args(random);
+        KernelArgs args = random_tiles(random, kMostTiles, kMostGroup);
         args.split_k = 1;
         const TileOrder<> order(args, kTileM, kTileN);
         const int steps = static_cast<int>(random.between(1, 60));

@@ -3,26 +3,38 @@
 // kernels/emulate: one that is added without it would be found missing by whoever emulates a kernel next.
 #include <gtest/gtest.h>
 
-#include <regex>
+#include <cctype>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/embedded.hpp"
 
 namespace tilewise {
 namespace {
 
-std::set<std::string> functions_of(std::string_view path) {
+bool in_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// The names between each TILEWISE_DEVICE and the parenthesis that follows, unless something else than a function begins there.
+std::set<std::string> functions_in(std::string_view text) {
+    constexpr std::string_view kMark = "TILEWISE_DEVICE ";
     std::set<std::string> names;
-    for (const EmbeddedFile& file : embedded_files()) {
-        if (file.path != path) continue;
-        const std::string text(file.text);
-        const std::regex function(R"(TILEWISE_DEVICE [^;{}()=]*?(\w+)\()");
-        for (auto at = std::sregex_iterator(text.begin(), text.end(), function); at != std::sregex_iterator(); ++at) {
-            names.insert((*at)[1]);
-        }
+    for (std::size_t at = text.find(kMark); at != std::string_view::npos; at = text.find(kMark, at)) {
+        at += kMark.size();
+        const std::size_t end = text.find_first_of(";{}()=", at);
+        if (end == std::string_view::npos || text[end] != '(') continue;
+        std::size_t begin = end;
+        while (in_a_name(text[begin - 1])) --begin;
+        if (begin < end) names.emplace(text.substr(begin, end - begin));
     }
     return names;
+}
+
+std::set<std::string> functions_of(std::string_view path) {
+    for (const EmbeddedFile& file : embedded_files()) {
+        if (file.path == path) return functions_in(file.text);
+    }
+    return {};
 }
 
 TEST(EmulatedTwins, EveryInstructionHasOne) {

@@ -27,7 +27,7 @@ protected:
 };
 
 TEST_F(DeviceCheckTest, OperandsAreTheHostsBitForBit) {
-    operands_are_the_hosts(*device, *builder, 40);
+    operands_are_the_hosts(*device, *builder, draws(40));
     EXPECT_EQ(device->held(), 0u) << "all memory was given back";
 }
 

@@ -50,15 +50,6 @@ TEST(Tensors, ViewsFollowLayoutsAndStrides) {
     }
 }
 
-TEST(Tensors, ViewsAreWhatKernelsTake) {
-    const Tensors t = tensors_for("gemm:m=5,n=7,k=9,batch=3,layout=crc");
-    const MatrixView view = t.a();
-    const KernelMatrix matrix = view.for_kernel();
-    const auto* data = static_cast<const float*>(matrix.data);
-    EXPECT_EQ(data[2 * matrix.batch_stride + 4 * matrix.row_stride + 8 * matrix.col_stride],
-              static_cast<float>(element(view, 2, 4, 8)));
-}
-
 TEST(Tensors, SameSeedSameBits) {
     for (const char* dtype : {"fp32", "fp16", "bf16", "fp8", "bf8", "int8"}) {
         const std::string text = std::string("gemm:m=33,n=20,k=10,epilogue=bias,beta=1,dtype=") + dtype;

@@ -19,7 +19,7 @@ TEST_P(RegistryCandidates, EveryKernelIsAcceptedOrRejectedWithAReason) {
     registry.add(sample_kernels(GetParam() == "gfx942" ? "gfx90a" : "gfx942"));  // of another arch
     Random random(1);
     std::size_t accepted = 0;
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < draws(60); ++i) {
         const Problem problem = i % 2 == 0 ? friendly_problem(random) : random_problem(random);
         const Candidates candidates = registry.candidates(problem, arch());
         std::vector<std::string> names;

@@ -30,7 +30,7 @@ TEST_P(NoAllocationOn, InIsValid) {
         Random random(1);
         while (!is_valid(nearly_valid_config(random, spec), spec)) {
         }  // passes every rule once: whatever a thread sets up is set up
-        for (int i = 0; i < 2000; ++i) {
+        for (int i = 0; i < draws(2000); ++i) {
             const KernelConfig config = nearly_valid_config(random, spec);
             bool yes = false;
             ASSERT_EQ(allocations_in([&] { yes = is_valid(config, spec); }), 0u) << kernel_name(config);
@@ -47,7 +47,7 @@ TEST_P(NoAllocationOn, InFirstMisfitAndFirstFit) {
     registry.add(sample_kernels(GetParam(), RuleSet::standard));
     const auto kernels = registry.kernels();
     int fits = 0;
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < draws(50); ++i) {
         const Problem problem = i % 2 == 0 ? friendly_problem(random) : random_problem(random);
         for (std::size_t k = 0; k < kernels->size(); k += 7) {
             const KernelConfig& config = (*kernels)[k]->config;

@@ -7,6 +7,7 @@
 
 #include <span>
 
+#include "build/kept_cache.hpp"
 #include "run/run_testing.hpp"
 
 namespace tilewise {
@@ -56,6 +57,10 @@ Kernel conv_kernel(std::string_view op, std::string_view option = "") {
 
 class BrokenKernelTest : public RunTest {
 protected:
+    void SetUp() override {
+        RunTest::SetUp();
+        settings_.cache_dir = build_testing::kept_cache(settings_.cache_dir);
+    }
     BuildRequest flat_request(const Kernel& kernel) const {
         auto request = *build_request(kernel.config, *device_);
         request.source = flat_source(request.source);

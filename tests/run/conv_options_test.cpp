@@ -49,15 +49,6 @@ KernelConfig with(KernelConfig config, const Option& option) {
     return config;
 }
 
-bool has_option(const ArchSpec& arch, const Option& option, Op op) {
-    const auto fields = config_fields();
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        if (fields[i].name == option.field) return arch.options[i][static_cast<std::size_t>(op)];
-    }
-    ADD_FAILURE() << "no field " << option.field;
-    return false;
-}
-
 class ConvOptions : public property_testing::PropertyTest, public testing::WithParamInterface<Op> {
 protected:
     std::string machine_code(const KernelConfig& config) {
@@ -90,7 +81,7 @@ TEST_P(ConvOptions, EachChangesTheCodeAndIsRightOnAndOff) {
     EXPECT_EQ(machine_code(same), code);
     run_some(random, make_kernel(off));
     for (const Option& option : kOptions) {
-        if (!has_option(*arch_, option, GetParam())) continue;
+        if (!arch_->has_option(option.field, GetParam())) continue;
         const KernelConfig on = with(off, option);
         SCOPED_TRACE(option.field);
         ASSERT_TRUE(check_config(on, *arch_).empty()) << check_config(on, *arch_)[0].have;
@@ -125,7 +116,7 @@ TEST(ConvOptionRules, AnArchOrDirectionWithoutAnOptionSaysSo) {
                 const auto violations = check_config(c, arch);
                 const auto at = std::find_if(violations.begin(), violations.end(),
                                              [](const Rejected& r) { return r.rule == "option"; });
-                if (has_option(arch, option, op)) {
+                if (arch.has_option(option.field, op)) {
                     ++taken;
                     EXPECT_EQ(at, violations.end()) << arch.name << " " << at->have;
                     continue;

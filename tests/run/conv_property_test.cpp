@@ -60,13 +60,14 @@ std::vector<Kernel> random_conv_kernels(Random& random, const Device& device, in
 
 // In parts, so that they can run side by side.
 constexpr int kConvParts = 4;
+constexpr int kConvPartStep = 10;  // as for GEMM
 class ConvProperty : public property_testing::PropertyTest, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(Part, ConvProperty, testing::Range(0, kConvParts));
 
 TEST_P(ConvProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
     Random random(4051 + static_cast<std::uint64_t>(GetParam()));
     const int count = (number("TILEWISE_TEST_CONV_CONFIGS", kConvKernels) + kConvParts - 1) / kConvParts;
-    const std::vector<Kernel> kernels = random_conv_kernels(random, *device_, GetParam() * count, count);
+    const std::vector<Kernel> kernels = random_conv_kernels(random, *device_, GetParam() * kConvPartStep, count);
     if (kernels.empty()) GTEST_SKIP() << "no convolution kernels for " << arch_->name;
     build_ahead(kernels);
     const int problems = number("TILEWISE_TEST_CONV_PROBLEMS", kConvProblemsEach);

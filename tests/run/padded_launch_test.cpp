@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/random.hpp"
+#include "build/kept_cache.hpp"
 #include "build/nvrtc.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
@@ -32,6 +33,7 @@ class PaddedLaunchTest : public RunTest {
 protected:
     void SetUp() override {
         RunTest::SetUp();
+        settings_.cache_dir = build_testing::kept_cache(settings_.cache_dir);
         settings_.compile_limit =
             std::chrono::minutes(3);  // some kernels are large, and other tests run beside this one
     }

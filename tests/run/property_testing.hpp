@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "build/kept_cache.hpp"
 #include "config/archs.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
@@ -41,7 +42,7 @@ private:
     int threads_;
 };
 
-// The host's arch, or the one that TILEWISE_TEST_ARCH names; a cache of its own that is gone in the end.
+// The host's arch, or the one that TILEWISE_TEST_ARCH names; without a kept cache, one of its own that is gone in the end.
 class PropertyTest : public testing::Test {
 protected:
     void SetUp() override {
@@ -55,7 +56,7 @@ protected:
         folder_ = std::filesystem::temp_directory_path() / ("tilewise-property-" + std::to_string(getpid()));
         auto settings = build_settings();
         BuildSettings mine = settings ? *settings : BuildSettings{};
-        mine.cache_dir = folder_;
+        mine.cache_dir = build_testing::kept_cache(folder_);
         builder_ = std::make_unique<Builder>(mine);
     }
     void TearDown() override { std::filesystem::remove_all(folder_); }

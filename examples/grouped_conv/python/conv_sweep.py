@@ -25,9 +25,14 @@ DIRECTIONS = ["forward", "bwd_data", "bwd_weight"]
 LIMIT_S = 120
 
 
-def problem_for(direction, ndim):
-    deep = {"Di": 8, "Z": 3, "pad_d": 1} if ndim == 3 else {}
-    return GroupedConvProblem(N=1, G=2, C=128, K=128, Hi=8, Wi=8, Y=3, X=3, pad_h=1, pad_w=1, direction=direction, **deep)
+def problem_for(config):
+    """A small problem of the kind that the config is for."""
+    special = config.options.get("specialization")
+    size = 1 if special in ("1x1", "1x1s1") else 3
+    channels = 1 if special == "depthwise" else 16 if (config.num_groups_to_merge or 1) > 1 else 64  # of a group
+    deep = {"Di": 8, "Z": size, "pad_d": size // 2} if config.ndim_spatial == 3 else {}
+    return GroupedConvProblem(N=1 if deep else 8, G=128 // channels, C=128, K=128, Hi=8, Wi=8, Y=size, X=size, pad_h=size // 2,
+                              pad_w=size // 2, direction=config.variant, **deep)
 
 
 def fields_of(case):
@@ -63,7 +68,8 @@ def refusal(config, problem):
 def run_single(text):
     """One case, in this process: prints its outcome as the last line."""
     case = json.loads(text)
-    config, problem = config_for(case), problem_for(case["variant"], case["ndim_spatial"])
+    config = config_for(case)
+    problem = problem_for(config)
     rule = refusal(config, problem)
     if rule is not None:
         print(f"UNSUPPORTED({rule})")
@@ -83,7 +89,8 @@ def run_single(text):
 
 def outcome_of(case, script):
     """Runs one case in a process of its own, unless the library refuses it."""
-    rule = refusal(config_for(case), problem_for(case["variant"], case["ndim_spatial"]))
+    config = config_for(case)
+    rule = refusal(config, problem_for(config))
     if rule is not None:
         return f"UNSUPPORTED({rule})"
     command = [sys.executable, script, "--single-test", json.dumps(case)]

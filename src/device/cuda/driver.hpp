@@ -28,10 +28,6 @@ struct alignas(64) CUtensorMap {
     std::uint64_t opaque[16];
 };
 
-struct CUuuid {
-    unsigned char bytes[16];
-};
-
 enum CUdeviceAttribute : int {
     kSharedBytesPerBlockOptin = 97,
     kMultiprocessorCount = 16,

@@ -27,7 +27,6 @@
 namespace tilewise::emulated {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kWarpgroup = 128;
 inline constexpr int kNamedBarriers = 16;
 
 struct Block;

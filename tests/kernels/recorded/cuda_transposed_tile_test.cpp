@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "kernels/cuda_recorder.hpp"
+#include "kernels/recorded/cuda_recorder.hpp"
 
 namespace tilewise {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The CUDA kernels' own functions with the tables of what a GPU does: elements that one instruction puts somewhere are the
 // ones that the next expects there. What a kernel asks for is recorded; what the instruction makes of it is the table's.
-#include "kernels/cuda_recorder.hpp"
 #include "kernels/golden_testing.hpp"
+#include "kernels/recorded/cuda_recorder.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
 // g++ makes one function of two that do the same to arrays of different sizes, then warns of the smaller one.
