@@ -5,7 +5,7 @@
 // memory, [pixel][16 channels], then turned around to [channel][pixel], where 8 pixels of a strip are a row of 16 bytes.
 #pragma once
 #include "../common/depthwise_launch.hpp"
-#include "primitives.hpp"
+#include "matrix_places.hpp"
 
 namespace tilewise::cuda {
 
@@ -15,10 +15,8 @@ struct BandShape {
     static constexpr int kStrips = 16, kOutputs = 8, kInputs = 16;  // of a product: rows, columns, depth
     static constexpr int kBytes = 2, kPixelBytes = kChannels * kBytes, kMostPixels = 256;
     static constexpr int kRawBytes = kMostPixels * kPixelBytes;
-    // 16 bytes more than whole turns of the banks: 8 channels' 16 bytes lie side by side in them.
-    static constexpr int kPlanePitch = (kMostPixels + kOutputs) * kBytes, kPlaneBytes = kChannels * kPlanePitch;
     static constexpr int kRowPitch = kStrips * kOutputs * kBytes + 16, kRowBytes = kChannels * kRowPitch;
-    static_assert(kPlanePitch % 128 == 16 && kRowPitch % 128 == 16);
+    static_assert(kRowPitch % 128 == 16);
 };
 
 // The strips of a block.
@@ -43,17 +41,25 @@ struct BandStrips {
     }
 };
 
-// Lines of pixels on their way from memory to [channel][pixel], one after the other.
+// Lines of pixels on their way from memory to [channel][pixel], one after the other: those that the strips meet, or, of half the
+// length, those of the outputs, 8 for each strip.
+template <bool meets>
 struct BandLines {
-    static constexpr int kCopies = BandShape::kMostPixels * 2 / BandShape::kThreads;  // of a thread, 16 bytes each
-    static constexpr int kRoundPixels = BandShape::kWarps * 16, kRounds = BandShape::kMostPixels / kRoundPixels;
-    static_assert(kRounds == 2);
-    const char* from[kCopies];         // of the next line
-    SharedAddress line_step;           // bytes
-    SharedAddress to;                  // of the first in a buffer
-    SharedAddress lane_from, lane_to;  // of this lane in 16 pixels, before and after they are turned around
-    SharedAddress rounds;              // in which this warp turns pixels around
-    u32 inside;                        // bits
+    static constexpr int kRoundPixels = BandShape::kWarps * 16, kRounds = meets ? 2 : 1;
+    static constexpr int kPixels = kRounds * kRoundPixels,
+                         kCopies = kPixels * 2 / BandShape::kThreads;  // 16 bytes each
+    static constexpr int kRawBytes = kPixels * BandShape::kPixelBytes;
+    // 16 bytes more than whole turns of the banks: 8 channels' 16 bytes lie side by side in them.
+    static constexpr int kPitch = (kPixels + BandShape::kOutputs) * BandShape::kBytes,
+                         kPlaneBytes = BandShape::kChannels * kPitch;
+    static_assert(kPitch % 128 == 16 && (!meets || kPixels == BandShape::kMostPixels));
+    const char* from[kCopies];                     // of the next line
+    SharedAddress line_step;                       // bytes
+    SharedAddress to;                              // of the first in a buffer
+    SharedAddress lane_from;                       // of this lane in 16 pixels, before they are turned around
+    MatrixPlaces<kPitch, 16, 8 * kPitch> lane_to;  // and after: 8 channels of twice 8 pixels, then 8 more
+    SharedAddress rounds;                          // in which this warp turns pixels around
+    u32 inside;                                    // bits
 
     // Two halves of 8 pixels share their banks unless those of every other 4 pixels change places.
     static TILEWISE_DEVICE int raw_offset(int pixel, int half) {
@@ -63,14 +69,17 @@ struct BandLines {
     // From `first_line` on, which may lie outside; lines have `width` pixels and begin `shift` ahead of the strips.
     TILEWISE_DEVICE BandLines(const void* data, const KernelActivation& t, int width, int first_line, int shift,
                               const KernelConv& conv, const BandStrips& strips, int first_channel)
-        : line_step(SharedAddress(width * int(t.pixel_stride) * BandShape::kBytes)), inside(0) {
+        : line_step(SharedAddress(width * int(t.pixel_stride) * BandShape::kBytes)),
+          lane_to(SharedAddress(thread_index() / 32 * 16 * BandShape::kBytes)),
+          inside(0) {
         const int left = strips.images * strips.pitch - thread_index() / 32 * 16;
-        rounds = left <= 0 ? 0 : left <= kRoundPixels ? 1 : kRounds;
+        rounds = !meets ? 1 : left <= 0 ? 0 : left <= kRoundPixels ? 1 : kRounds;
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
             const int chunk = thread_index() + i * BandShape::kThreads, pixel = chunk / 2, half = chunk % 2;
-            const int image = strips.image_of_pixel(pixel);
-            const int column = strips.first_column - shift + pixel - image * strips.pitch;
+            const int image = meets ? strips.image_of_pixel(pixel) : strips.image_of_strip(pixel / BandShape::kOutputs);
+            const int pitch = meets ? strips.pitch : strips.across * BandShape::kOutputs;
+            const int column = strips.first_column - shift + pixel - image * pitch;
             const bool has = image < strips.images && strips.first_image + image < int(conv.images) &&
                              u32(column) < u32(width) && first_channel + half * 8 < int(conv.groups);
             const int offset = (first_line * width + column) * int(t.pixel_stride) + first_channel + half * 8;
@@ -81,41 +90,52 @@ struct BandLines {
         to = raw_offset(thread_index() / 2, thread_index() % 2);
         const int lane = lane_index(), quarter = lane / 8, first = thread_index() / 32 * 16;
         lane_from = raw_offset(first + (quarter & 1) * 8 + lane % 8, quarter >> 1);
-        lane_to = lane / 4 * BandShape::kPlanePitch + (first + lane % 4 * 2) * BandShape::kBytes;
-        hide(line_step), hide(to), hide(lane_from), hide(lane_to), hide(rounds);
+        hide(line_step), hide(to), hide(lane_from), hide(rounds);
     }
-    // The next line, or zeros where it is outside.
+    // The next line, or zeros where it is outside. Places that never have a pixel are zeros already (clear_raw).
     TILEWISE_DEVICE void copy(SharedAddress raw, bool has_line) {
         constexpr int apart =
             BandShape::kThreads / 2 * BandShape::kPixelBytes;  // 128 pixels: the same place in the banks
         TILEWISE_UNROLL
         for (int i = 0; i < kCopies; ++i) {
-            copy_async<16>(raw + to + i * apart, from[i], has_line && (inside >> i & 1u) != 0 ? 16 : 0);
+            if ((inside >> i & 1u) != 0) copy_async<16>(raw + to + i * apart, from[i], has_line ? 16 : 0);
             from[i] += line_step;
         }
     }
-    // Warps take turns at 16 pixels.
-    TILEWISE_DEVICE void turn(SharedAddress raw, SharedAddress plane) const {
-        const SharedAddress from_raw = raw + lane_from, to_plane = plane + lane_to;
+    // Warps take turns at 16 pixels. Those of a round are fetched, and put where they belong.
+    TILEWISE_DEVICE void fetch(SharedAddress raw, int round, u32 (&words)[4]) const {
+        load_matrices<true>(raw + lane_from + round * kRoundPixels * BandShape::kPixelBytes, words);
+    }
+    TILEWISE_DEVICE void put(SharedAddress plane, int round, const u32 (&words)[4]) const {
+        lane_to.put(plane + round * kRoundPixels * BandShape::kBytes, words);
+    }
+    TILEWISE_DEVICE void turn(SharedAddress raw, SharedAddress plane, int first_round = 0) const {
         TILEWISE_UNROLL
         for (int i = 0; i < kRounds; ++i) {
-            if (rounds <= SharedAddress(i)) break;  // the same for the warp
+            if (i < first_round) continue;
+            if (meets && rounds <= SharedAddress(i)) break;  // the same for the warp
             u32 words[4];
-            load_matrices<true>(from_raw + i * kRoundPixels * BandShape::kPixelBytes, words);
-            TILEWISE_UNROLL
-            for (int j = 0; j < 4; ++j) {
-                const int place = (j >> 1) * 8 * BandShape::kPlanePitch + (j & 1) * 16;
-                store_shared<4>(to_plane + i * kRoundPixels * BandShape::kBytes + place, Packet<4>{{words[j]}});
-            }
+            fetch(raw, i, words);
+            put(plane, i, words);
         }
     }
 };
 
+// Zeros in `bytes` of buffers, before anything is copied there; a barrier must follow.
+template <int bytes>
+TILEWISE_DEVICE void clear_raw(SharedAddress raw) {
+    static_assert(bytes % (BandShape::kThreads * 16) == 0);
+    TILEWISE_UNROLL
+    for (int i = 0; i < bytes; i += BandShape::kThreads * 16)
+        store_shared<16>(raw + i + thread_index() * 16, zero_packet<16>());
+}
+
 // The buffer after this one in a ring of `stages`.
-template <int stages>
+template <int stages, int bytes = BandShape::kRawBytes>
 TILEWISE_DEVICE SharedAddress next_raw(SharedAddress offset) {
-    static_assert((stages & (stages - 1)) == 0);
-    return (offset + BandShape::kRawBytes) & (stages * BandShape::kRawBytes - 1);
+    constexpr int all = stages * bytes;
+    if constexpr ((all & (all - 1)) == 0) return (offset + bytes) & (all - 1);
+    return offset == all - bytes ? 0 : offset + bytes;
 }
 
 }  // namespace tilewise::cuda

@@ -29,9 +29,11 @@ struct BandWeight {
     static constexpr int kMatrixBytes = Shape::kInputs * Shape::kOutputs * 4;
     static constexpr int kCells = Shape::kChannels * kRows * kMatrixBytes;
     static_assert(kCells + kTaps * Shape::kChannels * 4 <= Config::shared_bytes);
-    static constexpr int kRawDy = kStages * Shape::kRawBytes, kPlanes = 2 * kRawDy;
-    static constexpr int kPlanesDy = kPlanes + 2 * Shape::kPlaneBytes;
-    static_assert(kPlanesDy + 2 * Shape::kPlaneBytes <= Config::shared_bytes);
+    using Xs = BandLines<true>;
+    using Dys = BandLines<false>;
+    static constexpr int kStageBytes = Xs::kRawBytes + Dys::kRawBytes, kPlanes = kStages * kStageBytes;
+    static constexpr int kPlaneBytes = Xs::kPlaneBytes + Dys::kPlaneBytes;
+    static_assert(kPlanes + 2 * kPlaneBytes <= Config::shared_bytes);
 
     const KernelArgs& args;
     PixelGrid in, out;
@@ -41,12 +43,13 @@ struct BandWeight {
     using Sums = float[Shape::kOwn][kRows][4];
     using Window = u32[Shape::kOwn][kRows][2];  // rows of dy
 
-    // Pixels past the last are zeros; strips that there are not lie there.
+    // Pixels of x past the last are zeros; strips that there are not lie there.
     TILEWISE_DEVICE void clear_margins() const {
-        constexpr int margins = 4 * Shape::kChannels;  // of both planes of x and of dy
+        constexpr int margins = 2 * Shape::kChannels;  // of both planes
         if (thread_index() < margins) {
+            const int plane = thread_index() / Shape::kChannels, channel = thread_index() % Shape::kChannels;
             store_shared<16>(
-                shared + kPlanes + thread_index() * Shape::kPlanePitch + Shape::kMostPixels * Shape::kBytes,
+                shared + kPlanes + plane * kPlaneBytes + channel * Xs::kPitch + Xs::kPixels * Shape::kBytes,
                 zero_packet<16>());
         }
     }
@@ -54,22 +57,14 @@ struct BandWeight {
         return strip < strips.images * strips.across ? strips.pixel(strip) : Shape::kMostPixels;
     }
 
-    // A line of x, if there is one, and the row of dy that it is the first to meet.
-    static TILEWISE_DEVICE void multiply(SharedAddress line, SharedAddress row, int j, bool has_line, Window& window,
-                                         Sums& sums) {
-        u32 dy[4];  // two channels
-        load_matrices<true>(row, dy);
-        TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn; ++c) window[c][j][0] = dy[c * 2], window[c][j][1] = dy[c * 2 + 1];
-        if (!has_line) return;
+    // A line of x against the rows of dy that it meets, the last of which is row j of a turn.
+    static TILEWISE_DEVICE void multiply(const u32 (&x)[Shape::kOwn][4], int j, const Window& window, Sums& sums) {
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) {
-            u32 x[4];
-            load_matrices<true>(line + c * Shape::kPlanePitch, x);
             TILEWISE_UNROLL
             for (int r = 0; r < kRows; ++r) {
                 const u32(&meets)[2] = window[c][(j - r + kRows) % kRows];
-                multiply_add<T, T>(sums[c][r], x, meets[0], meets[1]);
+                multiply_add<T, T>(sums[c][r], x[c], meets[0], meets[1]);
             }
         }
     }
@@ -78,37 +73,36 @@ struct BandWeight {
     TILEWISE_DEVICE void walk(const BandStrips& strips, int top, int rows, Sums& sums) const {
         const KernelConv& conv = args.conv;
         const int first_line = top - int(conv.pad[1]);
-        BandLines xs(args.b.data, conv.x, in.size[2], first_line, int(conv.pad[2]), conv, strips, first_channel);
-        BandLines dys(args.a.data, conv.y, out.size[2], top, 0, conv, strips, first_channel);
-        const int steps = rows + kRows - 1;
+        Xs xs(args.b.data, conv.x, in.size[2], first_line, int(conv.pad[2]), conv, strips, first_channel);
+        Dys dys(args.a.data, conv.y, out.size[2], top, 0, conv, strips, first_channel);
+        const int steps = least(rows + kRows - 1, in.size[1] - first_line);  // below are zeros
         const auto has_line = [&](int step) { return u32(first_line + step) < u32(in.size[1]); };
         const auto copy = [&](int step, SharedAddress stage) {
             xs.copy(shared + stage, step < steps && has_line(step));
-            dys.copy(shared + kRawDy + stage, step < rows);
+            dys.copy(shared + stage + Xs::kRawBytes, step < rows);
             commit_copies();
-        };
-        const auto turn = [&](SharedAddress stage, SharedAddress plane) {
-            xs.turn(shared + stage, shared + kPlanes + plane);
-            dys.turn(shared + kRawDy + stage, shared + kPlanesDy + plane);
         };
         wait_copies<0>();
         sync_block();  // the strips before have been read
+        clear_raw<kPlanes>(shared);
+        sync_block();
         griddep_wait();
         TILEWISE_ROLLED
-        for (int stage = 0; stage < kStages; ++stage) copy(stage, stage * Shape::kRawBytes);
+        for (int stage = 0; stage < kStages; ++stage) copy(stage, stage * kStageBytes);
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
         // Strips past the last have no pixels to the right of their 8 either.
         const int x_strip = (quarter >> 1) * 8 + lane % 8,
                   right = x_strip < strips.images * strips.across ? quarter & 1 : 0;
-        SharedAddress line = shared + kPlanes + own * Shape::kPlanePitch +
-                             (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
-        SharedAddress row = shared + kPlanesDy + (own + (quarter >> 1)) * Shape::kPlanePitch +
-                            pixel(strips, (quarter & 1) * 8 + lane % 8) * Shape::kBytes;
+        SharedAddress line =
+            shared + kPlanes + own * Xs::kPitch + (pixel(strips, x_strip) + right * Shape::kOutputs) * Shape::kBytes;
+        SharedAddress row = shared + kPlanes + Xs::kPlaneBytes + (own + (quarter >> 1)) * Dys::kPitch +
+                            ((quarter & 1) * 8 + lane % 8) * Shape::kOutputs * Shape::kBytes;
         hide(line), hide(row);
         Window window = {};
         wait_copies<kStages - 1>();
         sync_block();
-        turn(0, 0);
+        xs.turn(shared, shared + kPlanes);
+        dys.turn(shared + Xs::kRawBytes, shared + kPlanes + Xs::kPlaneBytes);
         SharedAddress stage = 0, plane = 0;
         TILEWISE_ROLLED
         for (int first = 0; first < steps; first += kRows) {
@@ -118,11 +112,22 @@ struct BandWeight {
                 if (step >= steps) return;  // all threads
                 wait_copies<kStages - 2>();
                 sync_block();
-                const SharedAddress next_plane = Shape::kPlaneBytes - plane;
-                turn(next_raw<kStages>(stage), next_plane);
+                // What is asked for first is there when the products begin; what they leave time for comes after them.
+                u32 dy[4], x[Shape::kOwn][4];  // two channels
+                load_matrices<true>(row + plane, dy);
+                TILEWISE_UNROLL
+                for (int c = 0; c < Shape::kOwn; ++c) load_matrices<true>(line + plane + c * Xs::kPitch, x[c]);
+                const SharedAddress next = next_raw<kStages, kStageBytes>(stage), next_plane = kPlaneBytes - plane;
+                u32 words[4];
+                xs.fetch(shared + next, 0, words);
                 copy(step + kStages, stage);
-                multiply(line + plane, row + plane, j, has_line(step), window, sums);
-                stage = next_raw<kStages>(stage), plane = next_plane;
+                TILEWISE_UNROLL
+                for (int c = 0; c < Shape::kOwn; ++c) window[c][j][0] = dy[c * 2], window[c][j][1] = dy[c * 2 + 1];
+                if (has_line(step)) multiply(x, j, window, sums);
+                xs.put(shared + kPlanes + next_plane, 0, words);
+                xs.turn(shared + next, shared + kPlanes + next_plane, 1);
+                dys.turn(shared + next + Xs::kRawBytes, shared + kPlanes + next_plane + Xs::kPlaneBytes);
+                stage = next, plane = next_plane;
             }
         }
     }

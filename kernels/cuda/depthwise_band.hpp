@@ -28,7 +28,7 @@ struct DepthwiseBand {
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
     static constexpr int kTaps = kRows * kColumns;
     static constexpr int kStages = Config::ring_stages;  // lines under way
-    static constexpr int kPlanes = kStages * Shape::kRawBytes, kResults = kPlanes + 2 * Shape::kPlaneBytes;
+    static constexpr int kPlanes = kStages * Shape::kRawBytes, kResults = kPlanes + 2 * BandLines<true>::kPlaneBytes;
     static_assert(kResults + 2 * Shape::kRowBytes <= Config::shared_bytes);
 
     const KernelArgs& args;
@@ -42,6 +42,9 @@ struct DepthwiseBand {
     }
     using Sums = float[Shape::kOwn][kRows][4];
     using Bands = u32[Shape::kOwn][kRows][2];
+    using Lines = BandLines<true>;
+    using Results = MatrixPlaces<16, 8 * 16, Shape::kRowPitch>;
+    static_assert(Shape::kOwn == 2);
 
     // What a lane has of the band matrices: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
     TILEWISE_DEVICE void load_bands(int channel, Bands& bands) const {
@@ -75,23 +78,21 @@ struct DepthwiseBand {
         TILEWISE_UNROLL
         for (int c = 0; c < Shape::kOwn; ++c) {
             u32 a[4];
-            load_matrices<false>(line + c * Shape::kPlanePitch, a);
+            load_matrices<false>(line + c * Lines::kPitch, a);
             TILEWISE_UNROLL
             for (int r = 0; r < kRows; ++r)
                 multiply_add<T, T>(sums[c][(j - r + kRows) % kRows], a, bands[c][r][0], bands[c][r][1]);
         }
     }
-    // The row of outputs whose last line was line j of a turn, as [channel][strip][8 outputs]; `to` is the lane's place.
-    TILEWISE_DEVICE void close(SharedAddress to, int j, const Sums& sums) const {
+    // The row of outputs whose last line was line j of a turn, as [channel][strip][8 outputs].
+    TILEWISE_DEVICE void close(const Results& to, SharedAddress results, int j, const Sums& sums) const {
+        u32 words[4];  // 8 strips each
         TILEWISE_UNROLL
-        for (int c = 0; c < Shape::kOwn; ++c) {
-            const float(&sum)[4] = sums[c][(j + 1) % kRows];
-            TILEWISE_UNROLL
-            for (int half = 0; half < 2; ++half) {
-                const u32 pair = pack_pair<T>(sum[half * 2] * args.alpha, sum[half * 2 + 1] * args.alpha);
-                store_shared<4>(to + c * Shape::kRowPitch + half * 8 * 16, Packet<4>{{pair}});
-            }
+        for (int i = 0; i < 4; ++i) {
+            const float(&sum)[4] = sums[i / 2][(j + 1) % kRows];
+            words[i] = pack_pair<T>(sum[i % 2 * 2] * args.alpha, sum[i % 2 * 2 + 1] * args.alpha);
         }
+        to.put(results, words);
     }
 
     // Two strips of results: turned around so that a lane has 4 neighbouring channels of one output of each, and written.
@@ -137,17 +138,18 @@ struct DepthwiseBand {
         // Lines above the image are passed over as far as no row ends there; rows that begin there have no sums yet.
         const int steps = rows + kRows - 1, skipped = padding < 0 ? 0 : padding < kRows ? padding : kRows - 1;
         const int first_line = skipped - padding;
-        BandLines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], first_line, shift, args.conv,
-                        strips, first_channel);
+        Lines lines(args.a.data, kBackward ? args.conv.y : args.conv.x, in.size[2], first_line, shift, args.conv,
+                    strips, first_channel);
         const auto has_line = [&](int step) {
             return step < steps - skipped && u32(first_line + step) < u32(in.size[1]);
         };
         if (has_bands) {
             wait_copies<0>();
             sync_block();  // the rows before are on their way
-        } else {
-            griddep_wait();
         }
+        clear_raw<kStages * Shape::kRawBytes>(shared);
+        sync_block();
+        if (!has_bands) griddep_wait();
         TILEWISE_ROLLED
         for (int stage = 0; stage < kStages; ++stage) {
             lines.copy(shared + stage * Shape::kRawBytes, has_line(stage));
@@ -158,9 +160,9 @@ struct DepthwiseBand {
         has_bands = true;
         Target to = target(strips, top);
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
-        SharedAddress own_plane = shared + kPlanes + own * Shape::kPlanePitch + row_pixel * Shape::kBytes;
-        SharedAddress own_results = shared + kResults + own * Shape::kRowPitch + lane / 4 * 16 + lane % 4 * 4;
-        hide(own_plane), hide(own_results);
+        SharedAddress own_plane = shared + kPlanes + own * Lines::kPitch + row_pixel * Shape::kBytes;
+        const Results own_results(shared + kResults + own * Shape::kRowPitch);
+        hide(own_plane);
         Sums sums = {};
         wait_copies<kStages - 1>();
         sync_block();
@@ -176,7 +178,7 @@ struct DepthwiseBand {
                 sync_block();
                 open(j, sums);
                 if (step < last) {  // below are zeros
-                    const SharedAddress next_plane = Shape::kPlaneBytes - plane;
+                    const SharedAddress next_plane = Lines::kPlaneBytes - plane;
                     lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
                     lines.copy(shared + stage, has_line(step + kStages));
                     commit_copies();
@@ -186,7 +188,7 @@ struct DepthwiseBand {
                 if (row > 0) to.write(shared + kResults + results);
                 if (row >= 0) {
                     results = Shape::kRowBytes - results;
-                    close(own_results + results, j, sums);
+                    close(own_results, results, j, sums);
                 }
                 if (row == rows - 1) {  // all threads
                     sync_block();

@@ -15,6 +15,7 @@
 #include "depthwise_band.hpp"
 #include "depthwise_diagonal.hpp"
 #include "depthwise_shape.hpp"
+#include "depthwise_slab.hpp"
 #include "depthwise_store.hpp"
 #include "depthwise_weight.hpp"
 #include "diagonal_weight.hpp"
@@ -198,11 +199,13 @@ struct DepthwiseConv {
     }
 };
 
-// The kernel of a config: on matrix units where its warp tile has a depth, one channel for each product or many.
-enum class DepthwiseKind { any, strips, band, diagonal };
+// The kernel of a config: by slabs where copies are asynchronous; on matrix units where its warp tile has a depth, one channel for
+// each product or many.
+enum class DepthwiseKind { any, strips, band, diagonal, slab };
 template <class Config>
 inline constexpr DepthwiseKind kDepthwiseKind =
-    Config::warp_k > 1         ? Config::tile_n == BandShape::kChannels ? DepthwiseKind::band : DepthwiseKind::diagonal
+    Config::pipeline != Pipeline::basic_v1 ? DepthwiseKind::slab
+    : Config::warp_k > 1       ? Config::tile_n == BandShape::kChannels ? DepthwiseKind::band : DepthwiseKind::diagonal
     : Config::ct_filter[2] > 0 ? DepthwiseKind::strips
                                : DepthwiseKind::any;
 template <class Config, DepthwiseKind kind, bool weight>
@@ -236,6 +239,10 @@ struct DepthwiseChoice<Config, DepthwiseKind::diagonal, false> {
 template <class Config>
 struct DepthwiseChoice<Config, DepthwiseKind::diagonal, true> {
     using Type = DiagonalWeight<Config>;
+};
+template <class Config>
+struct DepthwiseChoice<Config, DepthwiseKind::slab, false> {
+    using Type = DepthwiseSlab<Config>;
 };
 template <class Config>
 using DepthwiseKernel =

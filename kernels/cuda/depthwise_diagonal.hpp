@@ -11,6 +11,7 @@
 #pragma once
 #include "diagonal_shape.hpp"
 #include "drain.hpp"
+#include "matrix_places.hpp"
 
 namespace tilewise::cuda {
 
@@ -119,16 +120,19 @@ struct DepthwiseDiagonal {
         static constexpr int kWrites = Shape::kOwn / 16;
         char* to[kWrites];  // in the next row
         bool inside[kWrites];
-        SharedAddress put, get, row_step;
+        MatrixPlaces<kRowPitch, 8 * kRowPitch, 16> put;
+        SharedAddress get, row_step;
 
         TILEWISE_DEVICE void write(const float (&sums)[Shape::kGroups][4], float alpha) {
             TILEWISE_UNROLL
-            for (int g = 0; g < Shape::kGroups; ++g) {
+            for (int g = 0; g < Shape::kGroups; g += 2) {
+                u32 words[4];  // 8 outputs each
                 TILEWISE_UNROLL
-                for (int half = 0; half < 2; ++half) {
-                    const u32 pair = pack_pair<T>(sums[g][half * 2] * alpha, sums[g][half * 2 + 1] * alpha);
-                    store_shared<4>(put + half * 8 * kRowPitch + g * 16, Packet<4>{{pair}});
+                for (int i = 0; i < 4; ++i) {
+                    const float(&sum)[4] = sums[g + i / 2];
+                    words[i] = pack_pair<T>(sum[i % 2 * 2] * alpha, sum[i % 2 * 2 + 1] * alpha);
                 }
+                put.put(g * 16, words);
             }
             sync_warp();
             TILEWISE_UNROLL
@@ -140,14 +144,13 @@ struct DepthwiseDiagonal {
         }
     };
     TILEWISE_DEVICE Target target(const Block& block, int top) const {
-        Target t;
+        const SharedAddress place = shared + kRing + thread_index() / Shape::kLanes * kRowBytes;
+        Target t{{}, {}, decltype(Target::put)(place), 0, 0};
         constexpr int chunks = Shape::kOwn / Shape::kGroup;
         const int lane = lane_index(), own = Shape::channel_warp() * Shape::kOwn;
-        const SharedAddress place = shared + kRing + thread_index() / Shape::kLanes * kRowBytes;
-        t.put = place + lane / 4 * kRowPitch + lane % 4 * 4;
         t.get = place + lane / chunks * kRowPitch + lane % chunks * 16;
         t.row_step = SharedAddress(out.line_bytes(Shape::kBytes));
-        hide(t.put), hide(t.get), hide(t.row_step);
+        hide(t.get), hide(t.row_step);
         TILEWISE_UNROLL
         for (int i = 0; i < Target::kWrites; ++i) {
             const int o = Shape::pixel_warp() * Shape::kTile + lane / chunks + i * (16 / Target::kWrites);

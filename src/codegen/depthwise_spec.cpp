@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "config/slab_plan.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -22,6 +23,7 @@ std::int64_t extent(const Extents& extents, int from_last) {
 }
 
 DepthwiseKind kind_of(const KernelConfig& c) {
+    if (is_slab(c)) return DepthwiseKind::slab;
     if (c.warp_tile.k > 1) return c.tile.n == kBandChannels ? DepthwiseKind::band : DepthwiseKind::diagonal;
     return c.ct_filter.rank > 0 ? DepthwiseKind::strips : DepthwiseKind::any;
 }
@@ -120,6 +122,26 @@ bool has_any_template(const KernelConfig& c) {
                                        : c.vector_a == 1 || is_channels_last(c.layout);
 }
 
+// The shape of kernels/cuda/slab_shape.hpp.
+bool has_slab_template(const KernelConfig& c) {
+    constexpr int kCopied = 8, kMostOwnRows = 2;  // channels of a copy
+    if (c.op == Op::conv_bwd_weight || c.ct_filter.rank != 2 || c.ct_stride.rank != 2 || !is_channels_last(c.layout)) {
+        return false;
+    }
+    const bool types = bytes_of(c.dtype) == 2 && c.dtype_b == c.dtype && c.dtype_out == c.dtype;
+    const bool dilated = c.ct_dilation.rank > 0 && (c.ct_dilation[0] != 1 || c.ct_dilation[1] != 1);
+    const int vector = slab_vector(c), own_rows = slab_own_rows(c);
+    const bool shape = c.tile.n == c.warp_tile.n && c.tile.n % kCopied == 0 && c.warp_tile.k == 1 &&
+                       c.warp_tile.m * c.warp_tile.n == vector * kLanes && kLanes % c.warp_tile.m == 0 &&
+                       (vector == 2 || vector == 4 || vector == 8) && c.tile.m == c.wave.m * c.warp_tile.m * own_rows &&
+                       own_rows <= kMostOwnRows;
+    const bool strides =
+        c.ct_stride[0] == c.ct_stride[1] && (c.ct_stride[0] == 1 || (c.ct_stride[0] == 2 && c.op == Op::conv_fwd));
+    constexpr std::int64_t kMostHeld = 108;  // weights of a thread
+    return types && !dilated && shape && strides && c.vector_a == kCopied && c.vector_c == kCopied &&
+           product(c.ct_filter) * vector <= kMostHeld;
+}
+
 // Registers of a thread are what its sums, one line of inputs, the next line and the weights it holds need.
 int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
     constexpr int kRegisters = 65536, kMostHeld = 20, kMostFloats = 48, kOther = 28, kMost = 8;
@@ -138,17 +160,19 @@ int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
 }  // namespace
 
 bool has_depthwise_template(const KernelConfig& c) {
-    const bool plain = c.pipeline == Pipeline::basic_v1 && c.scheduler == Scheduler::intrawave &&
+    const DepthwiseKind kind = kind_of(c);
+    const bool slab = kind == DepthwiseKind::slab;
+    const bool plain = (c.pipeline == Pipeline::basic_v1 || slab) && c.scheduler == Scheduler::intrawave &&
                        c.epilogue == Epilogue::direct && c.gather == Gather::plain && c.math == Math::strict;
     const bool asks_more = c.persistent || c.two_stage || c.split_image || c.cluster != Shape2{} ||
                            c.producer_waves > 0 || c.stages > 1 || c.double_smem_buffer || c.swap_ab;
     if (!plain || asks_more || (c.split_k > 1 && c.op != Op::conv_bwd_weight)) return false;
-    const DepthwiseKind kind = kind_of(c);
     const bool on_matrix_units = kind == DepthwiseKind::band || kind == DepthwiseKind::diagonal;
-    if ((c.blocks_per_unit != 1 || c.cluster_k) && !on_matrix_units) return false;
+    if ((c.blocks_per_unit != 1 && !on_matrix_units && !slab) || (c.cluster_k && !on_matrix_units)) return false;
     if (kind == DepthwiseKind::band) return has_band_template(c);
     if (kind == DepthwiseKind::diagonal) return has_diagonal_template(c);
     if (c.wave.n != 1 || c.wave.k != 1) return false;
+    if (slab) return has_slab_template(c);
     return kind == DepthwiseKind::strips ? has_strips_template(c) : has_any_template(c);
 }
 
@@ -172,6 +196,11 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
         spec.strip_width = c.wave.m * c.warp_tile.m;
         spec.strips = 1;
         add_diagonal_ring(spec, c);
+        return spec;
+    }
+    if (spec.kind == DepthwiseKind::slab) {
+        spec.resident_blocks = std::max(1, c.blocks_per_unit);
+        spec.shared_bytes = slab_shared_bytes(c);
         return spec;
     }
     if (spec.kind == DepthwiseKind::any) {

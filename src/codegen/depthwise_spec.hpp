@@ -11,8 +11,9 @@
 namespace tilewise {
 
 // What is known when the kernel is compiled: nothing; the filter, which plain arithmetic walks over strip by strip; or that,
-// and that matrix units do it, with a band matrix for each channel or a diagonal one for each tap.
-enum class DepthwiseKind { any, strips, band, diagonal };
+// and that matrix units do it, with a band matrix for each channel or a diagonal one for each tap; or that, and that plain
+// arithmetic reads what asynchronous copies have put into shared memory (config/slab_plan.hpp).
+enum class DepthwiseKind { any, strips, band, diagonal, slab };
 
 struct DepthwiseSpec {
     DepthwiseKind kind = DepthwiseKind::any;

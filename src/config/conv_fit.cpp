@@ -8,6 +8,7 @@
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "config/rule_groups.hpp"
+#include "config/slab_plan.hpp"
 #include "config/tap_conv_plan.hpp"
 #include "config/tap_weight_plan.hpp"
 
@@ -79,9 +80,10 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
     }
     const Problem& p = v.problem;
     const bool plain = p.epilogue.empty() && p.d_ops.empty() && p.scale == Scale::none && !p.beta;
-    if (c.warp_tile.k > 1 && c.op != Op::conv_bwd_weight && !plain) {
-        return refuse(out, TILEWISE_TEXT("a depthwise kernel on matrix units with an epilogue, scales or beta"),
-                      TILEWISE_TEXT("none of these, or a warp tile of depth 1"));
+    if ((c.warp_tile.k > 1 || is_slab(c)) && c.op != Op::conv_bwd_weight && !plain) {
+        return refuse(out,
+                      TILEWISE_TEXT("a depthwise kernel on matrix units or by slabs with an epilogue, scales or beta"),
+                      TILEWISE_TEXT("none of these, or pipeline basic_v1 and a warp tile of depth 1"));
     }
     constexpr double kMostImageBytes = 2147483648.0;
     const double channels = static_cast<double>(s.c) * static_cast<double>(bytes_of(c.dtype));
@@ -97,6 +99,8 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
                       TILEWISE_TEXT("one that says {}", s.dilation[d]));
     }
     const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
+    if (is_slab(c) && s.k == s.g && c.ct_filter == s.filter && c.ct_stride == s.stride && !slab_plan(p, c, arch, out))
+        return true;
     return takes_one && s.k != s.g &&
            refuse(out, TILEWISE_TEXT("{} output channels per group", s.k / std::max<std::int64_t>(1, s.g)),
                   TILEWISE_TEXT("1, or a kernel without compile-time filter and vectors"));

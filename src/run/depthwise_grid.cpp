@@ -8,6 +8,7 @@
 #include "codegen/depthwise_spec.hpp"
 #include "kernels/common/depthwise_launch.hpp"
 #include "problem/facts.hpp"
+#include "run/slab_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -110,6 +111,7 @@ std::int64_t matrix_blocks(const Problem& p, const KernelConfig& c, const Depthw
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     if (spec.kind == DepthwiseKind::any) return any_blocks(p, c, arch);
+    if (spec.kind == DepthwiseKind::slab) return slab_blocks(p, c, arch);
     if (spec.kind == DepthwiseKind::band || spec.kind == DepthwiseKind::diagonal) {
         return matrix_blocks(p, c, spec, arch);
     }
@@ -131,6 +133,7 @@ DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const Ar
 void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     if (spec.kind == DepthwiseKind::any || spec.kind == DepthwiseKind::strips) return;
+    if (spec.kind == DepthwiseKind::slab) return set_slab_geometry(geometry, p, c, arch);
     const FrameTiles tiles = frame_tiles_of(p, c, spec);
     const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
     const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(by)); };

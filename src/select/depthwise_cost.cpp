@@ -7,6 +7,7 @@
 #include "codegen/depthwise_spec.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_matrix_cost.hpp"
+#include "select/depthwise_slab_cost.hpp"
 #include "select/depthwise_strips_cost.hpp"
 #include "select/gpu_clock.hpp"
 #include "select/machine_rates.hpp"
@@ -56,6 +57,7 @@ double predicted_depthwise_us(const ProblemView& view, const KernelConfig& c, co
     switch (spec.kind) {
         case DepthwiseKind::any: break;
         case DepthwiseKind::strips: return predicted_strips_us(p, c, spec, arch);
+        case DepthwiseKind::slab: return predicted_slab_us(p, c, arch);
         case DepthwiseKind::band:
         case DepthwiseKind::diagonal: return predicted_depthwise_matrix_us(p, c, spec, arch);
     }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// How a depthwise CUDA kernel by slabs (kernels/cuda/depthwise_slab.hpp) is cut for a problem: the rows and images of a tile, and the
+// pieces of a row that threads take. What is fitted, the launch and the predicted time follow from one plan: the one that should
+// take the least time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/rejected.hpp"
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+struct SlabPlan {
+    std::int64_t images = 0, rows = 0;       // of a tile, of outputs
+    std::int64_t bands = 0, tiles = 0;       // tiles of an image; of all images, for each tile of channels
+    std::int64_t segments = 0, columns = 0;  // pieces of a row, and the outputs of one
+    std::int64_t slab_rows = 0;              // rows of inputs that a tile meets
+    std::int64_t shared_bytes = 0;           // of a block
+    double cycles = 0;                       // of a unit, for everything
+};
+
+// A depthwise config whose copies are asynchronous; the channels that each of its threads takes, and the rows of outputs.
+bool is_slab(const KernelConfig& config);
+int slab_vector(const KernelConfig& config);
+int slab_own_rows(const KernelConfig& config);
+// The most bytes of shared memory of a block: all that so many blocks of a unit may have.
+std::int64_t slab_shared_bytes(const KernelConfig& config);
+
+// Of a config that is_slab and has a kernel. Nothing where it does not fit the problem, and `why` then says so.
+std::optional<SlabPlan> slab_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
+                                  Rejected* why = nullptr);
+
+}  // namespace tilewise

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "select/depthwise_slab_cost.hpp"
+
+#include <limits>
+
+#include "config/slab_plan.hpp"
+#include "select/gpu_clock.hpp"
+
+namespace tilewise {
+
+double predicted_slab_us(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    const auto plan = slab_plan(p, c, arch);
+    return plan ? plan->cycles / kCyclesPerUs + arch.launch_us : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace tilewise
