@@ -63,6 +63,10 @@ TILEWISE_DEVICE void load_cluster_float4(unsigned from, float (&x)[4]) {
                  : "r"(from)
                  : "memory");
 }
+TILEWISE_DEVICE void store_cluster_float4(unsigned to, float x, float y, float z, float w) {
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(x), "f"(y), "f"(z), "f"(w)
+                 : "memory");
+}
 
 // Threads of one named barrier (1 to 15; 0 is the block's own).
 TILEWISE_DEVICE void named_sync(int barrier, int threads) {
@@ -116,6 +120,11 @@ TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrie
         " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(keep)
         : "memory");
+}
+// The same box to the L2 cache only, where it is kept up to date whoever writes it: may come before griddep_wait.
+TILEWISE_DEVICE void prefetch_box(const TensorMap& map, int x, int y, int z) {
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x), "r"(y), "r"(z)
+                 : "memory");
 }
 // A box of pixels at (w, h, d, image) and of each some channels from c on, likewise.
 TILEWISE_DEVICE void copy_pixel_box(unsigned to, const TensorMap& map, unsigned barrier, int c, int w, int h, int d,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The way of a tile's sums to C where the blocks of a cluster each have a part of k (cluster_k): every block puts its sums into
-// its own shared memory, in the place of the stages, which nobody reads any more; then each takes a share of the tile, adds up
-// what all of them have, in the order of the parts, so that the result is the same every time, and finishes it. No block may
-// end before the others have read its sums.
+// The way of a tile's sums to C where the blocks of a cluster each have a part of k (cluster_k): a tile is cut into pieces of 8
+// columns, which the blocks share out. Every block sends the pieces of the others to their shared memory, in the place of the
+// stages, once nobody reads these any more, and then adds up its own, in the order of the parts, so that the result is the same
+// every time, and finishes them. Nobody waits for what is on its way to somebody else, and what a thread needs of the others
+// comes from the same thread of each, thus lies in its own shared memory as it will read it.
 #pragma once
 #include "drain.hpp"
 #include "epilogue.hpp"
@@ -18,120 +19,127 @@ struct WgmmaClusterStore {
     using Sums = typename Shape::Sums;
     using Value = ValueOf<Sum, Out>;
 
-    // The tile as it lies in C: rows along n. Rows are apart by a little more than their length, so that what the threads of a
-    // warp write at a time falls on different banks.
-    static constexpr int kRows = Shape::kSwapped ? Shape::kTileN : Shape::kTileM;
-    static constexpr int kColumns = Shape::kSwapped ? Shape::kTileM : Shape::kTileN;
-    static constexpr int kPitch = kColumns + (Shape::kSwapped ? 4 : 8);
-    static constexpr int kThreads = 128 * Shape::kWaves, kFour = 4;
-    static_assert(kRows * kPitch * 4 <= Shape::kStaging, "the sums fit into the stages");
-    static constexpr bool kStoresFours = Config::vector_c % kFour == 0;
+    static constexpr int kThreads = 128 * Shape::kWaves;
+    // A thread has four sums of each piece (hopper.hpp, wgmma): two rows that are 8 apart, two neighbours of each.
+    static constexpr int kPieceColumns = 8, kFour = 4, kRowsApart = 8;
+    static constexpr int kPiecesAcross = Shape::kTileN / kPieceColumns, kPieces = Shape::kRepeats * kPiecesAcross;
+    static constexpr int kPieceBytes = kThreads * kFour * int(sizeof(float));
+    static constexpr int kMostParts = 8;
+    static constexpr int most_received() {
+        int most = 0;
+        for (int parts = 2; parts <= kMostParts; ++parts) {
+            const int pieces = (parts - 1) * ((kPieces + parts - 1) / parts);
+            most = pieces > most ? pieces : most;
+        }
+        return most;
+    }
+    static_assert(most_received() * kPieceBytes <= Shape::kStaging, "what others send fits into the stages");
+    static constexpr bool kStoresPairs = Config::vector_c % 2 == 0 && Config::c_row && !Shape::kSwapped;
 
     const KernelArgs& args;
     unsigned shared;  // its address
+    const TilePlace& tile;
+    const WgmmaPlace& me;
+    int parts = args.split_k, part = static_cast<int>(cluster_rank());
+    // This thread's first row and column in the tile.
+    int row = me.thread / 32 * 16 + me.thread % 32 / 4 + me.wave * Shape::kWaveRows, column = me.thread % 4 * 2;
+    // Rows and columns of C, in those of the tile, from the tile's first on.
+    Index rows = (Shape::kSwapped ? args.n : args.m) - Shape::first_row(tile);
+    Index columns = (Shape::kSwapped ? args.m : args.n) - Shape::first_column(tile);
 
-    static TILEWISE_DEVICE unsigned at(int row, int column) { return static_cast<unsigned>(row * kPitch + column) * 4; }
+    TILEWISE_DEVICE WgmmaClusterStore(const KernelArgs& kernel_args, unsigned shared_address, const TilePlace& place,
+                                      const WgmmaPlace& thread)
+        : args(kernel_args), shared(shared_address), tile(place), me(thread) {}
 
-    TILEWISE_DEVICE void store(const Sums& sums, const TilePlace& tile, const WgmmaPlace& me) const {
-        constexpr int kAllComputing = 6;      // a named barrier
-        named_sync(kAllComputing, kThreads);  // the products of all have been computed
-        put_sums(sums, me);
+    // Block p has the pieces from share(p) on; pieces of the same rows follow each other.
+    TILEWISE_DEVICE int share(int block) const { return kPieces * block / parts; }
+    TILEWISE_DEVICE int owner(int piece) const { return ((piece + 1) * parts - 1) / kPieces; }
+    // Where a block keeps what another has sent: the pieces of one after those of the other.
+    TILEWISE_DEVICE unsigned received(int from, int to, int piece) const {
+        const int first = share(to), slot = from < to ? from : from - 1;
+        const int index = slot * (share(to + 1) - first) + piece - first;
+        return shared + static_cast<unsigned>(index * kPieceBytes + (me.wave * 128 + me.thread) * 16);
+    }
+    // Where sums wait to be finished: in the place of those that were added first.
+    TILEWISE_DEVICE unsigned kept(int piece) const { return received(part == 0 ? 1 : 0, part, piece); }
+    // Whether anything of a piece is in C, for one thread of the warp at least.
+    TILEWISE_DEVICE bool is_needed(int piece) const {
+        const int first_row = row - me.thread % 32 / 4 + piece / kPiecesAcross * 64;
+        return first_row < rows && piece % kPiecesAcross * kPieceColumns < columns;
+    }
+
+    TILEWISE_DEVICE void store(const Sums& sums) const {
+        cluster_sync();  // the products of all have been computed
+        TILEWISE_UNROLL
+        for (int piece = 0; piece < kPieces; ++piece) {
+            const int to = owner(piece);
+            if (to == part || !is_needed(piece)) continue;
+            const Sum* four = sums[piece / kPiecesAcross] + piece % kPiecesAcross * kFour;
+            store_cluster_float4(in_block(received(part, to, piece), to), word(four[0]), word(four[1]), word(four[2]),
+                                 word(four[3]));
+        }
         cluster_sync();
-        const int parts = args.split_k, part = static_cast<int>(cluster_rank());
-        if (kStoresFours && is_plain(args)) {
-            if (parts <= 2) {
-                store_fours<2>(tile, parts, part, me);
-            } else if (parts <= 4) {
-                store_fours<4>(tile, parts, part, me);
+        const bool plain = is_plain(args);
+        TILEWISE_UNROLL
+        for (int piece = 0; piece < kPieces; ++piece) {
+            if (owner(piece) != part || !is_needed(piece)) continue;
+            const Sum* own = sums[piece / kPiecesAcross] + piece % kPiecesAcross * kFour;
+            Sum four[kFour] = {};
+            TILEWISE_ROLLED
+            for (int p = 0; p < part; ++p) add_received(four, p, piece);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kFour; ++i) four[i] += own[i];
+            TILEWISE_ROLLED
+            for (int p = part + 1; p < parts; ++p) add_received(four, p, piece);
+            if (plain && kStoresPairs) {
+                store_pairs(four, piece);
             } else {
-                store_fours<8>(tile, parts, part, me);
+                store_shared<16>(kept(piece), {bits(four[0]), bits(four[1]), bits(four[2]), bits(four[3])});
             }
-        } else {
-            store_elements(tile, parts, part, me);
         }
-        cluster_sync();
+        if (!(plain && kStoresPairs)) store_elements();
     }
 
-    // Where products leave their results is said at wgmma (hopper.hpp).
-    TILEWISE_DEVICE void put_sums(const Sums& sums, const WgmmaPlace& me) const {
-        const int row = me.thread / 32 * 16 + me.thread % 32 / 4 + me.wave * Shape::kWaveRows;
-        const int column = me.thread % 4 * 2;
+    static TILEWISE_DEVICE float word(Sum sum) { return __builtin_bit_cast(float, sum); }
+    static TILEWISE_DEVICE u32 bits(Sum sum) { return __builtin_bit_cast(u32, sum); }
+
+    TILEWISE_DEVICE void add_received(Sum (&four)[kFour], int from, int piece) const {
+        float words[kFour];
+        load_shared_float4(received(from, part, piece), words);
         TILEWISE_UNROLL
-        for (int r = 0; r < Shape::kRepeats; ++r) {
-            TILEWISE_UNROLL
-            for (int i = 0; i < Shape::kOwnSums; i += 2) {
-                put_pair(row + r * 64 + i / 2 % 2 * 8, column + i / 4 * 8, sums[r][i], sums[r][i + 1]);
-            }
-        }
-    }
-    TILEWISE_DEVICE void put_pair(int row, int column, Sum first, Sum second) const {
-        const float low = __builtin_bit_cast(float, first), high = __builtin_bit_cast(float, second);
-        if constexpr (Shape::kSwapped) {
-            store_shared_float(shared + at(column, row), low);
-            store_shared_float(shared + at(column + 1, row), high);
-        } else {
-            store_shared_float2(shared + at(row, column), low, high);
-        }
+        for (int i = 0; i < kFour; ++i) four[i] += __builtin_bit_cast(Sum, words[i]);
     }
 
-    // Where this part's share of `total` things begins.
-    static TILEWISE_DEVICE int share(int total, int parts, int part) { return total * part / parts; }
-
-    // Nothing to do but to multiply by alpha, and rows that hold whole fours. What other blocks have takes long to come, so a
-    // thread asks for all parts of several fours at once: up to eight accesses.
-    template <int kMostParts>
-    TILEWISE_DEVICE void store_fours(const TilePlace& tile, int parts, int part, const WgmmaPlace& me) const {
-        constexpr int kPerRow = kColumns / kFour, kTotal = kRows * kPerRow, kAtOnce = 8 / kMostParts;
-        const int end = share(kTotal, parts, part + 1);
-        TILEWISE_ROLLED
-        for (int first = share(kTotal, parts, part) + me.wave * 128 + me.thread; first < end;
-             first += kAtOnce * kThreads) {
-            float words[kAtOnce][kMostParts][kFour] = {};
-            TILEWISE_UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
-                const int four = first + i * kThreads;
-                const unsigned from = shared + at(four / kPerRow, four % kPerRow * kFour);
-                TILEWISE_UNROLL
-                for (int p = 0; p < kMostParts; ++p) {
-                    if (four < end && p < parts) load_cluster_float4(in_block(from, p), words[i][p]);
-                }
-            }
-            TILEWISE_UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
-                const int four = first + i * kThreads;
-                if (four < end) finish_four(words[i], tile, four / kPerRow, four % kPerRow * kFour);
-            }
-        }
-    }
-    template <int kMostParts>
-    TILEWISE_DEVICE void finish_four(const float (&words)[kMostParts][kFour], const TilePlace& tile, int row,
-                                     int column) const {
-        const Index at_row = Index(tile.tile_m) * kRows + row, at_column = Index(tile.tile_n) * kColumns + column;
-        if (at_row >= args.m || at_column >= args.n) return;
-        Value values[kFour];
+    // Nothing to do but to multiply by alpha, and rows that hold whole pairs.
+    TILEWISE_DEVICE void store_pairs(const Sum (&four)[kFour], int piece) const {
+        const int at_row = row + piece / kPiecesAcross * 64, at_column = column + piece % kPiecesAcross * kPieceColumns;
+        if (at_column >= columns) return;
+        auto* c = static_cast<typename Out::Storage*>(args.c.data) + tile.batch * args.c.batch_stride +
+                  Shape::first_column(tile) + at_column;
         TILEWISE_UNROLL
-        for (int j = 0; j < kFour; ++j) {
-            Sum sum = 0;
-            TILEWISE_UNROLL
-            for (int p = 0; p < kMostParts; ++p) sum += __builtin_bit_cast(Sum, words[p][j]);
-            values[j] = finish_plain<Out>(args, sum);
+        for (int i = 0; i < 2; ++i) {
+            const Value values[2] = {finish_plain<Out>(args, four[2 * i]), finish_plain<Out>(args, four[2 * i + 1])};
+            const int in_tile = at_row + i * kRowsApart;
+            if (in_tile < rows) {
+                store_global<2 * Out::bytes>(c + (Shape::first_row(tile) + in_tile) * args.c.row_stride,
+                                             pack_values<Out>(values));
+            }
         }
-        auto* c = static_cast<typename Out::Storage*>(args.c.data) + tile.batch * args.c.batch_stride;
-        store_global<kFour * Out::bytes>(c + at_row * args.c.row_stride + at_column, pack_values<Out>(values));
     }
 
-    TILEWISE_DEVICE void store_elements(const TilePlace& tile, int parts, int part, const WgmmaPlace& me) const {
-        constexpr int kTotal = kRows * kColumns;
-        const int end = share(kTotal, parts, part + 1);
+    // Everything else, from where the sums have been put, each thread its own. The loop is not unrolled: finishing is a lot of code.
+    TILEWISE_DEVICE void store_elements() const {
+        const int first = share(part), end = share(part + 1);
         TILEWISE_ROLLED
-        for (int i = share(kTotal, parts, part) + me.wave * 128 + me.thread; i < end; i += kThreads) {
-            const int row = i / kColumns, column = i % kColumns;
-            const Index at_row = Index(tile.tile_m) * kRows + row, at_column = Index(tile.tile_n) * kColumns + column;
-            if (at_row >= args.m || at_column >= args.n) continue;
-            Sum sum = 0;
-            for (int p = 0; p < parts; ++p) {
-                sum += __builtin_bit_cast(Sum, load_cluster_float(in_block(shared + at(row, column), p)));
-            }
+        for (int i = first * kFour; i < end * kFour; ++i) {
+            const int piece = i / kFour, which = i % kFour;
+            const int in_row = row + piece / kPiecesAcross * 64 + which / 2 * kRowsApart;
+            const int in_column = column + piece % kPiecesAcross * kPieceColumns + which % 2;
+            if (in_row >= rows || in_column >= columns) continue;
+            const Sum sum = __builtin_bit_cast(Sum, load_shared_float(kept(piece) + which * 4));
+            const Index tile_row = Shape::first_row(tile) + in_row, tile_column = Shape::first_column(tile) + in_column;
+            const Index at_row = Shape::kSwapped ? tile_column : tile_row;
+            const Index at_column = Shape::kSwapped ? tile_row : tile_column;
             tilewise::cuda::store<Out>(args, finish<Out>(args, sum, tile.batch, at_row, at_column), tile.batch, at_row,
                                        at_column);
         }

@@ -294,7 +294,7 @@ struct WgmmaGemm {
             store.places.begin(work.tile);
             const int row = Shape::first_row(work.tile) + own_rows;
             if constexpr (Shape::kSumsInCluster) {
-                WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
+                WgmmaClusterStore<Config>(args, shared, work.tile, me).store(sums);
             } else if (boxes && in_boxes) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
             } else if (boxes) {

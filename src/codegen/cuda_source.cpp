@@ -52,11 +52,10 @@ bool has_vector_template(const KernelConfig& c) {
            c.cluster == Shape2{} && !c.cluster_k && c.producer_waves == 0;
 }
 
-// What blocks add up in a cluster takes the place of the stages; rows of sums are a little longer than the tile's.
+// What blocks of a cluster send each other takes the place of the stages: at most the tile and a few pieces of 8 columns.
 bool sums_fit_stages(const KernelConfig& c) {
-    constexpr std::int64_t kLongerRows = 8, kSumBytes = 4;
-    const std::int64_t sums = std::max((c.tile.m + kLongerRows) * c.tile.n, (c.tile.n + kLongerRows) * c.tile.m);
-    return sums * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
+    constexpr std::int64_t kLongerRows = 48, kSumBytes = 4;
+    return (c.tile.n + kLongerRows) * c.tile.m * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
 }
 
 bool has_warpgroup_template(const KernelConfig& c) {
