@@ -68,7 +68,19 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void copy_tiles(const Order& order) const {
         Feed feed = this->feed(order);
         while (feed.more) feed.issue();
+        if constexpr (Shape::kLeavesRoom) griddep_launch();
         if constexpr (Shape::kCluster > 1) feed.drain();
+    }
+    // What the first stages will hold, towards the cache; before the kernels ahead of this one have ended, so only that.
+    TILEWISE_DEVICE void prefetch_first(const Order& order) const {
+        Walk walk = this->walk(order);
+        Work work;
+        typename Source::Steps steps(args);
+        if (!walk.next(work, steps)) return;
+        Source source(args, map_a, map_b);
+        source.begin(work.tile, work.begin);
+        const int end = work.end - work.begin < Shape::kStages ? work.end : work.begin + Shape::kStages;
+        for (int step = work.begin; step < end; ++step) source.prefetch(step);
     }
 
     // --- computing --------------------------------------------------------------------------------------------------
@@ -346,7 +358,13 @@ struct WgmmaGemm {
         } else {
             sync_block();
         }
-        griddep_launch();
+        // Where a block of the next kernel finds room beside this one, it should start when the last copies are on their way, so
+        // that its own follow them; elsewhere, when this one has ended.
+        if constexpr (Shape::kLeavesRoom) {
+            if (thread_index() == 0) prefetch_first(order);
+        } else {
+            griddep_launch();
+        }
         griddep_wait();
         const int thread = static_cast<int>(thread_index()) - Shape::kCopyThreads;
         const Place me{Source::kTrims ? uniform(thread / 128) : thread / 128, thread % 128};

@@ -32,6 +32,8 @@ struct WgmmaShape {
     // Without a warpgroup that only copies, a thread of those that compute does it (compv5 and compv6 have one).
     static constexpr int kCopyThreads = 128 * Config::producer_waves;
     static constexpr bool kCopiesAside = kCopyThreads > 0;
+    // Blocks of the next kernel find room beside those of this one.
+    static constexpr bool kLeavesRoom = kBlocksPerUnit<Config> > 1 && kCopiesAside;
     static constexpr bool kPackedB = Config::pipeline == Pipeline::preshuffle;
     static constexpr bool kStreams = Config::stream_k != StreamK::off;
     using Order = TileOrder<Config::cluster_m, Config::cluster_n>;

@@ -130,6 +130,17 @@ struct MatrixSource {
         }
     }
 
+    // The same towards the cache. All blocks read the same few rows (or columns) of the small operand: each asks for one stage.
+    TILEWISE_DEVICE void prefetch(int step) const {
+        if constexpr (Shape::kRowsAlongK && Shape::kColumnsAlongK && !Shape::kPackedB) {
+            const bool mine = step % Shape::kStages == static_cast<int>(block_index() % Shape::kStages);
+            const bool large_rows = Shape::kSwapped;
+            if (large_rows || mine) prefetch_box(Shape::kSwapped ? map_b : map_a, step * Shape::kTileK, row, batch_rows);
+            if (!large_rows || mine)
+                prefetch_box(Shape::kSwapped ? map_a : map_b, step * Shape::kTileK, column, batch_columns);
+        }
+    }
+
 private:
     // Of a B that was packed ahead, tile after tile (../common/packed_b.hpp).
     TILEWISE_DEVICE const void* packed_tile(int step) const {
