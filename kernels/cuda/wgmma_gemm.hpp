@@ -5,7 +5,7 @@
 // Tile walk   Blocks (clusters of blocks) walk over the tiles of C in the order of tile_order.hpp until none are left; with
 //             split_k every part of k is a tile of its own whose sums go to the workspace; with stream_k blocks share
 //             tiles (work_order.hpp) and their sums meet in the workspace (stream_k.hpp); with cluster_k the blocks of a
-//             cluster share one tile and add up in shared memory (wgmma_cluster_store.hpp).
+//             cluster share one tile and add up in shared memory (wgmma_direct_store.hpp).
 // Shared      `stages` x { A tile, B tile } of 128-byte lines in the 128-byte swizzle: an operand that is contiguous along k
 //             has a line for each row (or column); one of 16 bits that is contiguous along m (or n) has, for each 64 rows,
 //             a line for each k. With tf32x3 as much again for what tf32 leaves out (wgmma_halves.hpp). Then for each
@@ -24,7 +24,7 @@
 #include "pack_b.hpp"
 #include "reduce.hpp"
 #include "stream_k.hpp"
-#include "wgmma_cluster_store.hpp"
+#include "wgmma_direct_store.hpp"
 #include "wgmma_feed.hpp"
 #include "wgmma_halves.hpp"
 #include "wgmma_source.hpp"
@@ -305,8 +305,8 @@ struct WgmmaGemm {
             if (!combine(sums, work, me)) continue;
             store.places.begin(work.tile);
             const int row = Shape::first_row(work.tile) + own_rows;
-            if constexpr (Shape::kSumsInCluster) {
-                WgmmaClusterStore<Config>(args, shared, work.tile, me).store(sums);
+            if constexpr (Shape::kStoresDirectly) {
+                WgmmaDirectStore<Config>(args, shared, work.tile, me).store(sums);
             } else if (boxes && in_boxes) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
             } else if (boxes) {
@@ -316,7 +316,7 @@ struct WgmmaGemm {
                 store.store_elements(sums, work.tile, row, me);
             }
         }
-        if (me.thread == 0) store_wait_read<0>();
+        if (!Shape::kStoresDirectly && me.thread == 0) store_wait_read<0>();
     }
 
     TILEWISE_DEVICE void compute_and_copy(const Order& order, const Place& me) const {
@@ -366,12 +366,12 @@ struct WgmmaGemm {
             griddep_launch();
         }
         griddep_wait();
-        const int thread = static_cast<int>(thread_index()) - Shape::kCopyThreads;
+        const int thread = static_cast<int>(thread_index()) - Shape::kFirstComputing;
         const Place me{Source::kTrims ? uniform(thread / 128) : thread / 128, thread % 128};
         if constexpr (Shape::kCopiesAside) {
-            if (thread < 0) {
+            if (thread < 0 || thread >= 128 * Shape::kWaves) {
                 if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();
-                if (warp_index() == 0) {
+                if (Shape::kLeavesRoom || warp_index() == 0) {
                     if (elect_one()) copy_tiles(order);
                 } else if constexpr (Shape::kThree) {
                     Halves{args, ring(), static_cast<int>(thread_index()) - 32}.run(walk(order));

@@ -30,10 +30,12 @@ struct WgmmaShape {
     static constexpr bool kHandsOver = requires { Config::compute_registers; };  // registers, to those that compute
     static constexpr int kStages = Config::stages;
     // Without a warpgroup that only copies, a thread of those that compute does it (compv5 and compv6 have one).
-    static constexpr int kCopyThreads = 128 * Config::producer_waves;
-    static constexpr bool kCopiesAside = kCopyThreads > 0;
-    // Blocks of the next kernel find room beside those of this one.
+    static constexpr bool kCopiesAside = Config::producer_waves > 0;
+    // Blocks of the next kernel find room beside those of this one. A warp that copies is enough then: it leaves registers to
+    // the others, which come first, since warpgroups begin with every fourth warp.
     static constexpr bool kLeavesRoom = kBlocksPerUnit<Config> > 1 && kCopiesAside;
+    static constexpr int kCopyThreads = kLeavesRoom ? 32 : 128 * Config::producer_waves;
+    static constexpr int kFirstComputing = kLeavesRoom ? 0 : kCopyThreads;
     static constexpr bool kPackedB = Config::pipeline == Pipeline::preshuffle;
     static constexpr bool kStreams = Config::stream_k != StreamK::off;
     using Order = TileOrder<Config::cluster_m, Config::cluster_n>;
@@ -41,6 +43,8 @@ struct WgmmaShape {
     static constexpr int kCluster = kClusterM * kClusterN;  // blocks that share loads
     // The blocks of a cluster share out k instead, and add up in shared memory: results do not pass through buffers.
     static constexpr bool kSumsInCluster = Config::cluster_k;
+    // Results go straight from registers to C, without the buffers; a block has one tile then.
+    static constexpr bool kStoresDirectly = kSumsInCluster || !Config::staged_epilogue;
     using Walk = typename WalkChoice<kStreams, Order, kSumsInCluster>::type;
 
     // Swapped, the rows of a tile are columns of C and the other way round: C' = B' A', so that few rows of C fill the narrow
@@ -75,7 +79,7 @@ struct WgmmaShape {
     static constexpr bool kThree = Config::math == Math::tf32x3;
     static constexpr int kRests = kStages * kStageBytes;
     static constexpr int kStaging = (kThree ? 2 : 1) * kStages * kStageBytes;
-    static constexpr int kBarriers = kStaging + (kSumsInCluster ? 0 : kWaves * 2 * kStagingBytes);
+    static constexpr int kBarriers = kStaging + (kStoresDirectly ? 0 : kWaves * 2 * kStagingBytes);
     static constexpr int kBarrierBytes = 1024;
 
     // Columns of C that leave by one copy, and the XOR that the copy expects in their lines. The last ones of a tile of pixels
@@ -103,7 +107,7 @@ struct WgmmaShape {
     }
     // Lines of C that begin anywhere cannot leave by tensor copies.
     static constexpr bool kStoresBoxes =
-        Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16 && !kSumsInCluster;
+        Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16 && !kStoresDirectly;
     // The other way, sums go through the buffers as they are.
     static constexpr int kStagedColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
     static constexpr int kStagedChunks = kTileN / kStagedColumns;
@@ -116,9 +120,10 @@ struct WgmmaShape {
     static_assert(kColumnsAlongK || kTileN % kColumnLine == 0, "lines along the columns are whole");
     static_assert(!(kThree || kPackedB) || kStageBytes == kCopiedBytes);
     static_assert(!kSwapped || kCluster == 1);
-    static_assert(!kSumsInCluster || (kCluster == 1 && !kTakesTurns));
+    static_assert(!kStoresDirectly || (kCluster == 1 && !kTakesTurns && !kStreams));
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
                   "only operands of 16 bits may lie along the rows or columns");
+    static_assert(!kLeavesRoom || (!kThree && !kHandsOver), "one warp that copies does nothing else");
     static_assert(!kSame<A, Fp32> || Config::math == Math::tf32 || (kThree && kCopiesAside), "fp32 is cut to tf32");
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == kCopyThreads + 128 * kWaves);
     static constexpr int kStageBarrierBytes = 32;

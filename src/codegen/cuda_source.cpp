@@ -55,7 +55,8 @@ bool has_vector_template(const KernelConfig& c) {
 // What blocks of a cluster send each other takes the place of the stages: at most the tile and a few pieces of 8 columns.
 bool sums_fit_stages(const KernelConfig& c) {
     constexpr std::int64_t kLongerRows = 48, kSumBytes = 4;
-    return (c.tile.n + kLongerRows) * c.tile.m * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
+    return (c.tile.n + kLongerRows) * c.tile.m * kSumBytes <=
+           std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
 }
 
 bool has_warpgroup_template(const KernelConfig& c) {
@@ -77,14 +78,21 @@ bool has_warpgroup_template(const KernelConfig& c) {
     const bool whole = c.vector_a > 1 && c.vector_b > 1 && c.cluster == Shape2{} && c.pipeline != Pipeline::compv5;
     // Blocks that add up in a cluster have no workspace, so neither have they packed operands.
     const bool unpacked = c.vector_a * bytes == kPackedBytes && c.vector_b * bytes == kPackedBytes;
-    // Waves that hand over registers have the unit to themselves.
-    const bool alone_there = c.blocks_per_unit == 1 || c.wave.m == 1 || !producers;
+    // Two blocks that share a unit leave so many sums to each thread that computes.
+    const int most_sums = c.wave.m == 1 ? 128 : 64;
+    const bool has_registers =
+        c.blocks_per_unit == 1 || !producers ||
+        (c.blocks_per_unit == 2 && c.tile.m * c.tile.n <= most_sums * 128 * c.wave.m && c.math != Math::tf32x3 &&
+         c.pipeline == Pipeline::compv6 && c.cluster == Shape2{} && c.stream_k == StreamK::off);
+    // From registers straight to C: by blocks that have one whole tile.
+    const bool direct = c.epilogue == Epilogue::direct && c.pipeline == Pipeline::compv6 && unpacked && !alone &&
+                        c.split_k == 1 && c.cluster == Shape2{} && !c.persistent && sums_fit_stages(c);
     const bool adds_up = !c.cluster_k || (unpacked && !alone && c.pipeline != Pipeline::compv5 && sums_fit_stages(c));
     // Three products of halves need halves, which waves that only load put into shared memory.
     return (c.math != Math::tf32x3 || producers) && pipelined && copies && c.wave.m <= 2 &&
            c.producer_waves == (producers ? 1 : 0) && c.scheduler == Scheduler::intrawave && c.wave.n == 1 &&
-           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up && alone_there &&
-           (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
+           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up &&
+           has_registers && (!c.swap_ab || c.cluster == Shape2{}) && (direct || c.epilogue == Epilogue::cshuffle) &&
            (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
 }
 

@@ -33,6 +33,10 @@ std::int64_t wave_count(const KernelConfig& c) {
 }
 
 std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
+    // Blocks that share a unit leave registers to those that compute: one warp copies.
+    if (has_wide_waves(c, arch) && c.op == Op::gemm && c.producer_waves > 0 && c.blocks_per_unit > 1) {
+        return wave_count(c) * threads_per_wave(c, arch) + arch.wave_size;
+    }
     return (wave_count(c) + c.producer_waves) * threads_per_wave(c, arch);
 }
 
@@ -78,12 +82,13 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     const std::int64_t stage = has_wide_waves(c, arch) ? (a + b + kStageUnit - 1) / kStageUnit * kStageUnit : a + b;
     bool overflow = __builtin_mul_overflow(stage, std::int64_t{buffer_count(c)}, &block);
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
-    // twice, for each; and the barriers of the ring. Blocks that add up in a cluster have one tile, and the ring is free then.
+    // twice, for each; and the barriers of the ring. Blocks that have one tile may do without.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;
     if (has_wide_waves(c, arch)) {
         if (c.math == Math::tf32x3)
             overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests
-        block += (c.cluster_k ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
+        const bool direct = c.cluster_k || (c.op == Op::gemm && c.epilogue == Epilogue::direct);
+        block += (direct ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
     }
     overflow = overflow || __builtin_mul_overflow(block, std::int64_t{c.blocks_per_unit}, &bytes);
     return overflow ? kMostBytes : std::min(bytes, kMostBytes);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The way of a tile's sums to C where the blocks of a cluster each have a part of k (cluster_k): a tile is cut into pieces of 8
-// columns, which the blocks share out. Every block sends the pieces of the others to their shared memory, in the place of the
-// stages, once nobody reads these any more, and then adds up its own, in the order of the parts, so that the result is the same
-// every time, and finishes them. Nobody waits for what is on its way to somebody else, and what a thread needs of the others
-// comes from the same thread of each, thus lies in its own shared memory as it will read it.
+// The way of a tile's sums from registers to C without buffers, for blocks that have one tile: a tile is cut into pieces of 8
+// columns, of each of which a thread has four sums. Where the blocks of a cluster each have a part of k (cluster_k), they share
+// out the pieces: every block sends those of the others to their shared memory, in the place of the stages, once nobody reads
+// these any more, and then adds up its own, in the order of the parts, so that the result is the same every time. Nobody waits for
+// what is on its way to somebody else, and what a thread needs of the others comes from the same thread of each, thus lies in
+// its own shared memory as it will read it.
 #pragma once
 #include "drain.hpp"
 #include "epilogue.hpp"
@@ -12,7 +13,7 @@
 namespace tilewise::cuda {
 
 template <class Config>
-struct WgmmaClusterStore {
+struct WgmmaDirectStore {
     using Shape = WgmmaShape<Config>;
     using Out = typename Config::Out;
     using Sum = typename Shape::Sum;
@@ -40,20 +41,21 @@ struct WgmmaClusterStore {
     unsigned shared;  // its address
     const TilePlace& tile;
     const WgmmaPlace& me;
-    int parts = args.split_k, part = static_cast<int>(cluster_rank());
+    static constexpr bool kShared = Shape::kSumsInCluster;  // by the blocks of a cluster
+    int parts = kShared ? args.split_k : 1, part = kShared ? static_cast<int>(cluster_rank()) : 0;
     // This thread's first row and column in the tile.
     int row = me.thread / 32 * 16 + me.thread % 32 / 4 + me.wave * Shape::kWaveRows, column = me.thread % 4 * 2;
     // Rows and columns of C, in those of the tile, from the tile's first on.
     Index rows = (Shape::kSwapped ? args.n : args.m) - Shape::first_row(tile);
     Index columns = (Shape::kSwapped ? args.m : args.n) - Shape::first_column(tile);
 
-    TILEWISE_DEVICE WgmmaClusterStore(const KernelArgs& kernel_args, unsigned shared_address, const TilePlace& place,
-                                      const WgmmaPlace& thread)
+    TILEWISE_DEVICE WgmmaDirectStore(const KernelArgs& kernel_args, unsigned shared_address, const TilePlace& place,
+                                     const WgmmaPlace& thread)
         : args(kernel_args), shared(shared_address), tile(place), me(thread) {}
 
     // Block p has the pieces from share(p) on; pieces of the same rows follow each other.
     TILEWISE_DEVICE int share(int block) const { return kPieces * block / parts; }
-    TILEWISE_DEVICE int owner(int piece) const { return ((piece + 1) * parts - 1) / kPieces; }
+    TILEWISE_DEVICE int owner(int piece) const { return kShared ? ((piece + 1) * parts - 1) / kPieces : 0; }
     // Where a block keeps what another has sent: the pieces of one after those of the other.
     TILEWISE_DEVICE unsigned received(int from, int to, int piece) const {
         const int first = share(to), slot = from < to ? from : from - 1;
@@ -62,6 +64,7 @@ struct WgmmaClusterStore {
     }
     // Where sums wait to be finished: in the place of those that were added first.
     TILEWISE_DEVICE unsigned kept(int piece) const { return received(part == 0 ? 1 : 0, part, piece); }
+    static_assert(kPieces * kPieceBytes <= Shape::kStaging, "sums fit into the stages");
     // Whether anything of a piece is in C, for one thread of the warp at least.
     TILEWISE_DEVICE bool is_needed(int piece) const {
         const int first_row = row - me.thread % 32 / 4 + piece / kPiecesAcross * 64;
@@ -69,35 +72,52 @@ struct WgmmaClusterStore {
     }
 
     TILEWISE_DEVICE void store(const Sums& sums) const {
-        cluster_sync();  // the products of all have been computed
-        TILEWISE_UNROLL
-        for (int piece = 0; piece < kPieces; ++piece) {
-            const int to = owner(piece);
-            if (to == part || !is_needed(piece)) continue;
-            const Sum* four = sums[piece / kPiecesAcross] + piece % kPiecesAcross * kFour;
-            store_cluster_float4(in_block(received(part, to, piece), to), word(four[0]), word(four[1]), word(four[2]),
-                                 word(four[3]));
+        if constexpr (kShared) {
+            cluster_sync();  // the products of all have been computed
+            send(sums);
+            cluster_sync();
         }
-        cluster_sync();
-        const bool plain = is_plain(args);
+        const bool in_pairs = kStoresPairs && is_plain(args);
+        if (!kShared && !in_pairs) {
+            constexpr int kAllComputing = 6;      // a named barrier
+            named_sync(kAllComputing, kThreads);  // nobody reads the stages any more
+        }
         TILEWISE_UNROLL
         for (int piece = 0; piece < kPieces; ++piece) {
             if (owner(piece) != part || !is_needed(piece)) continue;
-            const Sum* own = sums[piece / kPiecesAcross] + piece % kPiecesAcross * kFour;
-            Sum four[kFour] = {};
-            TILEWISE_ROLLED
-            for (int p = 0; p < part; ++p) add_received(four, p, piece);
-            TILEWISE_UNROLL
-            for (int i = 0; i < kFour; ++i) four[i] += own[i];
-            TILEWISE_ROLLED
-            for (int p = part + 1; p < parts; ++p) add_received(four, p, piece);
-            if (plain && kStoresPairs) {
+            Sum four[kFour];
+            add_up(four, sums, piece);
+            if (in_pairs) {
                 store_pairs(four, piece);
             } else {
                 store_shared<16>(kept(piece), {bits(four[0]), bits(four[1]), bits(four[2]), bits(four[3])});
             }
         }
-        if (!(plain && kStoresPairs)) store_elements();
+        if (!in_pairs) store_elements();
+    }
+
+    static TILEWISE_DEVICE Sum sum_of(const Sums& sums, int piece, int i) {
+        return sums[piece / kPiecesAcross][piece % kPiecesAcross * kFour + i];
+    }
+    TILEWISE_DEVICE void send(const Sums& sums) const {
+        TILEWISE_UNROLL
+        for (int piece = 0; piece < kPieces; ++piece) {
+            const int to = owner(piece);
+            if (to == part || !is_needed(piece)) continue;
+            store_cluster_float4(in_block(received(part, to, piece), to), word(sum_of(sums, piece, 0)),
+                                 word(sum_of(sums, piece, 1)), word(sum_of(sums, piece, 2)),
+                                 word(sum_of(sums, piece, 3)));
+        }
+    }
+    TILEWISE_DEVICE void add_up(Sum (&four)[kFour], const Sums& sums, int piece) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kFour; ++i) four[i] = 0;
+        TILEWISE_ROLLED
+        for (int p = 0; p < part; ++p) add_received(four, p, piece);
+        TILEWISE_UNROLL
+        for (int i = 0; i < kFour; ++i) four[i] += sum_of(sums, piece, i);
+        TILEWISE_ROLLED
+        for (int p = part + 1; p < parts; ++p) add_received(four, p, piece);
     }
 
     static TILEWISE_DEVICE float word(Sum sum) { return __builtin_bit_cast(float, sum); }
