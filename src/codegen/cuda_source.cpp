@@ -40,16 +40,30 @@ bool has_block_template(const KernelConfig& c) {
            c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
 }
 
-// One pass over the large operand, both along k, by accesses of 16 bytes; a block's warps share out lines and k.
+// Of a large operand that lies along its lines: half a warp reads neighbouring lines of a few k.
+bool multiplies_vector_rows(const KernelConfig& c) {
+    return c.swap_ab ? is_row(c.layout, 0) && is_row(c.layout, 1) : !is_row(c.layout, 0) && !is_row(c.layout, 1);
+}
+bool has_vector_rows_template(const KernelConfig& c) {
+    constexpr int kHalfWarp = 16, kMostRows = 8;
+    const int wide = static_cast<int>(kPackedBytes / bytes_of(c.dtype));
+    const Shape3 tile{kHalfWarp * wide, c.warp_tile.n, c.wave.k * 2 * std::min(wide, kMostRows)};
+    return multiplies_vector_rows(c) && c.tile == tile && c.wave.m == 1 && !c.persistent &&
+           (c.split_k == 1 || c.cluster_k);
+}
+
+// One pass over the large operand, by accesses of 16 bytes; a block's warps share out lines and k. Vectors lie along k.
 bool has_vector_template(const KernelConfig& c) {
     constexpr int kLaneBytes = 128;  // of a line that the lanes of a warp read together
     const bool wide = c.vector_a * bytes_of(c.dtype) == kPackedBytes && c.vector_b * bytes_of(c.dtype) == kPackedBytes;
     const Shape3 tile{c.wave.m * c.warp_tile.m, c.warp_tile.n,
                       static_cast<int>(c.wave.k * kLaneBytes / bytes_of(c.dtype))};
-    return c.pipeline == Pipeline::compv3 && c.scheduler == Scheduler::intrawave && is_row(c.layout, 0) &&
-           !is_row(c.layout, 1) && bytes_of(c.dtype) == bytes_of(c.dtype_b) && c.math == Math::strict && wide &&
-           c.tile == tile && c.wave.n == 1 && c.persistent && c.split_k == 1 && c.stream_k == StreamK::off &&
-           c.cluster == Shape2{} && !c.cluster_k && c.producer_waves == 0;
+    const bool along_k = is_row(c.layout, 0) && !is_row(c.layout, 1);
+    const bool lines = along_k && c.tile == tile && c.persistent && c.split_k == 1 && !c.cluster_k;
+    return c.pipeline == Pipeline::compv3 && c.scheduler == Scheduler::intrawave &&
+           bytes_of(c.dtype) == bytes_of(c.dtype_b) && c.math == Math::strict && wide && c.wave.n == 1 &&
+           c.stream_k == StreamK::off && c.cluster == Shape2{} && c.producer_waves == 0 &&
+           (lines || has_vector_rows_template(c));
 }
 
 // What blocks of a cluster send each other takes the place of the stages: at most the tile and a few pieces of 8 columns.
@@ -142,7 +156,7 @@ namespace {
 // The header in kernels/cuda, without its extension.
 std::string template_of(const KernelConfig& c) {
     if (is_conv(c.op)) return cuda_conv_template(c);
-    if (multiplies_vectors(c)) return "vector_gemm";
+    if (multiplies_vectors(c)) return multiplies_vector_rows(c) ? "vector_rows_gemm" : "vector_gemm";
     return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
 }
 

@@ -117,9 +117,11 @@ Axis contiguous_axis(const KernelConfig& c, int operand) {
 }
 
 int contiguous_tile_extent(const KernelConfig& c, int operand) {
+    // Swapped, the rows of a tile are columns of C.
+    const bool swapped = c.op == Op::gemm && c.swap_ab;
     switch (contiguous_axis(c, operand)) {
-        case Axis::m: return c.tile.m;
-        case Axis::n: return c.tile.n;
+        case Axis::m: return swapped ? c.tile.n : c.tile.m;
+        case Axis::n: return swapped ? c.tile.m : c.tile.n;
         case Axis::k: return c.tile.k;
         case Axis::open: return 0;
     }

@@ -200,6 +200,21 @@ double predicted_vectors_us(const GemmView& v, double memory_bytes, const Kernel
     return overlapped({compute_us, memory_us}) + passes * kPassUs + kFillUs + arch.launch_us;
 }
 
+// The same where the large operand lies along its lines: a block has the lines of a tile, and of k what its part is.
+double predicted_vector_rows_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
+    const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
+    const double blocks = std::ceil(lines / c.tile.m) * c.split_k;
+    const double sharing = std::ceil(blocks / arch.units), rounds = std::ceil(sharing / c.blocks_per_unit);
+    // A lane has what it multiplies next on its way, and some of this step's.
+    constexpr double kAccessBytes = 16, kRowsOnTheWay = 12, kMemoryPortGbps = 59, kMeetUs = 1.0;
+    const double block_bytes = static_cast<double>(threads_per_block(c, arch)) * kRowsOnTheWay * kAccessBytes;
+    const double unit_bytes = memory_bytes / blocks * sharing;
+    const double unit_us =
+        unit_bytes / (unit_gbps(kMemoryPortGbps, block_bytes * std::min<double>(sharing, c.blocks_per_unit)) * 1e3);
+    const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3);
+    return overlapped({unit_us, memory_us}) + rounds * kFillUs + arch.launch_us + (c.cluster_k ? kMeetUs : 0);
+}
+
 }  // namespace
 
 double predicted_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
@@ -227,7 +242,12 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
 
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     if (is_conv(c.op)) return predicted_gpu_conv_us(view, c, arch);
-    if (multiplies_vectors(c)) return predicted_vectors_us(view.gemm, bytes_moved(view.problem), c, arch);
+    if (multiplies_vectors(c)) {
+        // Both operands along k, or the large one along its lines.
+        const bool along_k = contiguous_axis(c, c.swap_ab ? 1 : 0) == Axis::k;
+        return (along_k ? predicted_vectors_us : predicted_vector_rows_us)(view.gemm, bytes_moved(view.problem), c,
+                                                                           arch);
+    }
     double total = predicted_product_us(view.gemm, bytes_moved(view.problem), c, arch);
     if (packs_operands(c, arch)) {
         // Read and written once before anything else.
