@@ -67,7 +67,13 @@ struct WgmmaGemm {
     // One thread of the block, which copies all there is.
     TILEWISE_DEVICE void copy_tiles(const Order& order) const {
         Feed feed = this->feed(order);
-        while (feed.more) feed.issue();
+        if constexpr (Shape::kApart) {
+            const bool rows = warp_index() * 32 != 128 * Shape::kWaves;
+            while (feed.more) rows ? feed.issue_rows() : feed.issue_columns();
+            if (rows) return;
+        } else {
+            while (feed.more) feed.issue();
+        }
         if constexpr (Shape::kLeavesRoom) griddep_launch();
         if constexpr (Shape::kCluster > 1) feed.drain();
     }
@@ -99,10 +105,12 @@ struct WgmmaGemm {
     // A group of products that can be waited for, `depth` of them along k of each line; what a line holds behind them is not to
     // be added. A branch for each depth, from fence to commit: products on both sides of a branch are groups of their own.
     // With several branches, addresses are counted once for a warp, a third of the instructions; with one that is no gain.
-    TILEWISE_DEVICE void multiply_stage(Sums& sums, int stage_index, int own_rows, int depth, bool keep) const {
-        const int stage = Source::kTrims ? uniform(stage_index) : stage_index;
-        const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kDepthBytes);
-        const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
+    TILEWISE_DEVICE void multiply_stage(Sums& sums, const Cursor& at, int own_rows, int depth, bool keep) const {
+        const int stage = Source::kTrims ? uniform(at.stage) : at.stage,
+                  row_stage = Shape::kApart ? at.row_stage : stage;
+        const unsigned a =
+            shared + static_cast<unsigned>(row_stage * Shape::kRowStageBytes + own_rows * Shape::kDepthBytes);
+        const unsigned b = shared + static_cast<unsigned>(stage * Shape::kColumnStageBytes + Shape::kColumns);
         const unsigned long long at_a = operand_at<Shape::kRowLineBytes>(a, kLeadingA, 8 * Shape::kRowLineBytes);
         const unsigned long long at_b = operand_at<Shape::kColumnLineBytes>(b, kLeadingB, 8 * Shape::kColumnLineBytes);
         if (depth == Shape::kSteps) {
@@ -156,6 +164,10 @@ struct WgmmaGemm {
         }
     }
 
+    TILEWISE_DEVICE void release(int stage, int row_stage) const {
+        if (Shape::kApart && lane_index() == 0) barrier_arrive(ring().row_empty(row_stage));
+        release(stage);
+    }
     TILEWISE_DEVICE void release(int stage) const {
         const int lane = lane_index();
         if constexpr (Shape::kCluster == 1) {
@@ -210,7 +222,7 @@ struct WgmmaGemm {
                                     const Place& me) const {
         const int stage = at.stage;
         barrier_wait(ring().ready(stage), at.parity);
-        multiply_stage(part, stage, own_rows, depth, keep);
+        multiply_stage(part, at, own_rows, depth, keep);
         if (Shape::kTakesTurns && is_last) next_turn_to_multiply(me);
         at.advance();
         return stage;
@@ -221,25 +233,26 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void multiply_through(Sums& sums, const Work& work, int own_rows, Cursor& at, const Place& me,
                                           Refill&& refill) const {
         constexpr bool kOverlaps = Shape::kStages > 1;
-        int previous = 0;
+        int previous = 0, previous_row = 0;
         typename Source::Depths depths(args, work.begin);
         for (int step = work.begin; step < work.end; ++step, at.advance()) {
+            if constexpr (Shape::kApart) barrier_wait(ring().row_full(at.row_stage), at.row_parity);
             barrier_wait(ring().ready(at.stage), at.parity);
             pin_all(sums);
-            multiply_stage(sums, at.stage, own_rows, depths.next(), Source::kMayBeEmpty || step > work.begin);
+            multiply_stage(sums, at, own_rows, depths.next(), Source::kMayBeEmpty || step > work.begin);
             pin_all(sums);
             if (Shape::kTakesTurns && step + 1 == work.end) next_turn_to_multiply(me);
             if (!kOverlaps || step > work.begin) {
                 wgmma_wait<kOverlaps ? 1 : 0>();
-                release(kOverlaps ? previous : at.stage);
+                release(kOverlaps ? previous : at.stage, previous_row);
                 refill();
             }
-            previous = at.stage;
+            previous = at.stage, previous_row = at.row_stage;
         }
         wgmma_wait<0>();
         pin_all(sums);
         if (kOverlaps && work.end > work.begin) {
-            release(previous);
+            release(previous, previous_row);
             refill();
         }
     }
@@ -351,6 +364,10 @@ struct WgmmaGemm {
                 barrier_init(ring().empty(i), kReleases);
                 if constexpr (Shape::kThree) barrier_init(ring().halves(i), Halves::kWarps);
             }
+            for (int i = 0; Shape::kApart && i < Shape::kRowStages; ++i) {
+                barrier_init(ring().row_full(i), 1);
+                barrier_init(ring().row_empty(i), kReleases);
+            }
             barrier_init_fence();
         }
         if constexpr (Shape::kCluster > 1) {
@@ -371,7 +388,7 @@ struct WgmmaGemm {
         if constexpr (Shape::kCopiesAside) {
             if (thread < 0 || thread >= 128 * Shape::kWaves) {
                 if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();
-                if (Shape::kLeavesRoom || warp_index() == 0) {
+                if (Shape::kCopiesLast || warp_index() == 0) {
                     if (elect_one()) copy_tiles(order);
                 } else if constexpr (Shape::kThree) {
                     Halves{args, ring(), static_cast<int>(thread_index()) - 32}.run(walk(order));

@@ -34,8 +34,17 @@ struct WgmmaShape {
     // Blocks of the next kernel find room beside those of this one. A warp that copies is enough then: it leaves registers to
     // the others, which come first, since warpgroups begin with every fourth warp.
     static constexpr bool kLeavesRoom = kBlocksPerUnit<Config> > 1 && kCopiesAside;
-    static constexpr int kCopyThreads = kLeavesRoom ? 32 : 128 * Config::producer_waves;
-    static constexpr int kFirstComputing = kLeavesRoom ? 0 : kCopyThreads;
+    // With two that copy, each operand has a ring of its own: the one whose tiles come from the cache, thus soon, takes little
+    // room, and many of the other, from memory, are on their way.
+    static constexpr bool kApart = Config::producer_waves == 2;
+    static constexpr bool kCopiesLast = kLeavesRoom || kApart;
+    static constexpr int kCopyThreads = (kCopiesLast ? 32 : 128) * Config::producer_waves;
+    static constexpr int kFirstComputing = kCopiesLast ? 0 : kCopyThreads;
+    static constexpr int row_stages() {
+        if constexpr (requires { Config::row_stages; }) return Config::row_stages;
+        return kStages;
+    }
+    static constexpr int kRowStages = row_stages();
     static constexpr bool kPackedB = Config::pipeline == Pipeline::preshuffle;
     static constexpr bool kStreams = Config::stream_k != StreamK::off;
     using Order = TileOrder<Config::cluster_m, Config::cluster_n>;
@@ -78,7 +87,11 @@ struct WgmmaShape {
     // Three products of fp32's tf32 halves: behind the stages, what the matrix unit leaves out of them (wgmma_halves.hpp).
     static constexpr bool kThree = Config::math == Math::tf32x3;
     static constexpr int kRests = kStages * kStageBytes;
-    static constexpr int kStaging = (kThree ? 2 : 1) * kStages * kStageBytes;
+    // Of rings of their own, the columns' begins behind the rows'.
+    static constexpr int kRowStageBytes = kApart ? kBytesA : kStageBytes,
+                         kColumnStageBytes = kApart ? kBytesB : kStageBytes;
+    static constexpr int kColumns = kApart ? kRowStages * kBytesA : kBytesA;
+    static constexpr int kStaging = kApart ? kColumns + kStages * kBytesB : (kThree ? 2 : 1) * kStages * kStageBytes;
     static constexpr int kBarriers = kStaging + (kStoresDirectly ? 0 : kWaves * 2 * kStagingBytes);
     static constexpr int kBarrierBytes = 1024;
 
@@ -123,11 +136,13 @@ struct WgmmaShape {
     static_assert(!kStoresDirectly || (kCluster == 1 && !kTakesTurns && !kStreams));
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
                   "only operands of 16 bits may lie along the rows or columns");
-    static_assert(!kLeavesRoom || (!kThree && !kHandsOver), "one warp that copies does nothing else");
+    static_assert(!kCopiesLast || (!kThree && !kHandsOver), "one warp that copies does nothing else");
+    static_assert(!kApart || (kStoresDirectly && !kSwapped && kTaps == 1 && kBytesA % 1024 == 0 &&
+                              kBytesB % 1024 == 0 && !kPackedB && !kPromotes && kStages > 1 && kRowStages > 1));
     static_assert(!kSame<A, Fp32> || Config::math == Math::tf32 || (kThree && kCopiesAside), "fp32 is cut to tf32");
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == kCopyThreads + 128 * kWaves);
     static constexpr int kStageBarrierBytes = 32;
-    static_assert(kStages * kStageBarrierBytes <= kBarrierBytes);
+    static_assert((kStages + (kApart ? kRowStages : 0)) * kStageBarrierBytes <= kBarrierBytes);
     static_assert(!kTakesTurns || (kCopiesAside && kWaves == 2 && !kStreams), "two warpgroups that only compute");
     static_assert(kCluster == 1 || (!kStreams && !kPackedB), "what only single blocks do");
     static_assert(!kPackedB || (kColumnsAlongK && !kSwapped), "B is packed from lines along k");

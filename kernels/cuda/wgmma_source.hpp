@@ -109,24 +109,34 @@ struct MatrixSource {
 
     // The boxes of a matrix with fewer lines than a tile end with it (src/run/block_grid.cpp), since copying what is not there
     // takes time, too. Then the other lines of the tile hold anything, and so do rows and columns of sums that are not in C.
-    TILEWISE_DEVICE unsigned copied_bytes() const {
-        const Index rows = Shape::kSwapped ? args.n : args.m, columns = Shape::kSwapped ? args.m : args.n;
-        int lacking = 0;
-        if (Shape::kTrimsRows && rows < Shape::kTileM)
-            lacking += (Shape::kTileM - static_cast<int>(rows)) * Shape::kRowLineBytes;
-        if (Shape::kTrimsColumns && columns < Shape::kTileN)
-            lacking += (Shape::kTileN - static_cast<int>(columns)) * Shape::kColumnLineBytes;
-        return static_cast<unsigned>(Shape::kCopiedBytes - lacking);
+    TILEWISE_DEVICE unsigned copied_bytes() const { return row_bytes() + column_bytes(); }
+    TILEWISE_DEVICE unsigned row_bytes() const {
+        const Index rows = Shape::kSwapped ? args.n : args.m;
+        const bool lacks = Shape::kTrimsRows && rows < Shape::kTileM;
+        return static_cast<unsigned>(Shape::kBytesA -
+                                     (lacks ? (Shape::kTileM - static_cast<int>(rows)) * Shape::kRowLineBytes : 0));
+    }
+    TILEWISE_DEVICE unsigned column_bytes() const {
+        const Index columns = Shape::kSwapped ? args.m : args.n;
+        const bool lacks = Shape::kTrimsColumns && columns < Shape::kTileN;
+        return static_cast<unsigned>(
+            Shape::kBytesB - (lacks ? (Shape::kTileN - static_cast<int>(columns)) * Shape::kColumnLineBytes : 0));
     }
 
     TILEWISE_DEVICE void copy(unsigned to, unsigned barrier, int step) {
+        copy_own_rows(to, barrier, step);
+        copy_own_columns(to + Shape::kBytesA, barrier, step);
+    }
+    TILEWISE_DEVICE void copy_own_rows(unsigned to, unsigned barrier, int step) {
         copy_rows<Shape>(Shape::kSwapped ? map_b : map_a, to, barrier, row, step * Shape::kTileK, batch_rows, me.in_n,
                          me.sharing_a);
+    }
+    TILEWISE_DEVICE void copy_own_columns(unsigned to, unsigned barrier, int step) {
         if constexpr (Shape::kPackedB) {
-            copy_bytes(to + Shape::kBytesA, packed_tile(step), Shape::kBytesB, barrier, kKeepNormal);
+            copy_bytes(to, packed_tile(step), Shape::kBytesB, barrier, kKeepNormal);
         } else {
-            copy_columns<Shape>(Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, barrier, column,
-                                step * Shape::kTileK, batch_columns, me.in_m, me.sharing_b);
+            copy_columns<Shape>(Shape::kSwapped ? map_a : map_b, to, barrier, column, step * Shape::kTileK,
+                                batch_columns, me.in_m, me.sharing_b);
         }
     }
 
@@ -135,7 +145,8 @@ struct MatrixSource {
         if constexpr (Shape::kRowsAlongK && Shape::kColumnsAlongK && !Shape::kPackedB) {
             const bool mine = step % Shape::kStages == static_cast<int>(block_index() % Shape::kStages);
             const bool large_rows = Shape::kSwapped;
-            if (large_rows || mine) prefetch_box(Shape::kSwapped ? map_b : map_a, step * Shape::kTileK, row, batch_rows);
+            if (large_rows || mine)
+                prefetch_box(Shape::kSwapped ? map_b : map_a, step * Shape::kTileK, row, batch_rows);
             if (!large_rows || mine)
                 prefetch_box(Shape::kSwapped ? map_a : map_b, step * Shape::kTileK, column, batch_columns);
         }

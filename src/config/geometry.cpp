@@ -33,9 +33,10 @@ std::int64_t wave_count(const KernelConfig& c) {
 }
 
 std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
-    // Blocks that share a unit leave registers to those that compute: one warp copies.
-    if (has_wide_waves(c, arch) && c.op == Op::gemm && c.producer_waves > 0 && c.blocks_per_unit > 1) {
-        return wave_count(c) * threads_per_wave(c, arch) + arch.wave_size;
+    // Blocks that share a unit, or have two producers, leave registers to those that compute: one warp copies.
+    const bool last = c.blocks_per_unit > 1 || c.producer_waves > 1;
+    if (has_wide_waves(c, arch) && c.op == Op::gemm && c.producer_waves > 0 && last) {
+        return wave_count(c) * threads_per_wave(c, arch) + std::int64_t{c.producer_waves} * arch.wave_size;
     }
     return (wave_count(c) + c.producer_waves) * threads_per_wave(c, arch);
 }
@@ -62,6 +63,11 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
 
 bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.warp_tile == Shape3{16, 4, 1}; }
 
+int row_stages(const KernelConfig& c) {
+    constexpr int kSharing = 4, kAlone = 6;
+    return c.producer_waves < 2 ? c.stages : c.blocks_per_unit > 1 ? kSharing : kAlone;
+}
+
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -81,6 +87,9 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kStageUnit = 1024;
     const std::int64_t stage = has_wide_waves(c, arch) ? (a + b + kStageUnit - 1) / kStageUnit * kStageUnit : a + b;
     bool overflow = __builtin_mul_overflow(stage, std::int64_t{buffer_count(c)}, &block);
+    if (has_wide_waves(c, arch) && c.op == Op::gemm && c.producer_waves > 1) {
+        block = a * row_stages(c) + b * std::min(c.stages, 64);
+    }
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
     // twice, for each; and the barriers of the ring. Blocks that have one tile may do without.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;

@@ -23,6 +23,8 @@ bool is_direct(const KernelConfig& config, const ArchSpec& arch);
 // Whether a GEMM kernel multiplies by a few vectors in plain arithmetic: a warp tile of 16 lines by 4 vectors. With swap_ab the
 // vectors are the rows of A, else the columns of B.
 bool multiplies_vectors(const KernelConfig& config);
+// Stages of the operand of a tile's rows, which has a ring of its own where there are two producers.
+int row_stages(const KernelConfig& config);
 
 int buffer_count(const KernelConfig& config);  // operand tiles resident at once
 // Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.
