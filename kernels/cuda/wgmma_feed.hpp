@@ -23,10 +23,6 @@ struct WgmmaRing {
     // What products wait for.
     TILEWISE_DEVICE unsigned ready(int index) const { return Shape::kThree ? halves(index) : full(index); }
 
-    // Rows that have a ring of their own.
-    TILEWISE_DEVICE unsigned row_full(int index) const { return barrier(Shape::kStages + index, 0); }
-    TILEWISE_DEVICE unsigned row_empty(int index) const { return barrier(Shape::kStages + index, 1); }
-
     TILEWISE_DEVICE unsigned barrier(int index, int which) const {
         return shared + Shape::kBarriers + static_cast<unsigned>(index * Shape::kStageBarrierBytes + which * 8);
     }
@@ -35,13 +31,7 @@ struct WgmmaRing {
     struct Cursor {
         int stage = 0;
         unsigned parity = 0;
-        int row_stage = 0;  // where rows have a ring of their own
-        unsigned row_parity = 0;
         TILEWISE_DEVICE void advance() {
-            if (Shape::kApart && ++row_stage == Shape::kRowStages) {
-                row_stage = 0;
-                row_parity ^= 1;
-            }
             if (++stage == Shape::kStages) {
                 stage = 0;
                 parity ^= 1;
@@ -77,30 +67,14 @@ struct WgmmaFeed {
         next_work();
     }
 
-    // Of the next step, if there is one, the rows or the columns alone.
-    TILEWISE_DEVICE void issue_rows() {
-        barrier_wait(ring.row_empty(at.row_stage), at.row_parity ^ 1);
-        const unsigned full = ring.row_full(at.row_stage);
-        barrier_expect(full, source.row_bytes());
-        source.copy_own_rows(ring.shared + static_cast<unsigned>(at.row_stage * Shape::kRowStageBytes), full, step);
-        go_on();
-    }
-    TILEWISE_DEVICE void issue_columns() {
-        barrier_wait(ring.empty(at.stage), at.parity ^ 1);
-        const unsigned full = ring.full(at.stage);
-        barrier_expect(full, source.column_bytes());
-        source.copy_own_columns(
-            ring.shared + static_cast<unsigned>(Shape::kColumns + at.stage * Shape::kColumnStageBytes), full, step);
-        go_on();
-    }
-
     // The next step, if there is one.
     TILEWISE_DEVICE void issue() {
         if (!more) return;
         barrier_wait(ring.empty(at.stage), at.parity ^ 1);
         barrier_expect(ring.full(at.stage), copied_bytes);
         source.copy(ring.stage(at.stage), ring.full(at.stage), step);
-        go_on();
+        at.advance();
+        if (++step == end) next_work();
     }
 
     // The last stages must not be released to a block that has gone: until all of them have been.
@@ -109,10 +83,6 @@ struct WgmmaFeed {
     }
 
 private:
-    TILEWISE_DEVICE void go_on() {
-        at.advance();
-        if (++step == end) next_work();
-    }
     TILEWISE_DEVICE void next_work() {
         Work work;
         do {

@@ -5,7 +5,7 @@
 // Tile walk   Blocks (clusters of blocks) walk over the tiles of C in the order of tile_order.hpp until none are left; with
 //             split_k every part of k is a tile of its own whose sums go to the workspace; with stream_k blocks share
 //             tiles (work_order.hpp) and their sums meet in the workspace (stream_k.hpp); with cluster_k the blocks of a
-//             cluster share one tile and add up in shared memory (wgmma_direct_store.hpp).
+//             cluster share one tile and add up in shared memory (wgmma_cluster_store.hpp).
 // Shared      `stages` x { A tile, B tile } of 128-byte lines in the 128-byte swizzle: an operand that is contiguous along k
 //             has a line for each row (or column); one of 16 bits that is contiguous along m (or n) has, for each 64 rows,
 //             a line for each k. With tf32x3 as much again for what tf32 leaves out (wgmma_halves.hpp). Then for each
@@ -24,7 +24,7 @@
 #include "pack_b.hpp"
 #include "reduce.hpp"
 #include "stream_k.hpp"
-#include "wgmma_direct_store.hpp"
+#include "wgmma_cluster_store.hpp"
 #include "wgmma_feed.hpp"
 #include "wgmma_halves.hpp"
 #include "wgmma_source.hpp"
@@ -67,13 +67,7 @@ struct WgmmaGemm {
     // One thread of the block, which copies all there is.
     TILEWISE_DEVICE void copy_tiles(const Order& order) const {
         Feed feed = this->feed(order);
-        if constexpr (Shape::kApart) {
-            const bool rows = warp_index() * 32 != 128 * Shape::kWaves;
-            while (feed.more) rows ? feed.issue_rows() : feed.issue_columns();
-            if (rows) return;
-        } else {
-            while (feed.more) feed.issue();
-        }
+        while (feed.more) feed.issue();
         if constexpr (Shape::kLeavesRoom) griddep_launch();
         if constexpr (Shape::kCluster > 1) feed.drain();
     }
@@ -105,12 +99,10 @@ struct WgmmaGemm {
     // A group of products that can be waited for, `depth` of them along k of each line; what a line holds behind them is not to
     // be added. A branch for each depth, from fence to commit: products on both sides of a branch are groups of their own.
     // With several branches, addresses are counted once for a warp, a third of the instructions; with one that is no gain.
-    TILEWISE_DEVICE void multiply_stage(Sums& sums, const Cursor& at, int own_rows, int depth, bool keep) const {
-        const int stage = Source::kTrims ? uniform(at.stage) : at.stage,
-                  row_stage = Shape::kApart ? at.row_stage : stage;
-        const unsigned a =
-            shared + static_cast<unsigned>(row_stage * Shape::kRowStageBytes + own_rows * Shape::kDepthBytes);
-        const unsigned b = shared + static_cast<unsigned>(stage * Shape::kColumnStageBytes + Shape::kColumns);
+    TILEWISE_DEVICE void multiply_stage(Sums& sums, int stage_index, int own_rows, int depth, bool keep) const {
+        const int stage = Source::kTrims ? uniform(stage_index) : stage_index;
+        const unsigned a = shared + static_cast<unsigned>(stage * Shape::kStageBytes + own_rows * Shape::kDepthBytes);
+        const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
         const unsigned long long at_a = operand_at<Shape::kRowLineBytes>(a, kLeadingA, 8 * Shape::kRowLineBytes);
         const unsigned long long at_b = operand_at<Shape::kColumnLineBytes>(b, kLeadingB, 8 * Shape::kColumnLineBytes);
         if (depth == Shape::kSteps) {
@@ -164,10 +156,6 @@ struct WgmmaGemm {
         }
     }
 
-    TILEWISE_DEVICE void release(int stage, int row_stage) const {
-        if (Shape::kApart && lane_index() == 0) barrier_arrive(ring().row_empty(row_stage));
-        release(stage);
-    }
     TILEWISE_DEVICE void release(int stage) const {
         const int lane = lane_index();
         if constexpr (Shape::kCluster == 1) {
@@ -222,7 +210,7 @@ struct WgmmaGemm {
                                     const Place& me) const {
         const int stage = at.stage;
         barrier_wait(ring().ready(stage), at.parity);
-        multiply_stage(part, at, own_rows, depth, keep);
+        multiply_stage(part, stage, own_rows, depth, keep);
         if (Shape::kTakesTurns && is_last) next_turn_to_multiply(me);
         at.advance();
         return stage;
@@ -233,26 +221,25 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void multiply_through(Sums& sums, const Work& work, int own_rows, Cursor& at, const Place& me,
                                           Refill&& refill) const {
         constexpr bool kOverlaps = Shape::kStages > 1;
-        int previous = 0, previous_row = 0;
+        int previous = 0;
         typename Source::Depths depths(args, work.begin);
         for (int step = work.begin; step < work.end; ++step, at.advance()) {
-            if constexpr (Shape::kApart) barrier_wait(ring().row_full(at.row_stage), at.row_parity);
             barrier_wait(ring().ready(at.stage), at.parity);
             pin_all(sums);
-            multiply_stage(sums, at, own_rows, depths.next(), Source::kMayBeEmpty || step > work.begin);
+            multiply_stage(sums, at.stage, own_rows, depths.next(), Source::kMayBeEmpty || step > work.begin);
             pin_all(sums);
             if (Shape::kTakesTurns && step + 1 == work.end) next_turn_to_multiply(me);
             if (!kOverlaps || step > work.begin) {
                 wgmma_wait<kOverlaps ? 1 : 0>();
-                release(kOverlaps ? previous : at.stage, previous_row);
+                release(kOverlaps ? previous : at.stage);
                 refill();
             }
-            previous = at.stage, previous_row = at.row_stage;
+            previous = at.stage;
         }
         wgmma_wait<0>();
         pin_all(sums);
         if (kOverlaps && work.end > work.begin) {
-            release(previous, previous_row);
+            release(previous);
             refill();
         }
     }
@@ -316,10 +303,14 @@ struct WgmmaGemm {
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, work, own_rows, at, me, refill);
             if (!combine(sums, work, me)) continue;
+            if constexpr (Shape::kLeavesRoom && !Shape::kSumsInCluster) {
+                constexpr int kAllComputing = 6;                 // a named barrier
+                named_sync(kAllComputing, 128 * Shape::kWaves);  // nobody reads the ring any more
+            }
             store.places.begin(work.tile);
             const int row = Shape::first_row(work.tile) + own_rows;
-            if constexpr (Shape::kStoresDirectly) {
-                WgmmaDirectStore<Config>(args, shared, work.tile, me).store(sums);
+            if constexpr (Shape::kSumsInCluster) {
+                WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
             } else if (boxes && in_boxes) {
                 if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
             } else if (boxes) {
@@ -329,7 +320,7 @@ struct WgmmaGemm {
                 store.store_elements(sums, work.tile, row, me);
             }
         }
-        if (!Shape::kStoresDirectly && me.thread == 0) store_wait_read<0>();
+        if (me.thread == 0) store_wait_read<0>();
     }
 
     TILEWISE_DEVICE void compute_and_copy(const Order& order, const Place& me) const {
@@ -364,10 +355,6 @@ struct WgmmaGemm {
                 barrier_init(ring().empty(i), kReleases);
                 if constexpr (Shape::kThree) barrier_init(ring().halves(i), Halves::kWarps);
             }
-            for (int i = 0; Shape::kApart && i < Shape::kRowStages; ++i) {
-                barrier_init(ring().row_full(i), 1);
-                barrier_init(ring().row_empty(i), kReleases);
-            }
             barrier_init_fence();
         }
         if constexpr (Shape::kCluster > 1) {
@@ -388,7 +375,7 @@ struct WgmmaGemm {
         if constexpr (Shape::kCopiesAside) {
             if (thread < 0 || thread >= 128 * Shape::kWaves) {
                 if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();
-                if (Shape::kCopiesLast || warp_index() == 0) {
+                if (Shape::kLeavesRoom || warp_index() == 0) {
                     if (elect_one()) copy_tiles(order);
                 } else if constexpr (Shape::kThree) {
                     Halves{args, ring(), static_cast<int>(thread_index()) - 32}.run(walk(order));

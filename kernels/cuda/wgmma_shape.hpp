@@ -34,17 +34,8 @@ struct WgmmaShape {
     // Blocks of the next kernel find room beside those of this one. A warp that copies is enough then: it leaves registers to
     // the others, which come first, since warpgroups begin with every fourth warp.
     static constexpr bool kLeavesRoom = kBlocksPerUnit<Config> > 1 && kCopiesAside;
-    // With two that copy, each operand has a ring of its own: the one whose tiles come from the cache, thus soon, takes little
-    // room, and many of the other, from memory, are on their way.
-    static constexpr bool kApart = Config::producer_waves == 2;
-    static constexpr bool kCopiesLast = kLeavesRoom || kApart;
-    static constexpr int kCopyThreads = (kCopiesLast ? 32 : 128) * Config::producer_waves;
-    static constexpr int kFirstComputing = kCopiesLast ? 0 : kCopyThreads;
-    static constexpr int row_stages() {
-        if constexpr (requires { Config::row_stages; }) return Config::row_stages;
-        return kStages;
-    }
-    static constexpr int kRowStages = row_stages();
+    static constexpr int kCopyThreads = kLeavesRoom ? 32 : 128 * Config::producer_waves;
+    static constexpr int kFirstComputing = kLeavesRoom ? 0 : kCopyThreads;
     static constexpr bool kPackedB = Config::pipeline == Pipeline::preshuffle;
     static constexpr bool kStreams = Config::stream_k != StreamK::off;
     using Order = TileOrder<Config::cluster_m, Config::cluster_n>;
@@ -52,8 +43,6 @@ struct WgmmaShape {
     static constexpr int kCluster = kClusterM * kClusterN;  // blocks that share loads
     // The blocks of a cluster share out k instead, and add up in shared memory: results do not pass through buffers.
     static constexpr bool kSumsInCluster = Config::cluster_k;
-    // Results go straight from registers to C, without the buffers; a block has one tile then.
-    static constexpr bool kStoresDirectly = kSumsInCluster || !Config::staged_epilogue;
     using Walk = typename WalkChoice<kStreams, Order, kSumsInCluster>::type;
 
     // Swapped, the rows of a tile are columns of C and the other way round: C' = B' A', so that few rows of C fill the narrow
@@ -87,12 +76,10 @@ struct WgmmaShape {
     // Three products of fp32's tf32 halves: behind the stages, what the matrix unit leaves out of them (wgmma_halves.hpp).
     static constexpr bool kThree = Config::math == Math::tf32x3;
     static constexpr int kRests = kStages * kStageBytes;
-    // Of rings of their own, the columns' begins behind the rows'.
-    static constexpr int kRowStageBytes = kApart ? kBytesA : kStageBytes,
-                         kColumnStageBytes = kApart ? kBytesB : kStageBytes;
-    static constexpr int kColumns = kApart ? kRowStages * kBytesA : kBytesA;
-    static constexpr int kStaging = kApart ? kColumns + kStages * kBytesB : (kThree ? 2 : 1) * kStages * kStageBytes;
-    static constexpr int kBarriers = kStaging + (kStoresDirectly ? 0 : kWaves * 2 * kStagingBytes);
+    static constexpr int kStaging = (kThree ? 2 : 1) * kStages * kStageBytes;
+    // Blocks that leave room have one tile, whose results pass through the ring when it is done with.
+    static constexpr int kResults = kLeavesRoom ? 0 : kStaging;
+    static constexpr int kBarriers = kStaging + (kSumsInCluster || kLeavesRoom ? 0 : kWaves * 2 * kStagingBytes);
     static constexpr int kBarrierBytes = 1024;
 
     // Columns of C that leave by one copy, and the XOR that the copy expects in their lines. The last ones of a tile of pixels
@@ -120,7 +107,7 @@ struct WgmmaShape {
     }
     // Lines of C that begin anywhere cannot leave by tensor copies.
     static constexpr bool kStoresBoxes =
-        Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16 && !kStoresDirectly;
+        Config::c_row && !kSwapped && Config::vector_c * Out::bytes == 16 && !kSumsInCluster;
     // The other way, sums go through the buffers as they are.
     static constexpr int kStagedColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
     static constexpr int kStagedChunks = kTileN / kStagedColumns;
@@ -133,16 +120,15 @@ struct WgmmaShape {
     static_assert(kColumnsAlongK || kTileN % kColumnLine == 0, "lines along the columns are whole");
     static_assert(!(kThree || kPackedB) || kStageBytes == kCopiedBytes);
     static_assert(!kSwapped || kCluster == 1);
-    static_assert(!kStoresDirectly || (kCluster == 1 && !kTakesTurns && !kStreams));
+    static_assert(!kSumsInCluster || (kCluster == 1 && !kTakesTurns));
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
                   "only operands of 16 bits may lie along the rows or columns");
-    static_assert(!kCopiesLast || (!kThree && !kHandsOver), "one warp that copies does nothing else");
-    static_assert(!kApart || (kStoresDirectly && !kSwapped && kTaps == 1 && kBytesA % 1024 == 0 &&
-                              kBytesB % 1024 == 0 && !kPackedB && !kPromotes && kStages > 1 && kRowStages > 1));
+    static_assert(!kLeavesRoom || (!kThree && !kHandsOver && !kTakesTurns && !kStreams && kCluster == 1 &&
+                                   kWaves * 2 * kStagingBytes <= kStaging));
     static_assert(!kSame<A, Fp32> || Config::math == Math::tf32 || (kThree && kCopiesAside), "fp32 is cut to tf32");
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == kCopyThreads + 128 * kWaves);
     static constexpr int kStageBarrierBytes = 32;
-    static_assert((kStages + (kApart ? kRowStages : 0)) * kStageBarrierBytes <= kBarrierBytes);
+    static_assert(kStages * kStageBarrierBytes <= kBarrierBytes);
     static_assert(!kTakesTurns || (kCopiesAside && kWaves == 2 && !kStreams), "two warpgroups that only compute");
     static_assert(kCluster == 1 || (!kStreams && !kPackedB), "what only single blocks do");
     static_assert(!kPackedB || (kColumnsAlongK && !kSwapped), "B is packed from lines along k");

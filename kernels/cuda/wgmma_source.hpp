@@ -32,7 +32,7 @@ struct ClusterPlace {
 // of the cluster that use the same tile each copy a share of its lines to all of them.
 template <class Shape, int kExtent, bool kAlongK, int kSharers, int kLineBytes>
 TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                                  int share, unsigned short blocks) {
+                                  int share, unsigned short blocks, unsigned long long keep) {
     constexpr int kLine = kLineBytes / Shape::A::bytes;
     constexpr int kBoxes = kAlongK ? 1 : kExtent / kLine;
     constexpr int kLines = (kAlongK ? kExtent : Shape::kDepth) / kSharers;
@@ -43,24 +43,24 @@ TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned ba
         const int x = kAlongK ? k : first + box * kLine;
         const int y = kAlongK ? first + line : k + line;
         if constexpr (kSharers == 1) {
-            copy_box(at, map, barrier, x, y, batch, kKeepNormal);
+            copy_box(at, map, barrier, x, y, batch, keep);
         } else {
-            copy_box_multicast(at, map, barrier, x, y, batch, blocks, kKeepNormal);
+            copy_box_multicast(at, map, barrier, x, y, batch, blocks, keep);
         }
     }
 }
 // Those of the tile's rows and columns.
 template <class Shape>
 TILEWISE_DEVICE void copy_rows(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                               int share, unsigned short blocks) {
+                               int share, unsigned short blocks, unsigned long long keep = kKeepNormal) {
     copy_operand<Shape, Shape::kTileM, Shape::kRowsAlongK, Shape::kClusterN, Shape::kRowLineBytes>(
-        map, to, barrier, first, k, batch, share, blocks);
+        map, to, barrier, first, k, batch, share, blocks, keep);
 }
 template <class Shape>
 TILEWISE_DEVICE void copy_columns(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                                  int share, unsigned short blocks) {
+                                  int share, unsigned short blocks, unsigned long long keep = kKeepNormal) {
     copy_operand<Shape, Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM, Shape::kColumnLineBytes>(
-        map, to, barrier, first, k, batch, share, blocks);
+        map, to, barrier, first, k, batch, share, blocks, keep);
 }
 
 template <class Config>
@@ -75,9 +75,16 @@ struct MatrixSource {
     const TensorMap &map_a, &map_b;
     ClusterPlace<Shape> me;
     int row, column, batch_rows, batch_columns;  // of the tile
+    // An operand that one row (or column) of tiles alone reads should not drive the other one out of the cache.
+    unsigned long long keep_rows = kKeepNormal, keep_columns = kKeepNormal;
 
     TILEWISE_DEVICE MatrixSource(const KernelArgs& kernel_args, const TensorMap& a, const TensorMap& b)
-        : args(kernel_args), map_a(a), map_b(b) {}
+        : args(kernel_args), map_a(a), map_b(b) {
+        const bool one_row = (Shape::kSwapped ? args.n : args.m) <= Shape::kTileM * Shape::kClusterM;
+        const bool one_column = (Shape::kSwapped ? args.m : args.n) <= Shape::kTileN * Shape::kClusterN;
+        if (one_row && !one_column) keep_columns = kKeepFirst;
+        if (one_column && !one_row) keep_rows = kKeepFirst;
+    }
 
     static TILEWISE_DEVICE Order order(const KernelArgs& args) {
         return {args, Shape::kSwapped ? Shape::kTileN : Shape::kTileM, Shape::kSwapped ? Shape::kTileM : Shape::kTileN};
@@ -109,34 +116,24 @@ struct MatrixSource {
 
     // The boxes of a matrix with fewer lines than a tile end with it (src/run/block_grid.cpp), since copying what is not there
     // takes time, too. Then the other lines of the tile hold anything, and so do rows and columns of sums that are not in C.
-    TILEWISE_DEVICE unsigned copied_bytes() const { return row_bytes() + column_bytes(); }
-    TILEWISE_DEVICE unsigned row_bytes() const {
-        const Index rows = Shape::kSwapped ? args.n : args.m;
-        const bool lacks = Shape::kTrimsRows && rows < Shape::kTileM;
-        return static_cast<unsigned>(Shape::kBytesA -
-                                     (lacks ? (Shape::kTileM - static_cast<int>(rows)) * Shape::kRowLineBytes : 0));
-    }
-    TILEWISE_DEVICE unsigned column_bytes() const {
-        const Index columns = Shape::kSwapped ? args.m : args.n;
-        const bool lacks = Shape::kTrimsColumns && columns < Shape::kTileN;
-        return static_cast<unsigned>(
-            Shape::kBytesB - (lacks ? (Shape::kTileN - static_cast<int>(columns)) * Shape::kColumnLineBytes : 0));
+    TILEWISE_DEVICE unsigned copied_bytes() const {
+        const Index rows = Shape::kSwapped ? args.n : args.m, columns = Shape::kSwapped ? args.m : args.n;
+        int lacking = 0;
+        if (Shape::kTrimsRows && rows < Shape::kTileM)
+            lacking += (Shape::kTileM - static_cast<int>(rows)) * Shape::kRowLineBytes;
+        if (Shape::kTrimsColumns && columns < Shape::kTileN)
+            lacking += (Shape::kTileN - static_cast<int>(columns)) * Shape::kColumnLineBytes;
+        return static_cast<unsigned>(Shape::kCopiedBytes - lacking);
     }
 
     TILEWISE_DEVICE void copy(unsigned to, unsigned barrier, int step) {
-        copy_own_rows(to, barrier, step);
-        copy_own_columns(to + Shape::kBytesA, barrier, step);
-    }
-    TILEWISE_DEVICE void copy_own_rows(unsigned to, unsigned barrier, int step) {
         copy_rows<Shape>(Shape::kSwapped ? map_b : map_a, to, barrier, row, step * Shape::kTileK, batch_rows, me.in_n,
-                         me.sharing_a);
-    }
-    TILEWISE_DEVICE void copy_own_columns(unsigned to, unsigned barrier, int step) {
+                         me.sharing_a, keep_rows);
         if constexpr (Shape::kPackedB) {
-            copy_bytes(to, packed_tile(step), Shape::kBytesB, barrier, kKeepNormal);
+            copy_bytes(to + Shape::kBytesA, packed_tile(step), Shape::kBytesB, barrier, kKeepNormal);
         } else {
-            copy_columns<Shape>(Shape::kSwapped ? map_a : map_b, to, barrier, column, step * Shape::kTileK,
-                                batch_columns, me.in_m, me.sharing_b);
+            copy_columns<Shape>(Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, barrier, column,
+                                step * Shape::kTileK, batch_columns, me.in_m, me.sharing_b, keep_columns);
         }
     }
 
@@ -144,10 +141,9 @@ struct MatrixSource {
     TILEWISE_DEVICE void prefetch(int step) const {
         if constexpr (Shape::kRowsAlongK && Shape::kColumnsAlongK && !Shape::kPackedB) {
             const bool mine = step % Shape::kStages == static_cast<int>(block_index() % Shape::kStages);
-            const bool large_rows = Shape::kSwapped;
-            if (large_rows || mine)
+            if (Shape::kSwapped || mine)
                 prefetch_box(Shape::kSwapped ? map_b : map_a, step * Shape::kTileK, row, batch_rows);
-            if (!large_rows || mine)
+            if (!Shape::kSwapped || mine)
                 prefetch_box(Shape::kSwapped ? map_a : map_b, step * Shape::kTileK, column, batch_columns);
         }
     }

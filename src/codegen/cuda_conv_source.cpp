@@ -129,8 +129,8 @@ bool has_tensor_template(const KernelConfig& c) {
     // Blocks that share tiles share out steps of which every tile has as many.
     const bool streams = c.stream_k == StreamK::off ||
                          (c.op != Op::conv_bwd_data && c.cluster == Shape2{} && c.pipeline == Pipeline::compv6);
-    // Blocks that add up in a cluster send their sums to the place of the stages: at most the tile and a few pieces of 8 columns.
-    constexpr std::int64_t kLongerRows = 48, kSumBytes = 4;
+    // Blocks that add up in a cluster put their sums in the place of the stages; rows of these are a little longer.
+    constexpr std::int64_t kLongerRows = 8, kSumBytes = 4;
     const bool fits =
         (c.tile.n + kLongerRows) * c.tile.m * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
     const bool adds_up = !c.cluster_k || (fits && !joined && depth_bytes(c) == kLineBytes &&

@@ -66,11 +66,11 @@ bool has_vector_template(const KernelConfig& c) {
            (lines || has_vector_rows_template(c));
 }
 
-// What blocks of a cluster send each other takes the place of the stages: at most the tile and a few pieces of 8 columns.
+// What blocks add up in a cluster takes the place of the stages; rows of sums are a little longer than the tile's.
 bool sums_fit_stages(const KernelConfig& c) {
-    constexpr std::int64_t kLongerRows = 48, kSumBytes = 4;
-    return (c.tile.n + kLongerRows) * c.tile.m * kSumBytes <=
-           std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
+    constexpr std::int64_t kLongerRows = 8, kSumBytes = 4;
+    const std::int64_t sums = std::max((c.tile.m + kLongerRows) * c.tile.n, (c.tile.n + kLongerRows) * c.tile.m);
+    return sums * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
 }
 
 bool has_warpgroup_template(const KernelConfig& c) {
@@ -97,20 +97,13 @@ bool has_warpgroup_template(const KernelConfig& c) {
     const bool has_registers =
         c.blocks_per_unit == 1 || !producers ||
         (c.blocks_per_unit == 2 && c.tile.m * c.tile.n <= most_sums * 128 * c.wave.m && c.math != Math::tf32x3 &&
-         c.pipeline == Pipeline::compv6 && c.cluster == Shape2{} && c.stream_k == StreamK::off);
-    // From registers straight to C: by blocks that have one whole tile.
-    const bool direct = c.epilogue == Epilogue::direct && c.pipeline == Pipeline::compv6 && unpacked && !alone &&
-                        c.split_k == 1 && c.cluster == Shape2{} && !c.persistent && sums_fit_stages(c);
+         c.pipeline == Pipeline::compv6 && c.cluster == Shape2{} && c.stream_k == StreamK::off && !c.persistent);
     const bool adds_up = !c.cluster_k || (unpacked && !alone && c.pipeline != Pipeline::compv5 && sums_fit_stages(c));
-    // Two producers, each with the ring of an operand.
-    const bool apart = c.producer_waves == 2 && c.pipeline == Pipeline::compv6 && !c.swap_ab && c.cluster == Shape2{} &&
-                       bytes == 2 && (direct || c.cluster_k) && unpacked && !alone && columns_along_k &&
-                       is_row(c.layout, 0) && c.tile.m * c.tile.n <= 128 * 128 * c.wave.m;
     // Three products of halves need halves, which waves that only load put into shared memory.
     return (c.math != Math::tf32x3 || producers) && pipelined && copies && c.wave.m <= 2 &&
-           (c.producer_waves == (producers ? 1 : 0) || apart) && c.scheduler == Scheduler::intrawave && c.wave.n == 1 &&
+           c.producer_waves == (producers ? 1 : 0) && c.scheduler == Scheduler::intrawave && c.wave.n == 1 &&
            c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up &&
-           has_registers && (!c.swap_ab || c.cluster == Shape2{}) && (direct || c.epilogue == Epilogue::cshuffle) &&
+           has_registers && (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
            (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
 }
 
@@ -140,9 +133,6 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
     }
     text +=
         fmt::format("    static constexpr int threads = {}, shared_bytes = {};\n", launch.threads, launch.shared_bytes);
-    if (!is_conv(c.op) && c.producer_waves > 1) {
-        text += fmt::format("    static constexpr int row_stages = {};\n", row_stages(c));
-    }
     if (!is_conv(c.op) && c.blocks_per_unit != 1) {
         text += fmt::format("    static constexpr int blocks_per_unit = {};\n", c.blocks_per_unit);
     }

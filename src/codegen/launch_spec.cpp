@@ -50,9 +50,7 @@ void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& a
     if (waves < 2 || c.producer_waves == 0 || arch.registers == 0) return;  // each has all it can use
     // Blocks that hand over registers have the unit to themselves; those of a cluster that shares out k are small.
     constexpr int kMostSharing = 64;
-    if (c.blocks_per_unit > 1 || c.producer_waves > 1 ||
-        (c.cluster_k && accumulators_per_thread(c, arch) <= kMostSharing))
-        return;
+    if (shares_unit(c, arch) || (c.cluster_k && accumulators_per_thread(c, arch) <= kMostSharing)) return;
     const int each = (arch.registers / arch.wide_wave_size - kCopyRegisters * c.producer_waves) / waves;
     spec.copy_registers = kCopyRegisters;
     spec.compute_registers = std::min(kMost, each / kStep * kStep);
@@ -79,8 +77,7 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
         // Results leave by tensor copies of one wave's rows, lines of at most 128 bytes.
         const int columns = store_columns(c);
         const bool whole_lines = c.vector_c * bytes_of(c.dtype_out) == arch.load_bytes;
-        const bool in_boxes = !c.swap_ab && !c.cluster_k && c.epilogue == Epilogue::cshuffle;
-        if (in_boxes && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
+        if (!c.swap_ab && !c.cluster_k && whole_lines) spec.boxes[2] = {arch.wide_wave_rows, columns};
     }
     return spec;
 }

@@ -28,16 +28,17 @@ bool has_wide_waves(const KernelConfig& c, const ArchSpec& arch) {
            c.specialization != Specialization::depthwise;
 }
 
+bool shares_unit(const KernelConfig& c, const ArchSpec& arch) {
+    return has_wide_waves(c, arch) && c.op == Op::gemm && c.producer_waves > 0 && c.blocks_per_unit > 1;
+}
+
 std::int64_t wave_count(const KernelConfig& c) {
     return std::min(std::int64_t{c.wave.m} * c.wave.n * c.wave.k, kMostWaves);
 }
 
 std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
-    // Blocks that share a unit, or have two producers, leave registers to those that compute: one warp copies.
-    const bool last = c.blocks_per_unit > 1 || c.producer_waves > 1;
-    if (has_wide_waves(c, arch) && c.op == Op::gemm && c.producer_waves > 0 && last) {
-        return wave_count(c) * threads_per_wave(c, arch) + std::int64_t{c.producer_waves} * arch.wave_size;
-    }
+    // Blocks that share a unit leave registers to those that compute: one warp copies.
+    if (shares_unit(c, arch)) return wave_count(c) * threads_per_wave(c, arch) + arch.wave_size;
     return (wave_count(c) + c.producer_waves) * threads_per_wave(c, arch);
 }
 
@@ -63,11 +64,6 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
 
 bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.warp_tile == Shape3{16, 4, 1}; }
 
-int row_stages(const KernelConfig& c) {
-    constexpr int kSharing = 4, kAlone = 6;
-    return c.producer_waves < 2 ? c.stages : c.blocks_per_unit > 1 ? kSharing : kAlone;
-}
-
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -87,17 +83,14 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kStageUnit = 1024;
     const std::int64_t stage = has_wide_waves(c, arch) ? (a + b + kStageUnit - 1) / kStageUnit * kStageUnit : a + b;
     bool overflow = __builtin_mul_overflow(stage, std::int64_t{buffer_count(c)}, &block);
-    if (has_wide_waves(c, arch) && c.op == Op::gemm && c.producer_waves > 1) {
-        block = a * row_stages(c) + b * std::min(c.stages, 64);
-    }
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
     // twice, for each; and the barriers of the ring. Blocks that have one tile may do without.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;
     if (has_wide_waves(c, arch)) {
         if (c.math == Math::tf32x3)
             overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests
-        const bool direct = c.cluster_k || (c.op == Op::gemm && c.epilogue == Epilogue::direct);
-        block += (direct ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
+        const bool one_tile = c.cluster_k || shares_unit(c, arch);
+        block += (one_tile ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
     }
     overflow = overflow || __builtin_mul_overflow(block, std::int64_t{c.blocks_per_unit}, &bytes);
     return overflow ? kMostBytes : std::min(bytes, kMostBytes);

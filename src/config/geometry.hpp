@@ -12,6 +12,8 @@ namespace tilewise {
 
 std::int64_t wave_count(const KernelConfig& config);  // waves that compute
 bool has_wide_waves(const KernelConfig& config, const ArchSpec& arch);
+// Whether a warpgroup GEMM leaves room on its unit: for a second block, or one of the next kernel. Such blocks have one tile each.
+bool shares_unit(const KernelConfig& config, const ArchSpec& arch);
 // Threads of a block, producers included. On a CPU a wave is one thread's work, so this is the number of waves.
 std::int64_t threads_per_block(const KernelConfig& config, const ArchSpec& arch);
 std::int64_t accumulators_per_thread(const KernelConfig& config, const ArchSpec& arch);
@@ -23,8 +25,6 @@ bool is_direct(const KernelConfig& config, const ArchSpec& arch);
 // Whether a GEMM kernel multiplies by a few vectors in plain arithmetic: a warp tile of 16 lines by 4 vectors. With swap_ab the
 // vectors are the rows of A, else the columns of B.
 bool multiplies_vectors(const KernelConfig& config);
-// Stages of the operand of a tile's rows, which has a ring of its own where there are two producers.
-int row_stages(const KernelConfig& config);
 
 int buffer_count(const KernelConfig& config);  // operand tiles resident at once
 // Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.

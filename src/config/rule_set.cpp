@@ -148,8 +148,6 @@ private:
             const bool fixed = spec.buffering != Buffering::either;
             if (fixed ? twofold != (spec.buffering == Buffering::twofold) : !has(block.buffers, twofold)) continue;
             c.double_smem_buffer = twofold;
-            // How results leave takes shared memory, too.
-            c.epilogue = has(block.epilogues, Epilogue::cshuffle) ? Epilogue::cshuffle : Epilogue::direct;
             for (const int stages : block.stages) {
                 c.stages = stages == kStagesThatFit ? most_stages(spec, c) : stages;
                 endings(block, c);
