@@ -63,10 +63,6 @@ TILEWISE_DEVICE void load_cluster_float4(unsigned from, float (&x)[4]) {
                  : "r"(from)
                  : "memory");
 }
-TILEWISE_DEVICE void store_cluster_float4(unsigned to, float x, float y, float z, float w) {
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(x), "f"(y), "f"(z), "f"(w)
-                 : "memory");
-}
 
 // Threads of one named barrier (1 to 15; 0 is the block's own).
 TILEWISE_DEVICE void named_sync(int barrier, int threads) {

@@ -29,7 +29,7 @@ namespace emulate {
 
 inline constexpr int kRankShift = 24;
 
-TILEWISE_DEVICE u8* in_cluster(unsigned from, unsigned bytes) {
+TILEWISE_DEVICE const u8* in_cluster(unsigned from, unsigned bytes) {
     return tilewise_machine->cluster_shared(from & ((1u << kRankShift) - 1), (from >> kRankShift) - 1, bytes);
 }
 
@@ -44,10 +44,6 @@ TILEWISE_DEVICE float load_cluster_float(unsigned from) {
 }
 TILEWISE_DEVICE void load_cluster_float4(unsigned from, float (&x)[4]) {
     __builtin_memcpy(x, emulate::in_cluster(from, 16), 16);
-}
-TILEWISE_DEVICE void store_cluster_float4(unsigned to, float x, float y, float z, float w) {
-    const float words[4] = {x, y, z, w};
-    __builtin_memcpy(emulate::in_cluster(to, 16), words, 16);
 }
 TILEWISE_DEVICE void named_sync(int barrier, int threads) { tilewise_machine->block_sync(barrier, threads); }
 TILEWISE_DEVICE void named_arrive(int barrier, int threads) { tilewise_machine->block_arrive(barrier, threads); }

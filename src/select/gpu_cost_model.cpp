@@ -99,9 +99,13 @@ struct TileCost {
     double store_us;
 };
 
-TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes) {
-    // Blocks of a cluster read the operand they share once.
-    const double lines = static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m;
+TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes, bool one_row) {
+    // Blocks of a cluster read the operand they share once. Rows that all blocks read at about the same time, and that stay in the
+    // cache, come sooner than others.
+    constexpr double kSameForAll = 0.5;
+    const double rows =
+        static_cast<double>(c.tile.m) / c.cluster.n * (one_row && has_wide_waves(c, arch) ? kSameForAll : 1);
+    const double lines = rows + static_cast<double>(c.tile.n) / c.cluster.m;
     // Warpgroups write element by element where tensor copies cannot; other warps do where accesses are less than whole.
     constexpr double kElementsPerUs = 6.7e3, kSingleElementsPerUs = 2.9e3;
     const bool wide = has_wide_waves(c, arch), whole = access_bytes(c, 2) == arch.load_bytes;
@@ -227,13 +231,17 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
     const double units = usable_units(c, arch), places = units * neighbours;
 
     const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
-    const TileCost tile = tile_cost(c, arch, depth, memory_bytes / tiles);
+    const bool one_row = !c.swap_ab && tiles_m == 1 && v.batch == 1;
+    const TileCost tile = tile_cost(c, arch, depth, memory_bytes / tiles, one_row);
     const double full = std::floor(tiles / places), rest = tiles - full * places;
     // Blocks of stream-K share what is left over.
     const double sharers = rest > 0 ? stream_sharers_of(c, places / rest, depth / c.tile.k) : 1;
     const double rounds = full + (rest > 0 ? 1 / sharers : 0);
+    // Many small blocks that follow each other on a unit never wait all together.
+    constexpr double kManyBlocks = 0.92;
     const double tiles_us =
-        full * round_us(places, tile, c, arch, units) + round_us(rest * sharers, tile, c, arch, units) / sharers;
+        (full * round_us(places, tile, c, arch, units) + round_us(rest * sharers, tile, c, arch, units) / sharers) *
+        (c.pipeline == Pipeline::mem && !has_wide_waves(c, arch) ? kManyBlocks : 1);
     constexpr double kBetweenUs = 0.44, kBetweenBlocksUs = 2.5;
     // A persistent block overlaps the ends of its tiles with the next ones; others do with those of their neighbours.
     const double between_us = (c.persistent ? kBetweenUs : kBetweenBlocksUs / neighbours) * std::max(0.0, rounds - 1);
