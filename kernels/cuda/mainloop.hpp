@@ -73,12 +73,7 @@ struct Mainloop {
     TILEWISE_DEVICE void copy(int step, int index) const {
         const int depth = depth_of(step);
         a.copy(a_buffer(index), step, depth);
-        // Few rows are one row of tiles: a block's columns of B are its own.
-        if constexpr (kPipeline == Pipeline::mem && requires { b.template copy<true>(0, 0, 0); }) {
-            b.template copy<true>(b_buffer(index), step, depth);
-        } else {
-            b.copy(b_buffer(index), step, depth);
-        }
+        b.copy(b_buffer(index), step, depth);
     }
     TILEWISE_DEVICE void multiply(Core& core, int index) const { core.multiply(a_buffer(index), b_buffer(index)); }
     // The same for a core that fetches the first operands of the next tile while it multiplies the last of this one: `ready`

@@ -5,7 +5,6 @@
 // matrix, or beyond the end of k, is zero in shared memory and never read. A vector is wholly inside or outside: configs
 // are only offered problems whose contiguous extents are multiples of it.
 #pragma once
-#include "descriptor.hpp"
 #include "primitives.hpp"
 #include "tile_layout.hpp"
 
@@ -132,9 +131,7 @@ struct OperandTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent :
         }
     }
 
-    // By asynchronous copies. Accesses of less than 4 bytes have none: they are done on the spot. `once`: no other block will
-    // read the operand.
-    template <bool once = false>
+    // By asynchronous copies. Accesses of less than 4 bytes have none: they are done on the spot.
     TILEWISE_DEVICE void copy(SharedAddress to, int step, int k_left) const {
         if constexpr (!kCanCopyAsync) return move(to, step, k_left);
         if constexpr (kCanCopyAsync) {
@@ -143,12 +140,7 @@ struct OperandTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent :
             for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
                 if (!has_piece(i)) continue;
                 // What is outside is not read, so its address does not matter.
-                const int valid = is_inside(i, k_left) ? kAccessBytes : 0;
-                if constexpr (once && kAccessBytes == 16) {
-                    copy_async_kept(to + target(i), from, valid, kKeepFirst);
-                } else {
-                    copy_async<kAccessBytes>(to + target(i), from, valid);
-                }
+                copy_async<kAccessBytes>(to + target(i), from, is_inside(i, k_left) ? kAccessBytes : 0);
             }
         }
     }

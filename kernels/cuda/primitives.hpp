@@ -76,19 +76,6 @@ TILEWISE_DEVICE Packet<bytes> load_global(const void* from) {
     return p;
 }
 
-// 16 bytes that nobody else will read: the caches need not keep them. `keep` is a hint as of descriptor.hpp.
-TILEWISE_DEVICE Packet<16> load_global_once(const void* from, u64 keep) {
-#if __CUDA_ARCH__ >= 900
-    Packet<16> p;
-    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=r"(p.words[0]), "=r"(p.words[1]), "=r"(p.words[2]), "=r"(p.words[3])
-                 : "l"(from), "l"(keep));
-    return p;
-#else
-    return load_global<16>(from);
-#endif
-}
-
 template <int bytes>
 TILEWISE_DEVICE void store_global(void* to, const Packet<bytes>& p) {
     if constexpr (bytes == 16) {
@@ -211,16 +198,6 @@ TILEWISE_DEVICE void copy_async(SharedAddress to, const void* from, int valid) {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(bytes), "r"(valid)
                      : "memory");
     }
-}
-// The same 16 bytes with a hint for the L2 cache (descriptor.hpp).
-TILEWISE_DEVICE void copy_async_kept(SharedAddress to, const void* from, int valid, u64 keep) {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from),
-                 "r"(valid), "l"(keep)
-                 : "memory");
-#else
-    copy_async<16>(to, from, valid);
-#endif
 }
 TILEWISE_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until at most `pending` of this thread's committed groups are under way.

@@ -7,7 +7,6 @@
 // Blocks share the lines of all batch entries evenly; each takes its own in passes of at most a tile's lines, and what the
 // next step multiplies is on its way meanwhile, across passes too.
 #pragma once
-#include "descriptor.hpp"
 #include "epilogue.hpp"
 #include "primitives.hpp"
 
@@ -95,7 +94,7 @@ struct VectorGemm {
         TILEWISE_UNROLL
         for (int r = 0; r < kRepeats; ++r, from += kGroups * line_bytes) {
             lines_held.line[r] = zero_packet<kChunkBytes>();
-            if (k < k_left && r * kGroups < pass.lines_left) lines_held.line[r] = load_global_once(from, kKeepFirst);
+            if (k < k_left && r * kGroups < pass.lines_left) lines_held.line[r] = load_global<kChunkBytes>(from);
         }
     }
     template <int V>

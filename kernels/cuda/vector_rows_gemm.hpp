@@ -71,7 +71,7 @@ struct VectorRowsGemm {
         TILEWISE_UNROLL
         for (int r = 0; r < kRows; ++r, row += row_bytes) {
             held.row[r] = zero_packet<kChunkBytes>();
-            if (step < end && inside) held.row[r] = load_global_once(row, kKeepFirst);
+            if (step < end && inside) held.row[r] = load_global<kChunkBytes>(row);
         }
     }
     template <int V>

@@ -142,9 +142,10 @@ struct MatrixSource {
         if constexpr (Shape::kRowsAlongK && Shape::kColumnsAlongK && !Shape::kPackedB) {
             const bool mine = step % Shape::kStages == static_cast<int>(block_index() % Shape::kStages);
             if (Shape::kSwapped || mine)
-                prefetch_box(Shape::kSwapped ? map_b : map_a, step * Shape::kTileK, row, batch_rows);
+                prefetch_box(Shape::kSwapped ? map_b : map_a, step * Shape::kTileK, row, batch_rows, keep_rows);
             if (!Shape::kSwapped || mine)
-                prefetch_box(Shape::kSwapped ? map_a : map_b, step * Shape::kTileK, column, batch_columns);
+                prefetch_box(Shape::kSwapped ? map_a : map_b, step * Shape::kTileK, column, batch_columns,
+                             keep_columns);
         }
     }
 

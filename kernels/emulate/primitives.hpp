@@ -66,7 +66,6 @@ TILEWISE_DEVICE Packet<bytes> load_global(const void* from) {
     __builtin_memcpy(&p, from, bytes);
     return p;
 }
-TILEWISE_DEVICE Packet<16> load_global_once(const void* from, u64) { return load_global<16>(from); }
 template <int bytes>
 TILEWISE_DEVICE void store_global(void* to, const Packet<bytes>& p) {
     tilewise_machine->check_global(to, bytes);
@@ -135,9 +134,6 @@ TILEWISE_DEVICE void copy_async(SharedAddress to, const void* from, int valid) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16);
     emulate::shared_at<bytes>(to);
     tilewise_machine->copy_async(to, from, bytes, valid);
-}
-TILEWISE_DEVICE void copy_async_kept(SharedAddress to, const void* from, int valid, u64) {
-    copy_async<16>(to, from, valid);
 }
 TILEWISE_DEVICE void commit_copies() { tilewise_machine->commit_copies(); }
 template <int pending>

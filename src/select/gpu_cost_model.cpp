@@ -184,9 +184,16 @@ double shared_sums_us(const KernelConfig& c, double sharers) {
     return kMeetUs + (sharers - 1) * 4.0 * c.tile.m * c.tile.n / (kSlotGbps * 1e3);
 }
 
+// What a unit takes to convert and multiply its share of the elements.
+double vectors_compute_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kOperationsPerUs = 128 * 1100, kConversions = 3, kEach = 2;
+    const double vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
+    const double elements = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch * v.k) / arch.units;
+    return elements * (kConversions + kEach * vectors) / kOperationsPerUs;
+}
+
 // One pass over the large operand by blocks that share its lines evenly; the arithmetic counts from a few vectors on.
 double predicted_vectors_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
-    const double vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
     const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
     const double places = static_cast<double>(arch.units) * c.blocks_per_unit;
     const double blocks = std::min(std::ceil(lines / c.tile.m), places);
@@ -196,12 +203,8 @@ double predicted_vectors_us(const GemmView& v, double memory_bytes, const Kernel
     constexpr double kLittle = 0.1, kPassUs = 0.15;
     const double block_lines = std::ceil(lines / blocks), passes = std::ceil(block_lines / c.tile.m);
     const double little = 1 + kLittle * (1 - block_lines / (passes * c.tile.m));
-    // A unit converts and multiplies so many elements a microsecond.
-    constexpr double kOperationsPerUs = 128 * 1100, kConversions = 3, kEach = 2;
-    const double elements = lines * static_cast<double>(v.k) / arch.units;
-    const double compute_us = elements * (kConversions + kEach * vectors) / kOperationsPerUs;
     const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3) * gathered * little;
-    return overlapped({compute_us, memory_us}) + passes * kPassUs + kFillUs + arch.launch_us;
+    return overlapped({vectors_compute_us(v, c, arch), memory_us}) + passes * kPassUs + kFillUs + arch.launch_us;
 }
 
 // The same where the large operand lies along its lines: a block has the lines of a tile, and of k what its part is.
@@ -216,7 +219,8 @@ double predicted_vector_rows_us(const GemmView& v, double memory_bytes, const Ke
     const double unit_us =
         unit_bytes / (unit_gbps(kMemoryPortGbps, block_bytes * std::min<double>(sharing, c.blocks_per_unit)) * 1e3);
     const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3);
-    return overlapped({unit_us, memory_us}) + rounds * kFillUs + arch.launch_us + (c.cluster_k ? kMeetUs : 0);
+    return overlapped({unit_us, memory_us, vectors_compute_us(v, c, arch)}) + rounds * kFillUs + arch.launch_us +
+           (c.cluster_k ? kMeetUs : 0);
 }
 
 }  // namespace
