@@ -242,7 +242,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
     const double sharers = rest > 0 ? stream_sharers_of(c, places / rest, depth / c.tile.k) : 1;
     const double rounds = full + (rest > 0 ? 1 / sharers : 0);
     // Many small blocks that follow each other on a unit never wait all together.
-    constexpr double kManyBlocks = 0.92;
+    constexpr double kManyBlocks = 0.95;
     const double tiles_us =
         (full * round_us(places, tile, c, arch, units) + round_us(rest * sharers, tile, c, arch, units) / sharers) *
         (c.pipeline == Pipeline::mem && !has_wide_waves(c, arch) ? kManyBlocks : 1);
