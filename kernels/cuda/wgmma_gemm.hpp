@@ -18,7 +18,9 @@
 //             so that copies and products alternate. preshuffle: the same ring, from a B that was packed ahead (pack_b.hpp).
 // Bytes       A tile reads (tile_m + tile_n) x k elements through the L2 cache, of which blocks of a cluster share
 //             one operand: cluster_m blocks read the same B once, cluster_n blocks the same A.
-// All threads wait for the kernels before them (griddep_wait) before anything in global memory is touched.
+// Room        Blocks of which two share a unit (blocks_per_unit) have one tile each; where a unit has but one, a block of the next
+//             kernel starts beside it when its last copies are on their way, and brings its first operands to the L2 cache.
+// All threads wait for the kernels before them (griddep_wait) before anything in global memory is touched, but for that.
 #pragma once
 #include "pack.hpp"
 #include "pack_b.hpp"
