@@ -82,8 +82,10 @@ struct MatrixSource {
         : args(kernel_args), map_a(a), map_b(b) {
         const bool one_row = (Shape::kSwapped ? args.n : args.m) <= Shape::kTileM * Shape::kClusterM;
         const bool one_column = (Shape::kSwapped ? args.m : args.n) <= Shape::kTileN * Shape::kClusterN;
-        if (one_row && !one_column) keep_columns = kKeepFirst;
-        if (one_column && !one_row) keep_rows = kKeepFirst;
+        // One matrix may serve the whole batch.
+        const auto own = [&](const KernelMatrix& matrix) { return args.batch == 1 || matrix.batch_stride != 0; };
+        if (one_row && !one_column && own(Shape::kSwapped ? args.a : args.b)) keep_columns = kKeepFirst;
+        if (one_column && !one_row && own(Shape::kSwapped ? args.b : args.a)) keep_rows = kKeepFirst;
     }
 
     static TILEWISE_DEVICE Order order(const KernelArgs& args) {
