@@ -74,6 +74,11 @@ struct WgmmaClusterStore {
         }
     }
 
+    // Rows of the tile that are in C.
+    TILEWISE_DEVICE int rows_in(const TilePlace& tile) const {
+        const Index left = args.m - Index(tile.tile_m) * kRows;
+        return left < kRows ? static_cast<int>(left) : kRows;
+    }
     // Where this part's share of `total` things begins.
     static TILEWISE_DEVICE int share(int total, int parts, int part) { return total * part / parts; }
 
@@ -81,10 +86,10 @@ struct WgmmaClusterStore {
     // thread asks for all parts of several fours at once: up to eight accesses.
     template <int kMostParts>
     TILEWISE_DEVICE void store_fours(const TilePlace& tile, int parts, int part, const WgmmaPlace& me) const {
-        constexpr int kPerRow = kColumns / kFour, kTotal = kRows * kPerRow, kAtOnce = 8 / kMostParts;
-        const int end = share(kTotal, parts, part + 1);
+        constexpr int kPerRow = kColumns / kFour, kAtOnce = 8 / kMostParts;
+        const int total = rows_in(tile) * kPerRow, end = share(total, parts, part + 1);
         TILEWISE_ROLLED
-        for (int first = share(kTotal, parts, part) + me.wave * 128 + me.thread; first < end;
+        for (int first = share(total, parts, part) + me.wave * 128 + me.thread; first < end;
              first += kAtOnce * kThreads) {
             float words[kAtOnce][kMostParts][kFour] = {};
             TILEWISE_UNROLL
@@ -93,7 +98,13 @@ struct WgmmaClusterStore {
                 const unsigned from = shared + at(four / kPerRow, four % kPerRow * kFour);
                 TILEWISE_UNROLL
                 for (int p = 0; p < kMostParts; ++p) {
-                    if (four < end && p < parts) load_cluster_float4(in_block(from, p), words[i][p]);
+                    if (four >= end || p >= parts) continue;
+                    // What this block has itself comes much sooner than through the cluster.
+                    if (p == part) {
+                        load_shared_float4(from, words[i][p]);
+                    } else {
+                        load_cluster_float4(in_block(from, p), words[i][p]);
+                    }
                 }
             }
             TILEWISE_UNROLL
@@ -121,10 +132,9 @@ struct WgmmaClusterStore {
     }
 
     TILEWISE_DEVICE void store_elements(const TilePlace& tile, int parts, int part, const WgmmaPlace& me) const {
-        constexpr int kTotal = kRows * kColumns;
-        const int end = share(kTotal, parts, part + 1);
+        const int total = rows_in(tile) * kColumns, end = share(total, parts, part + 1);
         TILEWISE_ROLLED
-        for (int i = share(kTotal, parts, part) + me.wave * 128 + me.thread; i < end; i += kThreads) {
+        for (int i = share(total, parts, part) + me.wave * 128 + me.thread; i < end; i += kThreads) {
             const int row = i / kColumns, column = i % kColumns;
             const Index at_row = Index(tile.tile_m) * kRows + row, at_column = Index(tile.tile_n) * kColumns + column;
             if (at_row >= args.m || at_column >= args.n) continue;

@@ -18,7 +18,9 @@
 //             so that copies and products alternate. preshuffle: the same ring, from a B that was packed ahead (pack_b.hpp).
 // Bytes       A tile reads (tile_m + tile_n) x k elements through the L2 cache, of which blocks of a cluster share
 //             one operand: cluster_m blocks read the same B once, cluster_n blocks the same A.
-// All threads wait for the kernels before them (griddep_wait) before anything in global memory is touched.
+// Room        Blocks of which two share a unit (blocks_per_unit) have one tile each; where a unit has but one, a block of the next
+//             kernel starts beside it when its last copies are on their way, and brings its first operands to the L2 cache.
+// All threads wait for the kernels before them (griddep_wait) before anything in global memory is touched, but for that.
 #pragma once
 #include "pack.hpp"
 #include "pack_b.hpp"
@@ -68,7 +70,19 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void copy_tiles(const Order& order) const {
         Feed feed = this->feed(order);
         while (feed.more) feed.issue();
+        if constexpr (Shape::kLeavesRoom) griddep_launch();
         if constexpr (Shape::kCluster > 1) feed.drain();
+    }
+    // What the first stages will hold, towards the cache; before the kernels ahead of this one have ended, so only that.
+    TILEWISE_DEVICE void prefetch_first(const Order& order) const {
+        Walk walk = this->walk(order);
+        Work work;
+        typename Source::Steps steps(args);
+        if (!walk.next(work, steps)) return;
+        Source source(args, map_a, map_b);
+        source.begin(work.tile, work.begin);
+        const int end = work.end - work.begin < Shape::kStages ? work.end : work.begin + Shape::kStages;
+        for (int step = work.begin; step < end; ++step) source.prefetch(step);
     }
 
     // --- computing --------------------------------------------------------------------------------------------------
@@ -291,6 +305,10 @@ struct WgmmaGemm {
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, work, own_rows, at, me, refill);
             if (!combine(sums, work, me)) continue;
+            if constexpr (Shape::kLeavesRoom && !Shape::kSumsInCluster) {
+                constexpr int kAllComputing = 6;                 // a named barrier
+                named_sync(kAllComputing, 128 * Shape::kWaves);  // nobody reads the ring any more
+            }
             store.places.begin(work.tile);
             const int row = Shape::first_row(work.tile) + own_rows;
             if constexpr (Shape::kSumsInCluster) {
@@ -346,14 +364,20 @@ struct WgmmaGemm {
         } else {
             sync_block();
         }
-        griddep_launch();
+        // Where a block of the next kernel finds room beside this one, it should start when the last copies are on their way, so
+        // that its own follow them; elsewhere, when this one has ended.
+        if constexpr (Shape::kLeavesRoom) {
+            if (thread_index() == 0) prefetch_first(order);
+        } else {
+            griddep_launch();
+        }
         griddep_wait();
-        const int thread = static_cast<int>(thread_index()) - Shape::kCopyThreads;
+        const int thread = static_cast<int>(thread_index()) - Shape::kFirstComputing;
         const Place me{Source::kTrims ? uniform(thread / 128) : thread / 128, thread % 128};
         if constexpr (Shape::kCopiesAside) {
-            if (thread < 0) {
+            if (thread < 0 || thread >= 128 * Shape::kWaves) {
                 if constexpr (Shape::kHandsOver) give_registers<Config::copy_registers>();
-                if (warp_index() == 0) {
+                if (Shape::kLeavesRoom || warp_index() == 0) {
                     if (elect_one()) copy_tiles(order);
                 } else if constexpr (Shape::kThree) {
                     Halves{args, ring(), static_cast<int>(thread_index()) - 32}.run(walk(order));

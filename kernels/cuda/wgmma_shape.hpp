@@ -30,8 +30,12 @@ struct WgmmaShape {
     static constexpr bool kHandsOver = requires { Config::compute_registers; };  // registers, to those that compute
     static constexpr int kStages = Config::stages;
     // Without a warpgroup that only copies, a thread of those that compute does it (compv5 and compv6 have one).
-    static constexpr int kCopyThreads = 128 * Config::producer_waves;
-    static constexpr bool kCopiesAside = kCopyThreads > 0;
+    static constexpr bool kCopiesAside = Config::producer_waves > 0;
+    // Blocks of the next kernel find room beside those of this one. A warp that copies is enough then: it leaves registers to
+    // the others, which come first, since warpgroups begin with every fourth warp.
+    static constexpr bool kLeavesRoom = kBlocksPerUnit<Config> > 1 && kCopiesAside;
+    static constexpr int kCopyThreads = kLeavesRoom ? 32 : 128 * Config::producer_waves;
+    static constexpr int kFirstComputing = kLeavesRoom ? 0 : kCopyThreads;
     static constexpr bool kPackedB = Config::pipeline == Pipeline::preshuffle;
     static constexpr bool kStreams = Config::stream_k != StreamK::off;
     using Order = TileOrder<Config::cluster_m, Config::cluster_n>;
@@ -73,7 +77,9 @@ struct WgmmaShape {
     static constexpr bool kThree = Config::math == Math::tf32x3;
     static constexpr int kRests = kStages * kStageBytes;
     static constexpr int kStaging = (kThree ? 2 : 1) * kStages * kStageBytes;
-    static constexpr int kBarriers = kStaging + (kSumsInCluster ? 0 : kWaves * 2 * kStagingBytes);
+    // Blocks that leave room have one tile, whose results pass through the ring when it is done with.
+    static constexpr int kResults = kLeavesRoom ? 0 : kStaging;
+    static constexpr int kBarriers = kStaging + (kSumsInCluster || kLeavesRoom ? 0 : kWaves * 2 * kStagingBytes);
     static constexpr int kBarrierBytes = 1024;
 
     // Columns of C that leave by one copy, and the XOR that the copy expects in their lines. The last ones of a tile of pixels
@@ -117,6 +123,8 @@ struct WgmmaShape {
     static_assert(!kSumsInCluster || (kCluster == 1 && !kTakesTurns));
     static_assert(A::bytes == B::bytes && (A::bytes == 2 || (kRowsAlongK && kColumnsAlongK)),
                   "only operands of 16 bits may lie along the rows or columns");
+    static_assert(!kLeavesRoom || (!kThree && !kHandsOver && !kTakesTurns && !kStreams && kCluster == 1 &&
+                                   kWaves * 2 * kStagingBytes <= kStaging));
     static_assert(!kSame<A, Fp32> || Config::math == Math::tf32 || (kThree && kCopiesAside), "fp32 is cut to tf32");
     static_assert(kBarriers + kBarrierBytes == Config::shared_bytes && Config::threads == kCopyThreads + 128 * kWaves);
     static constexpr int kStageBarrierBytes = 32;

@@ -32,7 +32,7 @@ struct ClusterPlace {
 // of the cluster that use the same tile each copy a share of its lines to all of them.
 template <class Shape, int kExtent, bool kAlongK, int kSharers, int kLineBytes>
 TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                                  int share, unsigned short blocks) {
+                                  int share, unsigned short blocks, unsigned long long keep) {
     constexpr int kLine = kLineBytes / Shape::A::bytes;
     constexpr int kBoxes = kAlongK ? 1 : kExtent / kLine;
     constexpr int kLines = (kAlongK ? kExtent : Shape::kDepth) / kSharers;
@@ -43,24 +43,24 @@ TILEWISE_DEVICE void copy_operand(const TensorMap& map, unsigned to, unsigned ba
         const int x = kAlongK ? k : first + box * kLine;
         const int y = kAlongK ? first + line : k + line;
         if constexpr (kSharers == 1) {
-            copy_box(at, map, barrier, x, y, batch, kKeepNormal);
+            copy_box(at, map, barrier, x, y, batch, keep);
         } else {
-            copy_box_multicast(at, map, barrier, x, y, batch, blocks, kKeepNormal);
+            copy_box_multicast(at, map, barrier, x, y, batch, blocks, keep);
         }
     }
 }
 // Those of the tile's rows and columns.
 template <class Shape>
 TILEWISE_DEVICE void copy_rows(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                               int share, unsigned short blocks) {
+                               int share, unsigned short blocks, unsigned long long keep = kKeepNormal) {
     copy_operand<Shape, Shape::kTileM, Shape::kRowsAlongK, Shape::kClusterN, Shape::kRowLineBytes>(
-        map, to, barrier, first, k, batch, share, blocks);
+        map, to, barrier, first, k, batch, share, blocks, keep);
 }
 template <class Shape>
 TILEWISE_DEVICE void copy_columns(const TensorMap& map, unsigned to, unsigned barrier, int first, int k, int batch,
-                                  int share, unsigned short blocks) {
+                                  int share, unsigned short blocks, unsigned long long keep = kKeepNormal) {
     copy_operand<Shape, Shape::kTileN, Shape::kColumnsAlongK, Shape::kClusterM, Shape::kColumnLineBytes>(
-        map, to, barrier, first, k, batch, share, blocks);
+        map, to, barrier, first, k, batch, share, blocks, keep);
 }
 
 template <class Config>
@@ -75,9 +75,18 @@ struct MatrixSource {
     const TensorMap &map_a, &map_b;
     ClusterPlace<Shape> me;
     int row, column, batch_rows, batch_columns;  // of the tile
+    // An operand that one row (or column) of tiles alone reads should not drive the other one out of the cache.
+    unsigned long long keep_rows = kKeepNormal, keep_columns = kKeepNormal;
 
     TILEWISE_DEVICE MatrixSource(const KernelArgs& kernel_args, const TensorMap& a, const TensorMap& b)
-        : args(kernel_args), map_a(a), map_b(b) {}
+        : args(kernel_args), map_a(a), map_b(b) {
+        const bool one_row = (Shape::kSwapped ? args.n : args.m) <= Shape::kTileM * Shape::kClusterM;
+        const bool one_column = (Shape::kSwapped ? args.m : args.n) <= Shape::kTileN * Shape::kClusterN;
+        // One matrix may serve the whole batch.
+        const auto own = [&](const KernelMatrix& matrix) { return args.batch == 1 || matrix.batch_stride != 0; };
+        if (one_row && !one_column && own(Shape::kSwapped ? args.a : args.b)) keep_columns = kKeepFirst;
+        if (one_column && !one_row && own(Shape::kSwapped ? args.b : args.a)) keep_rows = kKeepFirst;
+    }
 
     static TILEWISE_DEVICE Order order(const KernelArgs& args) {
         return {args, Shape::kSwapped ? Shape::kTileN : Shape::kTileM, Shape::kSwapped ? Shape::kTileM : Shape::kTileN};
@@ -121,12 +130,24 @@ struct MatrixSource {
 
     TILEWISE_DEVICE void copy(unsigned to, unsigned barrier, int step) {
         copy_rows<Shape>(Shape::kSwapped ? map_b : map_a, to, barrier, row, step * Shape::kTileK, batch_rows, me.in_n,
-                         me.sharing_a);
+                         me.sharing_a, keep_rows);
         if constexpr (Shape::kPackedB) {
             copy_bytes(to + Shape::kBytesA, packed_tile(step), Shape::kBytesB, barrier, kKeepNormal);
         } else {
             copy_columns<Shape>(Shape::kSwapped ? map_a : map_b, to + Shape::kBytesA, barrier, column,
-                                step * Shape::kTileK, batch_columns, me.in_m, me.sharing_b);
+                                step * Shape::kTileK, batch_columns, me.in_m, me.sharing_b, keep_columns);
+        }
+    }
+
+    // The same towards the cache. All blocks read the same few rows (or columns) of the small operand: each asks for one stage.
+    TILEWISE_DEVICE void prefetch(int step) const {
+        if constexpr (Shape::kRowsAlongK && Shape::kColumnsAlongK && !Shape::kPackedB) {
+            const bool mine = step % Shape::kStages == static_cast<int>(block_index() % Shape::kStages);
+            if (Shape::kSwapped || mine)
+                prefetch_box(Shape::kSwapped ? map_b : map_a, step * Shape::kTileK, row, batch_rows, keep_rows);
+            if (!Shape::kSwapped || mine)
+                prefetch_box(Shape::kSwapped ? map_a : map_b, step * Shape::kTileK, column, batch_columns,
+                             keep_columns);
         }
     }
 

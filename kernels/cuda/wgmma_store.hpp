@@ -43,7 +43,7 @@ struct WgmmaStore {
     // Results that are nothing but alpha times the sums: through shared memory, by tensor copies.
     TILEWISE_DEVICE void store_boxes(const Sums& sums, const TilePlace& tile, int row_begin, const WgmmaPlace& me,
                                      unsigned& turn) const {
-        const unsigned staging = shared + Shape::kStaging + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
+        const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
         TILEWISE_UNROLL
         for (int r = 0; r < Shape::kRepeats; ++r) {
             const typename Places::Box box = places.box(tile, row_begin + r * 64);
@@ -69,7 +69,7 @@ struct WgmmaStore {
     TILEWISE_DEVICE void store_lines(const Sums& sums, const TilePlace& tile, int row_begin, const WgmmaPlace& me,
                                      unsigned& turn) const {
         constexpr int kPacks = Shape::kStoreBytes / 16, kElements = 16 / Out::bytes, kRows = 128 / kPacks;
-        const unsigned staging = shared + Shape::kStaging + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
+        const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
         auto* c = static_cast<typename Out::Storage*>(args.c.data) + places.group(tile) * args.c.batch_stride;
         const int first = me.thread / kPacks, pack = me.thread % kPacks;
         TILEWISE_UNROLL
@@ -151,7 +151,7 @@ struct WgmmaStore {
     // over them is not unrolled, and exists once, so that the code stays small; only the registers are picked by hand.
     TILEWISE_DEVICE void store_elements(const Sums& sums, const TilePlace& tile, int row_begin,
                                         const WgmmaPlace& me) const {
-        const unsigned staging = shared + Shape::kStaging + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
+        const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
         const bool pairs = Shape::kStoresPairs && args.split_k == 1 && is_plain(args);
         // A copy of the last tile may still be reading.
         if (me.thread == 0) store_wait_read<0>();

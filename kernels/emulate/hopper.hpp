@@ -68,6 +68,7 @@ TILEWISE_DEVICE void barrier_wait(unsigned barrier, unsigned parity) {
 // --- bulk tensor copies ---------------------------------------------------------------------------------------------
 
 TILEWISE_DEVICE void prefetch_map(const TensorMap&) {}
+TILEWISE_DEVICE void prefetch_box(const TensorMap&, int, int, int, unsigned long long) {}
 TILEWISE_DEVICE void copy_box_multicast(unsigned to, const TensorMap& map, unsigned barrier, int x, int y, int z,
                                         unsigned short blocks, unsigned long long) {
     const int at[kMaxTensorDims] = {x, y, z};

@@ -64,16 +64,30 @@ bool has_block_template(const KernelConfig& c) {
            (c.wave.k == 1 || shares_out_k(c)) && c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
 }
 
-// One pass over the large operand, both along k, by accesses of 16 bytes; a block's warps share out lines and k.
+// Of a large operand that lies along its lines: half a warp reads neighbouring lines of a few k.
+bool multiplies_vector_rows(const KernelConfig& c) {
+    return c.swap_ab ? is_row(c.layout, 0) && is_row(c.layout, 1) : !is_row(c.layout, 0) && !is_row(c.layout, 1);
+}
+bool has_vector_rows_template(const KernelConfig& c) {
+    constexpr int kHalfWarp = 16, kMostRows = 8;
+    const int wide = static_cast<int>(kPackedBytes / bytes_of(c.dtype));
+    const Shape3 tile{kHalfWarp * wide, c.warp_tile.n, c.wave.k * 2 * std::min(wide, kMostRows)};
+    return multiplies_vector_rows(c) && c.tile == tile && c.wave.m == 1 && !c.persistent &&
+           (c.split_k == 1 || c.cluster_k);
+}
+
+// One pass over the large operand, by accesses of 16 bytes; a block's warps share out lines and k. Vectors lie along k.
 bool has_vector_template(const KernelConfig& c) {
     constexpr int kLaneBytes = 128;  // of a line that the lanes of a warp read together
     const bool wide = c.vector_a * bytes_of(c.dtype) == kPackedBytes && c.vector_b * bytes_of(c.dtype) == kPackedBytes;
     const Shape3 tile{c.wave.m * c.warp_tile.m, c.warp_tile.n,
                       static_cast<int>(c.wave.k * kLaneBytes / bytes_of(c.dtype))};
-    return c.pipeline == Pipeline::compv3 && c.scheduler == Scheduler::intrawave && is_row(c.layout, 0) &&
-           !is_row(c.layout, 1) && bytes_of(c.dtype) == bytes_of(c.dtype_b) && c.math == Math::strict && wide &&
-           c.tile == tile && c.wave.n == 1 && c.persistent && c.split_k == 1 && c.stream_k == StreamK::off &&
-           c.cluster == Shape2{} && !c.cluster_k && c.producer_waves == 0;
+    const bool along_k = is_row(c.layout, 0) && !is_row(c.layout, 1);
+    const bool lines = along_k && c.tile == tile && c.persistent && c.split_k == 1 && !c.cluster_k;
+    return c.pipeline == Pipeline::compv3 && c.scheduler == Scheduler::intrawave &&
+           bytes_of(c.dtype) == bytes_of(c.dtype_b) && c.math == Math::strict && wide && c.wave.n == 1 &&
+           c.stream_k == StreamK::off && c.cluster == Shape2{} && c.producer_waves == 0 &&
+           (lines || has_vector_rows_template(c));
 }
 
 // What blocks add up in a cluster takes the place of the stages; rows of sums are a little longer than the tile's.
@@ -102,14 +116,18 @@ bool has_warpgroup_template(const KernelConfig& c) {
     const bool whole = c.vector_a > 1 && c.vector_b > 1 && c.cluster == Shape2{} && c.pipeline != Pipeline::compv5;
     // Blocks that add up in a cluster have no workspace, so neither have they packed operands.
     const bool unpacked = c.vector_a * bytes == kPackedBytes && c.vector_b * bytes == kPackedBytes;
-    // Waves that hand over registers have the unit to themselves.
-    const bool alone_there = c.blocks_per_unit == 1 || c.wave.m == 1 || !producers;
+    // Two blocks that share a unit leave so many sums to each thread that computes.
+    const int most_sums = c.wave.m == 1 ? 128 : 64;
+    const bool has_registers =
+        c.blocks_per_unit == 1 || !producers ||
+        (c.blocks_per_unit == 2 && c.tile.m * c.tile.n <= most_sums * 128 * c.wave.m && c.math != Math::tf32x3 &&
+         c.pipeline == Pipeline::compv6 && c.cluster == Shape2{} && c.stream_k == StreamK::off && !c.persistent);
     const bool adds_up = !c.cluster_k || (unpacked && !alone && c.pipeline != Pipeline::compv5 && sums_fit_stages(c));
     // Three products of halves need halves, which waves that only load put into shared memory.
     return (c.math != Math::tf32x3 || producers) && pipelined && copies && c.wave.m <= 2 &&
            c.producer_waves == (producers ? 1 : 0) && c.scheduler == Scheduler::intrawave && c.wave.n == 1 &&
-           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up && alone_there &&
-           (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
+           c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up &&
+           has_registers && (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&
            (c.pipeline != Pipeline::compv5 || c.wave.m == 2) && (!alone || whole);
 }
 
@@ -159,7 +177,7 @@ namespace {
 // The header in kernels/cuda, without its extension.
 std::string template_of(const KernelConfig& c) {
     if (is_conv(c.op)) return cuda_conv_template(c);
-    if (multiplies_vectors(c)) return "vector_gemm";
+    if (multiplies_vectors(c)) return multiplies_vector_rows(c) ? "vector_rows_gemm" : "vector_gemm";
     if (multiplies_doubles(c)) return "double_gemm";
     return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
 }

@@ -50,7 +50,7 @@ void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& a
     if (waves < 2 || c.producer_waves == 0 || arch.registers == 0) return;  // each has all it can use
     // Blocks that hand over registers have the unit to themselves; those of a cluster that shares out k are small.
     constexpr int kMostSharing = 64;
-    if (c.cluster_k && accumulators_per_thread(c, arch) <= kMostSharing) return;
+    if (shares_unit(c, arch) || (c.cluster_k && accumulators_per_thread(c, arch) <= kMostSharing)) return;
     const int each = (arch.registers / arch.wide_wave_size - kCopyRegisters * c.producer_waves) / waves;
     spec.copy_registers = kCopyRegisters;
     spec.compute_registers = std::min(kMost, each / kStep * kStep);

@@ -29,11 +29,17 @@ bool has_wide_waves(const KernelConfig& c, const ArchSpec& arch) {
            c.specialization != Specialization::depthwise;
 }
 
+bool shares_unit(const KernelConfig& c, const ArchSpec& arch) {
+    return has_wide_waves(c, arch) && c.op == Op::gemm && c.producer_waves > 0 && c.blocks_per_unit > 1;
+}
+
 std::int64_t wave_count(const KernelConfig& c) {
     return std::min(std::int64_t{c.wave.m} * c.wave.n * c.wave.k, kMostWaves);
 }
 
 std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
+    // Blocks that share a unit leave registers to those that compute: one warp copies.
+    if (shares_unit(c, arch)) return wave_count(c) * threads_per_wave(c, arch) + arch.wave_size;
     return (wave_count(c) + c.producer_waves) * threads_per_wave(c, arch);
 }
 
@@ -84,12 +90,13 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     const std::int64_t stage = has_wide_waves(c, arch) ? (a + b + kStageUnit - 1) / kStageUnit * kStageUnit : a + b;
     bool overflow = __builtin_mul_overflow(stage, std::int64_t{buffer_count(c)}, &block);
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
-    // twice, for each; and the barriers of the ring. Blocks that add up in a cluster have one tile, and the ring is free then.
+    // twice, for each; and the barriers of the ring. Blocks that have one tile may do without.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;
     if (has_wide_waves(c, arch)) {
         if (c.math == Math::tf32x3)
             overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests
-        block += (c.cluster_k ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
+        const bool one_tile = c.cluster_k || shares_unit(c, arch);
+        block += (one_tile ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
     }
     overflow = overflow || __builtin_mul_overflow(block, std::int64_t{c.blocks_per_unit}, &bytes);
     return overflow ? kMostBytes : std::min(bytes, kMostBytes);
@@ -118,9 +125,11 @@ Axis contiguous_axis(const KernelConfig& c, int operand) {
 }
 
 int contiguous_tile_extent(const KernelConfig& c, int operand) {
+    // Swapped, the rows of a tile are columns of C.
+    const bool swapped = c.op == Op::gemm && c.swap_ab;
     switch (contiguous_axis(c, operand)) {
-        case Axis::m: return c.tile.m;
-        case Axis::n: return c.tile.n;
+        case Axis::m: return swapped ? c.tile.n : c.tile.m;
+        case Axis::n: return swapped ? c.tile.m : c.tile.n;
         case Axis::k: return c.tile.k;
         case Axis::open: return 0;
     }

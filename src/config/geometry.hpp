@@ -12,6 +12,8 @@ namespace tilewise {
 
 std::int64_t wave_count(const KernelConfig& config);  // waves that compute
 bool has_wide_waves(const KernelConfig& config, const ArchSpec& arch);
+// Whether a warpgroup GEMM leaves room on its unit: for a second block, or one of the next kernel. Such blocks have one tile each.
+bool shares_unit(const KernelConfig& config, const ArchSpec& arch);
 // Threads of a block, producers included. On a CPU a wave is one thread's work, so this is the number of waves.
 std::int64_t threads_per_block(const KernelConfig& config, const ArchSpec& arch);
 std::int64_t accumulators_per_thread(const KernelConfig& config, const ArchSpec& arch);

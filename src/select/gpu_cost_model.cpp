@@ -109,9 +109,13 @@ struct TileCost {
     double store_us;
 };
 
-TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes) {
-    // Blocks of a cluster read the operand they share once.
-    const double lines = static_cast<double>(c.tile.m) / c.cluster.n + static_cast<double>(c.tile.n) / c.cluster.m;
+TileCost tile_cost(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes, bool one_row) {
+    // Blocks of a cluster read the operand they share once. Rows that all blocks read at about the same time, and that stay in the
+    // cache, come sooner than others.
+    constexpr double kSameForAll = 0.5;
+    const double rows =
+        static_cast<double>(c.tile.m) / c.cluster.n * (one_row && has_wide_waves(c, arch) ? kSameForAll : 1);
+    const double lines = rows + static_cast<double>(c.tile.n) / c.cluster.m;
     // Warpgroups write element by element where tensor copies cannot; other warps do where accesses are less than whole.
     constexpr double kElementsPerUs = 6.7e3, kSingleElementsPerUs = 2.9e3;
     const bool wide = has_wide_waves(c, arch), whole = access_bytes(c, 2) == arch.load_bytes;
@@ -194,9 +198,16 @@ double shared_sums_us(const KernelConfig& c, double sharers) {
     return kMeetUs + (sharers - 1) * 4.0 * c.tile.m * c.tile.n / (kSlotGbps * 1e3);
 }
 
+// What a unit takes to convert and multiply its share of the elements.
+double vectors_compute_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    constexpr double kOperationsPerUs = 128 * 1100, kConversions = 3, kEach = 2;
+    const double vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
+    const double elements = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch * v.k) / arch.units;
+    return elements * (kConversions + kEach * vectors) / kOperationsPerUs;
+}
+
 // One pass over the large operand by blocks that share its lines evenly; the arithmetic counts from a few vectors on.
 double predicted_vectors_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
-    const double vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
     const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
     const double places = static_cast<double>(arch.units) * c.blocks_per_unit;
     const double blocks = std::min(std::ceil(lines / c.tile.m), places);
@@ -206,12 +217,24 @@ double predicted_vectors_us(const GemmView& v, double memory_bytes, const Kernel
     constexpr double kLittle = 0.1, kPassUs = 0.15;
     const double block_lines = std::ceil(lines / blocks), passes = std::ceil(block_lines / c.tile.m);
     const double little = 1 + kLittle * (1 - block_lines / (passes * c.tile.m));
-    // A unit converts and multiplies so many elements a microsecond.
-    constexpr double kOperationsPerUs = 128 * 1100, kConversions = 3, kEach = 2;
-    const double elements = lines * static_cast<double>(v.k) / arch.units;
-    const double compute_us = elements * (kConversions + kEach * vectors) / kOperationsPerUs;
     const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3) * gathered * little;
-    return overlapped({compute_us, memory_us}) + passes * kPassUs + kFillUs + arch.launch_us;
+    return overlapped({vectors_compute_us(v, c, arch), memory_us}) + passes * kPassUs + kFillUs + arch.launch_us;
+}
+
+// The same where the large operand lies along its lines: a block has the lines of a tile, and of k what its part is.
+double predicted_vector_rows_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
+    const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
+    const double blocks = std::ceil(lines / c.tile.m) * c.split_k;
+    const double sharing = std::ceil(blocks / arch.units), rounds = std::ceil(sharing / c.blocks_per_unit);
+    // A lane has what it multiplies next on its way, and some of this step's.
+    constexpr double kAccessBytes = 16, kRowsOnTheWay = 12, kMemoryPortGbps = 59, kMeetUs = 1.0;
+    const double block_bytes = static_cast<double>(threads_per_block(c, arch)) * kRowsOnTheWay * kAccessBytes;
+    const double unit_bytes = memory_bytes / blocks * sharing;
+    const double unit_us =
+        unit_bytes / (unit_gbps(kMemoryPortGbps, block_bytes * std::min<double>(sharing, c.blocks_per_unit)) * 1e3);
+    const double memory_us = memory_bytes / (arch.memory_gbps * kMemoryReached * 1e3);
+    return overlapped({unit_us, memory_us, vectors_compute_us(v, c, arch)}) + rounds * kFillUs + arch.launch_us +
+           (c.cluster_k ? kMeetUs : 0);
 }
 
 }  // namespace
@@ -226,13 +249,17 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
     const double units = usable_units(c, arch), places = units * neighbours;
 
     const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
-    const TileCost tile = tile_cost(c, arch, depth, memory_bytes / tiles);
+    const bool one_row = !c.swap_ab && tiles_m == 1 && v.batch == 1;
+    const TileCost tile = tile_cost(c, arch, depth, memory_bytes / tiles, one_row);
     const double full = std::floor(tiles / places), rest = tiles - full * places;
     // Blocks of stream-K share what is left over.
     const double sharers = rest > 0 ? stream_sharers_of(c, places / rest, depth / c.tile.k) : 1;
     const double rounds = full + (rest > 0 ? 1 / sharers : 0);
+    // Many small blocks that follow each other on a unit never wait all together.
+    constexpr double kManyBlocks = 0.95;
     const double tiles_us =
-        full * round_us(places, tile, c, arch, units) + round_us(rest * sharers, tile, c, arch, units) / sharers;
+        (full * round_us(places, tile, c, arch, units) + round_us(rest * sharers, tile, c, arch, units) / sharers) *
+        (c.pipeline == Pipeline::mem && !has_wide_waves(c, arch) ? kManyBlocks : 1);
     constexpr double kBetweenUs = 0.44, kBetweenBlocksUs = 2.5;
     // A persistent block overlaps the ends of its tiles with the next ones; others do with those of their neighbours.
     const double between_us = (c.persistent ? kBetweenUs : kBetweenBlocksUs / neighbours) * std::max(0.0, rounds - 1);
@@ -241,7 +268,12 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
 
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     if (is_conv(c.op)) return predicted_gpu_conv_us(view, c, arch);
-    if (multiplies_vectors(c)) return predicted_vectors_us(view.gemm, bytes_moved(view.problem), c, arch);
+    if (multiplies_vectors(c)) {
+        // Both operands along k, or the large one along its lines.
+        const bool along_k = contiguous_axis(c, c.swap_ab ? 1 : 0) == Axis::k;
+        return (along_k ? predicted_vectors_us : predicted_vector_rows_us)(view.gemm, bytes_moved(view.problem), c,
+                                                                           arch);
+    }
     double total = predicted_product_us(view.gemm, bytes_moved(view.problem), c, arch);
     if (packs_operands(c, arch)) {
         // Read and written once before anything else.

@@ -37,6 +37,10 @@ constexpr Golden kGolden[] = {
     {"simt.txt", "gemm_fp32_crr_compv4_cshuffle_intrawave_64x64x16_2x1x1_32x64x1_va4_vb4_vc4_dsb@sm_90a"},
     {"double.txt", "gemm_fp32_rcr_comp_async_cshuffle_intrawave_128x64x32_2x2x1_16x8x1_va4_vb4_vc4_dsb_stages3@sm_90a"},
     {"vector.txt", "gemm_bf16_rcr_compv3_default_intrawave_16x4x512_1x1x8_16x4x1_va8_vb8_pers_swap_bpu2@sm_90a"},
+    {"vector_rows.txt",
+     "gemm_bf16_rrr_compv3_default_intrawave_128x4x128_1x1x8_16x4x1_va8_vb8_splitk8_clusterk_swap_bpu2@sm_90a"},
+    {"wgmma_shared_unit.txt",
+     "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x32x64_1x1x1_64x32x16_va8_vb8_vc8_stages9_pw1_bpu2@sm_90a"},
     {"mma_conv.txt",
      "grouped_conv_bwd_data_bf16_nhwgc_2d_comp_async_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8_dsb_"
      "stages8_gather-async@sm_90a"},
