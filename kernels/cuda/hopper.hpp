@@ -119,8 +119,8 @@ TILEWISE_DEVICE void copy_box(unsigned to, const TensorMap& map, unsigned barrie
 }
 // The same box to the L2 cache only, where it is kept up to date whoever writes it: may come before griddep_wait.
 TILEWISE_DEVICE void prefetch_box(const TensorMap& map, int x, int y, int z, unsigned long long keep) {
-    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.L2::cache_hint [%0, {%1, %2, %3}], %4;" ::"l"(&map), "r"(x),
-                 "r"(y), "r"(z), "l"(keep)
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.L2::cache_hint [%0, {%1, %2, %3}], %4;" ::"l"(&map),
+                 "r"(x), "r"(y), "r"(z), "l"(keep)
                  : "memory");
 }
 // A box of pixels at (w, h, d, image) and of each some channels from c on, likewise.

@@ -65,8 +65,18 @@ bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
 
 bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.warp_tile == Shape3{16, 4, 1}; }
 
+namespace {
+constexpr Shape3 kDoubleTile{16, 8, 1};
+}
+
 bool multiplies_doubles(const KernelConfig& c) {
-    return c.dtype == DType::fp32 && c.warp_tile == Shape3{16, 8, 1} && c.op == Op::gemm;
+    return c.dtype == DType::fp32 && c.warp_tile == kDoubleTile && c.op == Op::gemm;
+}
+
+void leave_out_doubles(ArchSpec& arch) {
+    for (WarpTiles& entry : arch.warp_tiles) {
+        if (entry.dtypes == DTypePair{DType::fp32, DType::fp32}) std::erase(entry.tiles, kDoubleTile);
+    }
 }
 
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }

@@ -28,6 +28,8 @@ bool multiplies_vectors(const KernelConfig& config);
 
 // Whether fp32 is multiplied in fp64 matrix units.
 bool multiplies_doubles(const KernelConfig& config);
+// The arch of a chip whose fp64 units are few: without the warp tiles that multiply fp32 there.
+void leave_out_doubles(ArchSpec& arch);
 
 int buffer_count(const KernelConfig& config);  // operand tiles resident at once
 // Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/rule_set.hpp"
@@ -27,6 +30,19 @@ TEST(Geometry, BlocksThatShareAUnitFitIntoItTogether) {
         EXPECT_FALSE(c.persistent);
     }
     EXPECT_GT(sharing, 10);
+}
+
+TEST(Geometry, ChipsWithFewDoubleUnitsHaveNoKernelsForThem) {
+    ArchSpec arch = **embedded_archs().find("sm_90a");
+    const auto count = [&] {
+        const auto configs = expand(arch, Op::gemm, {DType::fp32, DType::fp32}, RuleSet::standard, std::nullopt);
+        EXPECT_TRUE(configs.ok());
+        return std::pair(std::ranges::count_if(*configs, multiplies_doubles), configs->size());
+    };
+    const auto [doubles, all] = count();
+    EXPECT_GT(doubles, 0);
+    leave_out_doubles(arch);
+    EXPECT_EQ(count(), std::pair(std::ptrdiff_t{0}, all - static_cast<std::size_t>(doubles)));
 }
 
 TEST(Geometry, SwappedTilesLieAcross) {

@@ -11,6 +11,7 @@
 
 #include "base/files.hpp"
 #include "config/cuda_arch.hpp"
+#include "config/geometry.hpp"
 #include "device/cuda/context_scope.hpp"
 #include "device/cuda/cuda_launch.hpp"
 #include "device/cuda/cuda_recording.hpp"
@@ -163,7 +164,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     }
     CUdevice device = 0;
     char model[128] = {};
-    int major = 0, minor = 0, units = 0, cache_bytes = 0, shared_bytes = 0;
+    int major = 0, minor = 0, units = 0, cache_bytes = 0, shared_bytes = 0, fp64_ratio = 0;
     CUcontext context = nullptr;
     const auto attribute = [&](int& value, CUdeviceAttribute which) {
         return driver.check(driver.device_get_attribute(&value, which, device), "cuDeviceGetAttribute");
@@ -175,6 +176,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     if (status) status = attribute(units, kMultiprocessorCount);
     if (status) status = attribute(cache_bytes, kL2CacheBytes);
     if (status) status = attribute(shared_bytes, kSharedBytesPerBlockOptin);
+    if (status) status = attribute(fp64_ratio, kSingleToDoubleRatio);
     // Never given back: other libraries use the same one, and it ends with the process.
     if (status) status = driver.check(driver.primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");
     if (!status) return status.error();
@@ -184,6 +186,8 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     own.units = units;
     own.cache_bytes = cache_bytes;
     own.shared_bytes = std::min<std::int64_t>(own.shared_bytes, shared_bytes);
+    constexpr int kMostRatio = 2;  // where there are matrix units for fp64
+    if (fp64_ratio > kMostRatio) leave_out_doubles(own);
     return std::unique_ptr<Device>(
         std::make_unique<CudaDevice>(driver, context, std::move(own), loads(**arch, major), ordinal, model));
 }

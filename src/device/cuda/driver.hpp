@@ -34,6 +34,7 @@ enum CUdeviceAttribute : int {
     kL2CacheBytes = 38,
     kComputeMajor = 75,
     kComputeMinor = 76,
+    kSingleToDoubleRatio = 87,
 };
 enum CUfunctionAttribute : int { kMaxDynamicSharedBytes = 8, kNonPortableClusterSize = 14 };
 enum CUcaptureMode : int { kCaptureGlobal = 0, kCaptureThreadLocal = 1, kCaptureRelaxed = 2 };
