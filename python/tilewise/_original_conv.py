@@ -125,7 +125,8 @@ class GroupedConvKernelConfig(_original.NamedConfig):
             raise ValueError(f"the arch {self.arch} has no {self.variant} kernels of {self.ndim_spatial} dimensions for "
                              f"{self.dtype} in {self.layout}")
         base = max(fitting, key=lambda kernel: (agreement(kernel.config), kernel.available,
-                                                kernel.config.get("gather") != "halo", -len(kernel.config))).config
+                                                kernel.config.get("gather") != "halo", -len(kernel.config),
+                                                -int(kernel.config.get("split_k", 1)))).config
         mine = LibraryConfig(base)
         for name in shapes:
             for letter, size in zip("mnk", numbers(base[name])):
