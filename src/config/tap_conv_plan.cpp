@@ -13,7 +13,7 @@
 namespace tilewise {
 namespace {
 
-constexpr std::int64_t kProductRows = 64, kSwizzleBlock = 1024, kTaps = kTapConvFilter * kTapConvFilter;
+constexpr std::int64_t kRowsOfProduct = 64, kSwizzleBlock = 1024, kTaps = kTapConvFilter * kTapConvFilter;
 constexpr int kFullBytes = tap_conv_line_bytes(kTapConvFullSteps);
 
 bool refuses_problem(const Problem& p, const KernelConv& conv, Rejected* out) {
@@ -82,14 +82,14 @@ void set_slot(TapConvShape& s, const KernelConv& conv, const KernelConfig& c) {
 std::int64_t fixed_bytes(const KernelConfig& c, std::int64_t weights) {
     constexpr std::int64_t kTables = 2048, kChunkBytes = 16, kChunkColumns = 8;
     const std::int64_t pitch = (c.tile.n / kChunkColumns | 1) * kChunkBytes;
-    return round_up(kTables + c.wave.m * kProductRows * pitch, kSwizzleBlock) + weights;
+    return round_up(kTables + c.wave.m * kRowsOfProduct * pitch, kSwizzleBlock) + weights;
 }
 
 }  // namespace
 
 bool is_tap_conv(const KernelConfig& c) {
     return (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data) && c.gather == Gather::halo &&
-           c.warp_tile.m == kProductRows;
+           c.warp_tile.m == kRowsOfProduct;
 }
 
 std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, Rejected* why) {
