@@ -228,22 +228,24 @@ struct VectorGemm {
             pass = following;
         }
     }
-
-    static TILEWISE_DEVICE void run(const KernelArgs& args) {
-        griddep_launch();
-        const VectorGemm gemm(args);
-        gemm.prefetch_first();
-        griddep_wait();
-        if (gemm.vectors == 1) return gemm.template run_vectors<1>();
-        if (gemm.vectors == 2) return gemm.template run_vectors<2>();
-        gemm.template run_vectors<kMostVectors>();
-    }
 };
+
+// The code for as many vectors as there are; that for four also takes three.
+template <class Gemm>
+TILEWISE_DEVICE void run_vector_gemm(const KernelArgs& args) {
+    griddep_launch();
+    const Gemm gemm(args);
+    gemm.prefetch_first();
+    griddep_wait();
+    if (gemm.vectors == 1) return gemm.template run_vectors<1>();
+    if (gemm.vectors == 2) return gemm.template run_vectors<2>();
+    gemm.template run_vectors<Gemm::kMostVectors>();
+}
 
 }  // namespace tilewise::cuda
 
 #define TILEWISE_CUDA_VECTOR_GEMM(Config)                                                                 \
     extern "C" __global__ void __launch_bounds__(Config::threads, tilewise::cuda::kBlocksPerUnit<Config>) \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                              \
-        tilewise::cuda::VectorGemm<Config>::run(args);                                                    \
+        tilewise::cuda::run_vector_gemm<tilewise::cuda::VectorGemm<Config>>(args);                        \
     }

@@ -200,16 +200,6 @@ struct VectorRowsGemm {
             if (step < end) prefetch_line(row_at(step) + Index(i % kRows) * row_bytes);
         }
     }
-
-    static TILEWISE_DEVICE void run(const KernelArgs& args) {
-        griddep_launch();
-        const VectorRowsGemm gemm(args);
-        gemm.prefetch_first();
-        griddep_wait();
-        if (gemm.vectors == 1) return gemm.template run_vectors<1>();
-        if (gemm.vectors == 2) return gemm.template run_vectors<2>();
-        gemm.template run_vectors<kMostVectors>();
-    }
 };
 
 }  // namespace tilewise::cuda
@@ -217,5 +207,5 @@ struct VectorRowsGemm {
 #define TILEWISE_CUDA_VECTOR_ROWS_GEMM(Config)                                                            \
     extern "C" __global__ void __launch_bounds__(Config::threads, tilewise::cuda::kBlocksPerUnit<Config>) \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                              \
-        tilewise::cuda::VectorRowsGemm<Config>::run(args);                                                \
+        tilewise::cuda::run_vector_gemm<tilewise::cuda::VectorRowsGemm<Config>>(args);                    \
     }

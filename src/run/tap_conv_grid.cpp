@@ -6,31 +6,23 @@
 #include "config/tap_conv_plan.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
+#include "run/tap_positions.hpp"
 
 namespace tilewise {
 namespace {
 
-// Channels of all groups at every position; `steps` products along a line.
+// `steps` products along a line.
 TensorMapSpec pixel_lines(const Problem& p, const KernelConfig& c, const TapConvShape& shape, int steps) {
     const KernelConv conv = kernel_conv(p);
     const bool backward = p.op == Op::conv_bwd_data;
-    const std::int64_t channels = backward ? p.conv.k : p.conv.c, bytes = bytes_of(c.dtype);
-    const auto& size = backward ? conv.out : conv.in;
-    TensorMapSpec map;
-    map.dtype = c.dtype, map.operand = 0;
-    map.size = {channels, size[0] * size[1] * size[2], p.conv.n};
-    map.stride_bytes = {channels * bytes, map.size[1] * channels * bytes};
-    Im2colSpec im2col;
-    im2col.dims = p.conv.in.rank;
-    for (int i = 0; i < im2col.dims; ++i) {  // innermost first
-        const int d = kMaxKernelDims - 1 - i;
-        const auto at = static_cast<std::size_t>(i);
-        im2col.size[at] = size[d], im2col.step[at] = backward ? 1 : conv.stride[d];
-        im2col.lower[at] = -shape.pad[d];
-        im2col.upper[at] = im2col.lower[at] + (shape.extent[d] - 1) * im2col.step[at] - (size[d] - 1);
+    TapWalk walk;
+    for (std::size_t d = 0; d < kMaxKernelDims; ++d) {
+        walk.extent[d] = shape.extent[d], walk.step[d] = backward ? 1 : conv.stride[d], walk.before[d] = shape.pad[d];
     }
-    map.im2col = im2col;
-    map.box = {shape.slot_lines / c.cluster.n, static_cast<int>(tap_conv_line_bytes(steps) / bytes)};
+    TensorMapSpec map = walked_positions(p, !backward, walk);
+    map.operand = 0;
+    map.box = {shape.slot_lines / c.cluster.n,
+               static_cast<int>(tap_conv_line_bytes(steps) / static_cast<int>(bytes_of(c.dtype)))};
     return map;
 }
 

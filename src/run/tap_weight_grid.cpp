@@ -7,29 +7,21 @@
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 #include "run/halo_weight_grid.hpp"
+#include "run/tap_positions.hpp"
 
 namespace tilewise {
 namespace {
 
-// Channels of all groups at every position: those of dy from the first pixel on, those of x from what the filter reaches before it.
+// Those of dy from the first pixel on, those of x from what the filter reaches before it.
 TensorMapSpec positions_of(const Problem& p, const KernelConfig& c, const TapWeightShape& shape, bool is_x) {
     const KernelConv conv = kernel_conv(p);
-    const std::int64_t channels = is_x ? p.conv.c : p.conv.k, bytes = bytes_of(c.dtype);
-    const auto& size = is_x ? conv.in : conv.out;
-    TensorMapSpec map;
-    map.dtype = c.dtype;
-    map.size = {channels, size[0] * size[1] * size[2], p.conv.n};
-    map.stride_bytes = {channels * bytes, map.size[1] * channels * bytes};
-    Im2colSpec im2col;
-    im2col.dims = p.conv.in.rank;
-    for (int i = 0; i < im2col.dims; ++i) {  // innermost first
-        const int d = kMaxKernelDims - 1 - i;
-        const auto at = static_cast<std::size_t>(i);
-        im2col.size[at] = size[d], im2col.step[at] = is_x ? conv.stride[d] : 1;
-        im2col.lower[at] = is_x ? -conv.pad[d] : 0;
-        im2col.upper[at] = im2col.lower[at] + (shape.extent[d] - 1) * im2col.step[at] - (size[d] - 1);
+    TapWalk walk;
+    for (std::size_t d = 0; d < kMaxKernelDims; ++d) {
+        walk.extent[d] = shape.extent[d];
+        walk.step[d] = is_x ? conv.stride[d] : 1, walk.before[d] = is_x ? conv.pad[d] : 0;
     }
-    map.im2col = im2col;
+    TensorMapSpec map = walked_positions(p, is_x, walk);
+    const auto bytes = static_cast<int>(bytes_of(c.dtype));
     map.box = is_x ? TensorBox{shape.box_lines, shape.line}
                    : TensorBox{c.tile.k, static_cast<int>(tap_weight_line_bytes(tap_weight_columns(c)) / bytes)};
     return map;
