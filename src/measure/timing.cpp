@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/rounding.hpp"
 #include "base/statistics.hpp"
 
 namespace tilewise {
@@ -27,7 +28,9 @@ public:
             if (last * static_cast<double>(count) < options_.block_seconds) count *= 2;
         }
         const double calls = last > 0 ? std::ceil(options_.block_seconds / last) : 1;
-        result_.calls_per_block = static_cast<std::int64_t>(std::clamp(calls, 1.0, kMostCalls));
+        const auto enough = static_cast<std::int64_t>(std::clamp(calls, 1.0, kMostCalls));
+        // Whole rounds of sets, where there is time for one: every block is the same work then, and begins with the same set.
+        result_.calls_per_block = enough < options_.sets ? enough : round_up(enough, std::max(options_.sets, 1));
     }
 
     void time_block() {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tilewise {
 namespace {
@@ -104,6 +106,25 @@ TEST(Timing, SetsTakeTurns) {
         },
         options);
     EXPECT_TRUE(in_turn) << "across blocks and the warm-up, too";
+}
+
+TEST(Timing, BlocksAreWholeRoundsOfSetsAndBeginWithTheSame) {
+    FakeClock clock;
+    TimingOptions options = clock.options();
+    options.sets = 7;
+    std::vector<std::pair<std::int64_t, int>> blocks;
+    const TimedBlock block = [&](std::int64_t calls, int first_set) {
+        blocks.emplace_back(calls, first_set);
+        return static_cast<double>(calls) * 1e-5;
+    };
+    const TimingResult result = interleave_blocks({&block, 1}, options).front();
+    EXPECT_EQ(result.calls_per_block, 203) << "200 make 2 ms";
+    ASSERT_GE(blocks.size(), result.samples.size());
+    for (std::size_t i = blocks.size() - result.samples.size(); i < blocks.size(); ++i) {
+        EXPECT_EQ(blocks[i], blocks[blocks.size() - result.samples.size()]) << "block " << i;
+    }
+    options.sets = 1000;
+    EXPECT_EQ(interleave_blocks({&block, 1}, options).front().calls_per_block, 200) << "no time for a round";
 }
 
 TEST(Timing, InterleavedCallsAlternateAndKeepTheirPlaces) {

@@ -115,6 +115,7 @@ static_assert(sizeof(CUmemcpy3D) == 200);
     X(stream_end_capture, "cuStreamEndCapture", (CUstream stream, CUgraph * graph))                                    \
     X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (CUcaptureMode * mode))                              \
     X(graph_instantiate, "cuGraphInstantiateWithFlags", (CUgraphExec * exec, CUgraph graph, unsigned long long flags)) \
+    X(graph_upload, "cuGraphUpload", (CUgraphExec exec, CUstream stream))                                              \
     X(graph_launch, "cuGraphLaunch", (CUgraphExec exec, CUstream stream))                                              \
     X(graph_exec_destroy, "cuGraphExecDestroy", (CUgraphExec exec))                                                    \
     X(graph_destroy, "cuGraphDestroy", (CUgraph graph))                                                                \
