@@ -40,6 +40,10 @@ struct DepthwiseLaunch {
     LaunchDivisor depth;          // planes of an image of outputs
 };
 
+// Sums of backward weight that a warp adds up, of so many parts: neighbours come together, but the more parts there are, the more
+// lanes must take turns at them.
+constexpr int depthwise_sums_per_warp(int parts) { return parts > 96 ? 2 : 8; }
+
 // The rows that a part takes, counted through tile after tile.
 struct DepthwiseRows {
     int at, end;

@@ -26,8 +26,15 @@ struct BandWeight {
     static_assert(Config::ct_dilation[1] <= 1 && Config::ct_dilation[2] <= 1);
     static constexpr int kStages = 4;  // lines of x and of dy under way
     // At the end: sums of all products of every channel and row of taps, then those of taps.
-    static constexpr int kMatrixBytes = Shape::kInputs * Shape::kOutputs * 4;
-    static constexpr int kCells = Shape::kChannels * kRows * kMatrixBytes;
+    // Lanes take neighbouring taps, whose diagonals begin a row, or a matrix, further: 9 banks, where there is room for that.
+    static constexpr int kBanks = 32, kRowWords = Shape::kOutputs + 1,
+                         kMatrixWords = (Shape::kInputs - 1) * kRowWords + Shape::kOutputs;
+    static constexpr int cells_at(int matrix_words) { return Shape::kChannels * kRows * matrix_words * 4; }
+    static constexpr int kApartWords =
+        kMatrixWords + ((kColumns * kRowWords - kMatrixWords) % kBanks + kBanks) % kBanks;
+    static constexpr bool kHasRoom = cells_at(kApartWords) + kTaps * Shape::kChannels * 4 <= Config::shared_bytes;
+    static constexpr int kMatrixBytes = (kHasRoom ? kApartWords : kMatrixWords) * 4;
+    static constexpr int kCells = cells_at(kMatrixBytes / 4);
     static_assert(kCells + kTaps * Shape::kChannels * 4 <= Config::shared_bytes);
     using Xs = BandLines<true>;
     using Dys = BandLines<false>;
@@ -140,18 +147,18 @@ struct BandWeight {
         for (int i = 0; i < Shape::kOwn * kRows * 2; ++i) {
             const float(&sum)[4] = sums[i / 2 / kRows][i / 2 % kRows];
             const int row = lane / 4 + i % 2 * 8, column = lane % 4 * 2;
-            store_shared_float2(matrices + i / 2 * kMatrixBytes + (row * Shape::kOutputs + column) * 4, sum[i % 2 * 2],
-                                sum[i % 2 * 2 + 1]);
+            const SharedAddress to = matrices + i / 2 * kMatrixBytes + (row * kRowWords + column) * 4;
+            store_shared_float(to, sum[i % 2 * 2]);
+            store_shared_float(to + 4, sum[i % 2 * 2 + 1]);
         }
         sync_warp();
         TILEWISE_ROLLED
         for (int i = lane; i < Shape::kOwn * kTaps; i += 32) {
             const int c = i / kTaps, tap = i - c * kTaps, r = tap / kColumns, s = tap - r * kColumns;
-            const SharedAddress diagonal = matrices + (c * kRows + r) * kMatrixBytes + s * Shape::kOutputs * 4;
+            const SharedAddress diagonal = matrices + (c * kRows + r) * kMatrixBytes + s * kRowWords * 4;
             float sum = 0;
             TILEWISE_UNROLL
-            for (int k = 0; k < Shape::kOutputs; ++k)
-                sum += load_shared_float(diagonal + k * (Shape::kOutputs + 1) * 4);
+            for (int k = 0; k < Shape::kOutputs; ++k) sum += load_shared_float(diagonal + k * (kRowWords + 1) * 4);
             if constexpr (Config::cluster_k) {
                 store_shared_float(shared + kCells + (tap * Shape::kChannels + own + c) * 4, sum);
             } else {

@@ -27,16 +27,22 @@ TILEWISE_DEVICE DepthwisePart depthwise_part(const DepthwiseLaunch& launch) {
 // `cells` sums for each of `copies` copies of a block, from `sums` on; `write` takes a cell and its sum. All threads of all blocks call.
 template <int cells, int copies, int threads, class Write>
 TILEWISE_DEVICE void add_up_cluster(SharedAddress sums, int blocks, const Write& write) {
+    constexpr int kMostBlocks = 8;  // of a cluster that every chip takes
     cluster_sync();
     TILEWISE_ROLLED
     for (int cell = int(cluster_rank()) * threads + thread_index(); cell < cells; cell += blocks * threads) {
-        float sum = 0;
-        TILEWISE_ROLLED
-        for (int block = 0; block < blocks; ++block) {
-            const SharedAddress there = in_block(sums + cell * 4, unsigned(block));
+        // All are asked for before the first is added: each takes as long to come as any.
+        float held[kMostBlocks][copies];
+        TILEWISE_UNROLL
+        for (int block = 0; block < kMostBlocks; ++block) {
+            const SharedAddress there = in_block(sums + cell * 4, unsigned(block < blocks ? block : 0));
             TILEWISE_UNROLL
-            for (int copy = 0; copy < copies; ++copy) sum += load_cluster_float(there + copy * cells * 4);
+            for (int copy = 0; copy < copies; ++copy)
+                held[block][copy] = block < blocks ? load_cluster_float(there + copy * cells * 4) : 0.0f;
         }
+        float sum = 0;
+        TILEWISE_UNROLL
+        for (int i = 0; i < kMostBlocks * copies; ++i) sum += held[i / copies][i % copies];
         write(cell, sum);
     }
     cluster_sync();  // nobody's sums go before they are read

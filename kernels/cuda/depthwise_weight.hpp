@@ -7,6 +7,7 @@
 // Floors on an H200, for each element of dy: taps fp32 multiply-adds at 29.7e12 /s (3x3: 0.3 ps, 7x7: 1.65 ps), and the bytes
 // of one element of dy and of x each at 4.27e12 /s (bf16: 0.94 ps).
 #pragma once
+#include "../common/depthwise_launch.hpp"
 #include "depthwise_store.hpp"
 #include "reduce.hpp"
 
@@ -199,33 +200,37 @@ struct DepthwiseWeight {
     }
 };
 
-// Adds up the parts' sums, each of which has one for every tap of every channel. Lanes of a warp take 8 neighbouring sums, and
-// four of them take turns at the parts of each; the order is always the same. Blocks of whole warps, one warp for 8 sums.
-inline constexpr int kSumsPerWarp = 8;
+// Adds up the parts' sums, each of which has one for every tap of every channel. A warp takes some neighbouring sums, and its lanes
+// take turns at the parts of each; the order is always the same. Blocks of whole warps (src/run/depthwise_grid.cpp).
 template <class Out>
 TILEWISE_DEVICE void reduce_depthwise(const KernelArgs& args) {
     griddep_launch();
-    griddep_wait();
-    constexpr int kLanes = 32, kTurns = kLanes / kSumsPerWarp, kInFlight = 16;
+    constexpr int kLanes = 32,
+                  kInFlight = 22;  // of a lane: whatever two parts for each unit of an H200 come to, in one go
+    const int sums = depthwise_sums_per_warp(args.split_k), turns = kLanes / sums, turn = lane_index() / sums;
     const Index total = args.batch * args.m * args.n;
-    const Index first = (Index(block_index()) * block_threads() + thread_index()) / kLanes * kSumsPerWarp;
-    const Index at = first + lane_index() % kSumsPerWarp;
-    const float* sums = static_cast<const float*>(args.workspace);
+    const Index first = (Index(block_index()) * block_threads() + thread_index()) / kLanes * sums;
+    const Index at = first + lane_index() - turn * sums;
+    const Index line = quotient(at, args.n), batch = quotient(line, args.m), row = line - batch * args.m;
+    const float* from = static_cast<const float*>(args.workspace) + at;
+    griddep_wait();
     float sum = 0;
-    for (int part = lane_index() / kSumsPerWarp; part < args.split_k; part += kTurns * kInFlight) {
+    TILEWISE_ROLLED
+    for (int part = turn; part < args.split_k; part += turns * kInFlight) {
         float some[kInFlight];
         TILEWISE_UNROLL
         for (int i = 0; i < kInFlight; ++i) {
-            const int p = part + i * kTurns;
-            some[i] = p < args.split_k && at < total ? sums[p * total + at] : 0.0f;
+            const int p = part + i * turns;
+            some[i] = p < args.split_k && at < total ? from[p * total] : 0.0f;
         }
         TILEWISE_UNROLL
         for (int i = 0; i < kInFlight; ++i) sum += some[i];
     }
     TILEWISE_UNROLL
-    for (int mask = kSumsPerWarp; mask < kLanes; mask *= 2) sum += exchange(sum, mask);
-    if (lane_index() >= kSumsPerWarp || at >= total) return;
-    const Index line = quotient(at, args.n), batch = quotient(line, args.m), row = line - batch * args.m;
+    for (int mask = 1; mask < kLanes; mask *= 2) {
+        if (mask >= sums) sum += exchange(sum, mask);
+    }
+    if (turn > 0 || at >= total) return;
     const Index col = at - line * args.n;
     store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
 }

@@ -76,7 +76,8 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
     if (family == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);
     if (family == ConvFamily::depthwise) set_depthwise_geometry(geometry, p, c, arch);
     if (sums_in_workspace(c)) {
-        family == ConvFamily::depthwise ? add_depthwise_reduction(geometry, p) : add_reduction(geometry, gemm_view(p));
+        family == ConvFamily::depthwise ? add_depthwise_reduction(geometry, p, c.split_k)
+                                        : add_reduction(geometry, gemm_view(p));
     }
     if (c.explicit_gemm) {
         // Any number does: each walks over what is left.

@@ -148,10 +148,11 @@ void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const Ke
     std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
 }
 
-void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p) {
-    constexpr int kThreads = 128, kSums = kThreads / 4;  // four lanes take turns at the parts of each sum
+void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p, int split_k) {
+    constexpr int kThreads = 128, kWarps = kThreads / 32;
     geometry.reduce_threads = kThreads;
-    geometry.reduce_blocks = static_cast<int>(divide_up(product(p.conv.filter) * p.conv.k, kSums));
+    geometry.reduce_blocks = static_cast<int>(
+        divide_up(product(p.conv.filter) * p.conv.k, std::int64_t{kWarps} * depthwise_sums_per_warp(split_k)));
 }
 
 }  // namespace tilewise

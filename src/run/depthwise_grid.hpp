@@ -21,6 +21,6 @@ void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& problem, co
                             const ArchSpec& arch);
 
 // Blocks of the kernel that adds up the sums of the parts of backward weight.
-void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& problem);
+void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& problem, int split_k);
 
 }  // namespace tilewise
