@@ -193,9 +193,11 @@ std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
     const std::string name = template_of(c);
     const std::string lines = common_lines(c, launch_spec(c, arch)) + (is_conv(c.op) ? cuda_conv_lines(c) : "");
     return fmt::format(
-        "// {}\n#include \"cuda/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
+        "// {}\n#define TILEWISE_WGMMA_COLUMNS {}\n#include \"cuda/{}.hpp\"\n\nnamespace {{\nstruct Config "
+        "{{\n{}}};\n}}  // namespace\n\n"
         "TILEWISE_CUDA_{}(Config)\n{}{}",
-        code_name(c), name, lines, upper_case(name), packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "",
+        code_name(c), is_warpgroup(c) ? c.warp_tile.n : 0, name, lines, upper_case(name),
+        packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "",
         c.pipeline == Pipeline::preshuffle ? "TILEWISE_CUDA_PACK_B(Config)\n" : "");
 }
 
