@@ -408,5 +408,4 @@ struct WgmmaGemm {
                                const __grid_constant__ tilewise::cuda::TensorMap c) {                     \
         const tilewise::cuda::WgmmaGemm<Config> gemm{args, a, b, c, tilewise::cuda::shared_start()};      \
         gemm.run();                                                                                       \
-    }                                                                                                     \
-    TILEWISE_CUDA_REDUCE(Config)
+    }
