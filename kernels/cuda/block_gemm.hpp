@@ -132,5 +132,4 @@ struct BlockGemm {
     extern "C" __global__ void __launch_bounds__(Config::threads, tilewise::cuda::kBlocksPerUnit<Config>) \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                              \
         Kernel::run(args);                                                                                \
-    }                                                                                                     \
-    TILEWISE_CUDA_REDUCE(Config)
+    }

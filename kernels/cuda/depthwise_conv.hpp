@@ -250,11 +250,12 @@ using DepthwiseKernel =
 
 }  // namespace tilewise::cuda
 
-#define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                                        \
-    extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks)          \
-        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {                        \
-        tilewise::cuda::DepthwiseKernel<Config>::run(args);                                         \
-    }                                                                                               \
+#define TILEWISE_CUDA_DEPTHWISE_CONV(Config)                                               \
+    extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks) \
+        tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
+        tilewise::cuda::DepthwiseKernel<Config>::run(args);                                \
+    }
+#define TILEWISE_CUDA_REDUCE_DEPTHWISE(Config)                                                      \
     extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
         tilewise::cuda::reduce_depthwise<typename Config::Out>(args);                               \
     }

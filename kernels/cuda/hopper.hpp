@@ -267,32 +267,60 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
 #define TW_TAIL_REAL(TA, TB) ", 1, 1"
 #define TW_TAIL_INT(TA, TB) ""
 
-#define TW_WGMMA_ALL(T, TAIL, K)                                                                               \
-    if constexpr (kN == 16) TW_WGMMA(16, T, TAIL, TW_D8, 8, 9, 10, 11, 12, TW_R8(K, 0));                       \
-    if constexpr (kN == 24) TW_WGMMA(24, T, TAIL, TW_D12, 12, 13, 14, 15, 16, TW_R8(K, 0), TW_R4(K, 8));       \
-    if constexpr (kN == 32) TW_WGMMA(32, T, TAIL, TW_D16, 16, 17, 18, 19, 20, TW_R16(K, 0));                   \
-    if constexpr (kN == 40) TW_WGMMA(40, T, TAIL, TW_D20, 20, 21, 22, 23, 24, TW_R16(K, 0), TW_R4(K, 16));     \
-    if constexpr (kN == 48) TW_WGMMA(48, T, TAIL, TW_D24, 24, 25, 26, 27, 28, TW_R16(K, 0), TW_R8(K, 16));     \
-    if constexpr (kN == 56)                                                                                    \
-        TW_WGMMA(56, T, TAIL, TW_D28, 28, 29, 30, 31, 32, TW_R16(K, 0), TW_R8(K, 16), TW_R4(K, 24));           \
-    if constexpr (kN == 64) TW_WGMMA(64, T, TAIL, TW_D32, 32, 33, 34, 35, 36, TW_R32(K, 0));                   \
-    if constexpr (kN == 80) TW_WGMMA(80, T, TAIL, TW_D40, 40, 41, 42, 43, 44, TW_R32(K, 0), TW_R8(K, 32));     \
-    if constexpr (kN == 96) TW_WGMMA(96, T, TAIL, TW_D48, 48, 49, 50, 51, 52, TW_R32(K, 0), TW_R16(K, 32));    \
-    if constexpr (kN == 104)                                                                                   \
-        TW_WGMMA(104, T, TAIL, TW_D52, 52, 53, 54, 55, 56, TW_R32(K, 0), TW_R16(K, 32), TW_R4(K, 48));         \
-    if constexpr (kN == 112)                                                                                   \
-        TW_WGMMA(112, T, TAIL, TW_D56, 56, 57, 58, 59, 60, TW_R32(K, 0), TW_R16(K, 32), TW_R8(K, 48));         \
-    if constexpr (kN == 128) TW_WGMMA(128, T, TAIL, TW_D64, 64, 65, 66, 67, 68, TW_R64(K, 0));                 \
-    if constexpr (kN == 160) TW_WGMMA(160, T, TAIL, TW_D80, 80, 81, 82, 83, 84, TW_R64(K, 0), TW_R16(K, 64));  \
-    if constexpr (kN == 192) TW_WGMMA(192, T, TAIL, TW_D96, 96, 97, 98, 99, 100, TW_R64(K, 0), TW_R32(K, 64)); \
-    if constexpr (kN == 224)                                                                                   \
-        TW_WGMMA(224, T, TAIL, TW_D112, 112, 113, 114, 115, 116, TW_R64(K, 0), TW_R32(K, 64), TW_R16(K, 96));  \
-    if constexpr (kN == 256) TW_WGMMA(256, T, TAIL, TW_D128, 128, 129, 130, 131, 132, TW_R64(K, 0), TW_R64(K, 64))
+#define TW_WGMMA_0(T, TAIL, K)  // a kernel without
+#define TW_WGMMA_16(T, TAIL, K) TW_WGMMA(16, T, TAIL, TW_D8, 8, 9, 10, 11, 12, TW_R8(K, 0))
+#define TW_WGMMA_24(T, TAIL, K) TW_WGMMA(24, T, TAIL, TW_D12, 12, 13, 14, 15, 16, TW_R8(K, 0), TW_R4(K, 8))
+#define TW_WGMMA_32(T, TAIL, K) TW_WGMMA(32, T, TAIL, TW_D16, 16, 17, 18, 19, 20, TW_R16(K, 0))
+#define TW_WGMMA_40(T, TAIL, K) TW_WGMMA(40, T, TAIL, TW_D20, 20, 21, 22, 23, 24, TW_R16(K, 0), TW_R4(K, 16))
+#define TW_WGMMA_48(T, TAIL, K) TW_WGMMA(48, T, TAIL, TW_D24, 24, 25, 26, 27, 28, TW_R16(K, 0), TW_R8(K, 16))
+#define TW_WGMMA_56(T, TAIL, K) \
+    TW_WGMMA(56, T, TAIL, TW_D28, 28, 29, 30, 31, 32, TW_R16(K, 0), TW_R8(K, 16), TW_R4(K, 24))
+#define TW_WGMMA_64(T, TAIL, K) TW_WGMMA(64, T, TAIL, TW_D32, 32, 33, 34, 35, 36, TW_R32(K, 0))
+#define TW_WGMMA_80(T, TAIL, K) TW_WGMMA(80, T, TAIL, TW_D40, 40, 41, 42, 43, 44, TW_R32(K, 0), TW_R8(K, 32))
+#define TW_WGMMA_96(T, TAIL, K) TW_WGMMA(96, T, TAIL, TW_D48, 48, 49, 50, 51, 52, TW_R32(K, 0), TW_R16(K, 32))
+#define TW_WGMMA_104(T, TAIL, K) \
+    TW_WGMMA(104, T, TAIL, TW_D52, 52, 53, 54, 55, 56, TW_R32(K, 0), TW_R16(K, 32), TW_R4(K, 48))
+#define TW_WGMMA_112(T, TAIL, K) \
+    TW_WGMMA(112, T, TAIL, TW_D56, 56, 57, 58, 59, 60, TW_R32(K, 0), TW_R16(K, 32), TW_R8(K, 48))
+#define TW_WGMMA_128(T, TAIL, K) TW_WGMMA(128, T, TAIL, TW_D64, 64, 65, 66, 67, 68, TW_R64(K, 0))
+#define TW_WGMMA_160(T, TAIL, K) TW_WGMMA(160, T, TAIL, TW_D80, 80, 81, 82, 83, 84, TW_R64(K, 0), TW_R16(K, 64))
+#define TW_WGMMA_192(T, TAIL, K) TW_WGMMA(192, T, TAIL, TW_D96, 96, 97, 98, 99, 100, TW_R64(K, 0), TW_R32(K, 64))
+#define TW_WGMMA_224(T, TAIL, K) \
+    TW_WGMMA(224, T, TAIL, TW_D112, 112, 113, 114, 115, 116, TW_R64(K, 0), TW_R32(K, 64), TW_R16(K, 96))
+#define TW_WGMMA_256(T, TAIL, K) TW_WGMMA(256, T, TAIL, TW_D128, 128, 129, 130, 131, 132, TW_R64(K, 0), TW_R64(K, 64))
+
+// Reading 128 instructions of up to 128 registers takes a compiler 50 ms: a source that needs those of one n only says so.
+#if defined(TILEWISE_WGMMA_COLUMNS)
+#define TW_WGMMA_JOIN(N) TW_WGMMA_##N
+#define TW_WGMMA_OF(N) TW_WGMMA_JOIN(N)
+#define TW_WGMMA_ALL(T, TAIL, K) TW_WGMMA_OF(TILEWISE_WGMMA_COLUMNS)(T, TAIL, K)
+#else
+#define TW_WGMMA_ALL(T, TAIL, K)                       \
+    if constexpr (kN == 16) TW_WGMMA_16(T, TAIL, K);   \
+    if constexpr (kN == 24) TW_WGMMA_24(T, TAIL, K);   \
+    if constexpr (kN == 32) TW_WGMMA_32(T, TAIL, K);   \
+    if constexpr (kN == 40) TW_WGMMA_40(T, TAIL, K);   \
+    if constexpr (kN == 48) TW_WGMMA_48(T, TAIL, K);   \
+    if constexpr (kN == 56) TW_WGMMA_56(T, TAIL, K);   \
+    if constexpr (kN == 64) TW_WGMMA_64(T, TAIL, K);   \
+    if constexpr (kN == 80) TW_WGMMA_80(T, TAIL, K);   \
+    if constexpr (kN == 96) TW_WGMMA_96(T, TAIL, K);   \
+    if constexpr (kN == 104) TW_WGMMA_104(T, TAIL, K); \
+    if constexpr (kN == 112) TW_WGMMA_112(T, TAIL, K); \
+    if constexpr (kN == 128) TW_WGMMA_128(T, TAIL, K); \
+    if constexpr (kN == 160) TW_WGMMA_160(T, TAIL, K); \
+    if constexpr (kN == 192) TW_WGMMA_192(T, TAIL, K); \
+    if constexpr (kN == 224) TW_WGMMA_224(T, TAIL, K); \
+    if constexpr (kN == 256) TW_WGMMA_256(T, TAIL, K)
+#endif
 
 template <class A, class B, int kN, int kTransA, int kTransB>
 TILEWISE_DEVICE void wgmma(SumOf<A> (&d)[kN / 2], unsigned long long a, unsigned long long b, bool keep) {
     static_assert(kSame<A, B> || (kIs8BitFloat<A> && kIs8BitFloat<B>), "types that the matrix unit multiplies");
     static_assert(A::bytes == 2 || (kTransA == 0 && kTransB == 0), "both operands along k");
+#if defined(TILEWISE_WGMMA_COLUMNS)
+    static_assert(kN == TILEWISE_WGMMA_COLUMNS, "products as wide as the source said");
+#endif
     if constexpr (kSame<A, Bf16>) {
         TW_WGMMA_ALL("k16.f32.bf16.bf16", TW_TAIL_HALF, "f");
     } else if constexpr (kSame<A, Fp16>) {

@@ -353,5 +353,4 @@ using TensorConv = WgmmaGemm<Config, typename ConvSourceOf<Config>::Type>;
         const __grid_constant__ tilewise::cuda::TensorMap b, const __grid_constant__ tilewise::cuda::TensorMap c) { \
         const tilewise::cuda::TensorConv<Config> conv{args, a, b, c, tilewise::cuda::shared_start()};               \
         conv.run();                                                                                                 \
-    }                                                                                                               \
-    TILEWISE_CUDA_REDUCE(Config)
+    }

@@ -107,7 +107,9 @@ struct WgmmaGemm {
         const unsigned b = shared + static_cast<unsigned>(stage * Shape::kStageBytes + Shape::kBytesA);
         const unsigned long long at_a = operand_at<Shape::kRowLineBytes>(a, kLeadingA, 8 * Shape::kRowLineBytes);
         const unsigned long long at_b = operand_at<Shape::kColumnLineBytes>(b, kLeadingB, 8 * Shape::kColumnLineBytes);
-        if (depth == Shape::kSteps) {
+        if constexpr (!Source::kTrims) {
+            multiply_taps<Shape::kSteps>(sums, at_a, at_b, keep);
+        } else if (depth == Shape::kSteps) {
             multiply_taps<Shape::kSteps>(sums, at_a, at_b, keep);
         } else if (Shape::kSteps == 2 || depth == 1) {
             multiply_taps<1>(sums, at_a, at_b, keep);
@@ -406,5 +408,4 @@ struct WgmmaGemm {
                                const __grid_constant__ tilewise::cuda::TensorMap c) {                     \
         const tilewise::cuda::WgmmaGemm<Config> gemm{args, a, b, c, tilewise::cuda::shared_start()};      \
         gemm.run();                                                                                       \
-    }                                                                                                     \
-    TILEWISE_CUDA_REDUCE(Config)
+    }

@@ -12,6 +12,7 @@
 #include "codegen/source_text.hpp"
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
+#include "config/workspace.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -182,6 +183,19 @@ std::string template_of(const KernelConfig& c) {
     return is_warpgroup(c) ? "wgmma_gemm" : is_plain_arithmetic(c) ? "simt_gemm" : "mma_gemm";
 }
 
+// The second kernel of those whose sums meet in the workspace when a launch splits them, which takes a tenth of the compiler's
+// time. Kernels that stage patches bring their own.
+std::string_view reduction_of(const KernelConfig& c) {
+    KernelConfig split = c;
+    if (c.stream_k == StreamK::off) split.split_k = 2;
+    if (is_conv(c.op) && conv_family(c) == ConvFamily::halo) return "";
+    if (is_conv(c.op) && conv_family(c) == ConvFamily::depthwise) {
+        return c.op == Op::conv_bwd_weight ? "TILEWISE_CUDA_REDUCE_DEPTHWISE(Config)\n" : "";
+    }
+    if (multiplies_vectors(c) || !sums_in_workspace(split)) return "";
+    return "TILEWISE_CUDA_REDUCE(Config)\n";
+}
+
 std::string upper_case(std::string text) {
     for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     return text;
@@ -193,9 +207,11 @@ std::string cuda_source(const KernelConfig& c, const ArchSpec& arch) {
     const std::string name = template_of(c);
     const std::string lines = common_lines(c, launch_spec(c, arch)) + (is_conv(c.op) ? cuda_conv_lines(c) : "");
     return fmt::format(
-        "// {}\n#include \"cuda/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
-        "TILEWISE_CUDA_{}(Config)\n{}{}",
-        code_name(c), name, lines, upper_case(name), packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "",
+        "// {}\n#define TILEWISE_WGMMA_COLUMNS {}\n#include \"cuda/{}.hpp\"\n\nnamespace {{\nstruct Config "
+        "{{\n{}}};\n}}  // namespace\n\n"
+        "TILEWISE_CUDA_{}(Config)\n{}{}{}",
+        code_name(c), is_warpgroup(c) ? c.warp_tile.n : 0, name, lines, upper_case(name), reduction_of(c),
+        packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "",
         c.pipeline == Pipeline::preshuffle ? "TILEWISE_CUDA_PACK_B(Config)\n" : "");
 }
 
