@@ -249,9 +249,12 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
 #define TW_D52 TW_D40 ", " TW_D10(4) ", %50, %51"
 #define TW_D56 TW_D40 ", " TW_D10(4) ", %50, %51, %52, %53, %54, %55"
 #define TW_D64 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", %60, %61, %62, %63"
+#define TW_D72 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", " TW_D10(6) ", %70, %71"
 #define TW_D80 TW_D40 ", " TW_D10(4) ", " TW_D10(5) ", " TW_D10(6) ", " TW_D10(7)
+#define TW_D88 TW_D80 ", %80, %81, %82, %83, %84, %85, %86, %87"
 #define TW_D96 TW_D80 ", " TW_D10(8) ", %90, %91, %92, %93, %94, %95"
 #define TW_D100 TW_D80 ", " TW_D10(8) ", " TW_D10(9)
+#define TW_D104 TW_D100 ", %100, %101, %102, %103"
 #define TW_D112 TW_D100 ", " TW_D10(10) ", %110, %111"
 #define TW_D128 TW_D100 ", " TW_D10(10) ", " TW_D10(11) ", %120, %121, %122, %123, %124, %125, %126, %127"
 
@@ -283,8 +286,13 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
 #define TW_WGMMA_112(T, TAIL, K) \
     TW_WGMMA(112, T, TAIL, TW_D56, 56, 57, 58, 59, 60, TW_R32(K, 0), TW_R16(K, 32), TW_R8(K, 48))
 #define TW_WGMMA_128(T, TAIL, K) TW_WGMMA(128, T, TAIL, TW_D64, 64, 65, 66, 67, 68, TW_R64(K, 0))
+#define TW_WGMMA_144(T, TAIL, K) TW_WGMMA(144, T, TAIL, TW_D72, 72, 73, 74, 75, 76, TW_R64(K, 0), TW_R8(K, 64))
 #define TW_WGMMA_160(T, TAIL, K) TW_WGMMA(160, T, TAIL, TW_D80, 80, 81, 82, 83, 84, TW_R64(K, 0), TW_R16(K, 64))
+#define TW_WGMMA_176(T, TAIL, K) \
+    TW_WGMMA(176, T, TAIL, TW_D88, 88, 89, 90, 91, 92, TW_R64(K, 0), TW_R16(K, 64), TW_R8(K, 80))
 #define TW_WGMMA_192(T, TAIL, K) TW_WGMMA(192, T, TAIL, TW_D96, 96, 97, 98, 99, 100, TW_R64(K, 0), TW_R32(K, 64))
+#define TW_WGMMA_208(T, TAIL, K) \
+    TW_WGMMA(208, T, TAIL, TW_D104, 104, 105, 106, 107, 108, TW_R64(K, 0), TW_R32(K, 64), TW_R8(K, 96))
 #define TW_WGMMA_224(T, TAIL, K) \
     TW_WGMMA(224, T, TAIL, TW_D112, 112, 113, 114, 115, 116, TW_R64(K, 0), TW_R32(K, 64), TW_R16(K, 96))
 #define TW_WGMMA_256(T, TAIL, K) TW_WGMMA(256, T, TAIL, TW_D128, 128, 129, 130, 131, 132, TW_R64(K, 0), TW_R64(K, 64))
@@ -308,8 +316,11 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
     if constexpr (kN == 104) TW_WGMMA_104(T, TAIL, K); \
     if constexpr (kN == 112) TW_WGMMA_112(T, TAIL, K); \
     if constexpr (kN == 128) TW_WGMMA_128(T, TAIL, K); \
+    if constexpr (kN == 144) TW_WGMMA_144(T, TAIL, K); \
     if constexpr (kN == 160) TW_WGMMA_160(T, TAIL, K); \
+    if constexpr (kN == 176) TW_WGMMA_176(T, TAIL, K); \
     if constexpr (kN == 192) TW_WGMMA_192(T, TAIL, K); \
+    if constexpr (kN == 208) TW_WGMMA_208(T, TAIL, K); \
     if constexpr (kN == 224) TW_WGMMA_224(T, TAIL, K); \
     if constexpr (kN == 256) TW_WGMMA_256(T, TAIL, K)
 #endif

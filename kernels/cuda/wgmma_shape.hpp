@@ -116,7 +116,7 @@ struct WgmmaShape {
 
     static_assert(Config::wave_n == 1 && Config::wave_k == 1 && Config::warp_m == 64 && Config::warp_n == kTileN);
     static_assert(kTileK == kTaps * kDepth, "a stage is one line deep for each tap");
-    static_assert(kWaveRows % 64 == 0 && (kWaves == 1 || kWaves == 2));
+    static_assert(kWaveRows % 64 == 0 && kWaves <= 3);
     static_assert(kColumnsAlongK || kTileN % kColumnLine == 0, "lines along the columns are whole");
     static_assert(!(kThree || kPackedB) || kStageBytes == kCopiedBytes);
     static_assert(!kSwapped || kCluster == 1);

@@ -14,12 +14,14 @@ namespace {
 // Fitted to 138 times on an H200; what whole lines gain to another 26.
 constexpr double kMatrixMemoryReached = 0.98, kOverlapped = 0.5;
 constexpr double kStartUs = 2.6,
-                 kPairStartUs = 1.0;  // until the first line is there; for every further 16 channels of a warp
-constexpr double kWalkLines = 7;      // the same in a later tile
-constexpr double kIssued = 2.9;       // instructions of a unit in a cycle
+                 kPairStartUs = 1.0;      // until the first line is there; for every further 16 channels of a warp
+constexpr double kWalkLines = 7;          // the same in a later tile
+constexpr double kBandSumWalkLines = 15;  // of lines of both tensors, to be turned around
+constexpr double kIssued = 2.9;           // instructions of a unit in a cycle
 constexpr double kStepCycles = 390, kSumCycles = 250;  // a step of a block alone, and of one that only adds up
-constexpr double kSecondKernelUs = 2.8, kClusterUs = 2.0;
-constexpr double kWholeLines = 0.9;  // where the channels of a block are whole lines of memory
+constexpr double kSecondKernelUs = 2.3, kClusterUs = 2.2;
+// Where the channels of a block are whole lines of memory, and where they are all that a pixel has.
+constexpr double kWholeLines = 0.9, kWholePixels = 0.86;
 
 // Times 16 channels that a warp has.
 double pairs_of(const KernelConfig& c, const DepthwiseSpec& spec) {
@@ -46,7 +48,10 @@ double predicted_depthwise_matrix_us(const Problem& p, const KernelConfig& c, co
     const int rank = c.ct_filter.rank;
     const auto lines = static_cast<double>(c.ct_filter[rank - 2]), stride = static_cast<double>(c.ct_stride[rank - 2]);
     const double walks = static_cast<double>(share.walks);
-    const double steps = static_cast<double>(share.rows) * stride + walks * (lines - stride) + (walks - 1) * kWalkLines;
+    const double steps =
+        static_cast<double>(share.rows) * stride + walks * (lines - stride) +
+        (walks - 1) *
+            (c.op == Op::conv_bwd_weight && spec.kind == DepthwiseKind::band ? kBandSumWalkLines : kWalkLines);
     const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks;
     const auto waves = static_cast<double>(divide_up(share.blocks, places));
     const auto together =
@@ -55,13 +60,17 @@ double predicted_depthwise_matrix_us(const Problem& p, const KernelConfig& c, co
     const bool adds_up = c.op == Op::conv_bwd_weight && spec.kind == DepthwiseKind::diagonal;
     const double step =
         std::max(adds_up ? kSumCycles : kStepCycles, together * warps * step_instructions(c, spec) / kIssued);
-    const double busy_us = waves * steps * step / kCyclesPerUs;
+    const double busy_us = waves * steps * step / kCyclesPerUs + (waves - 1) * kStartUs;
     const double memory_us = bytes_moved(p) / (arch.memory_gbps * kMatrixMemoryReached * 1e3);
     double total =
         std::max(busy_us, memory_us) + kOverlapped * std::min(busy_us, memory_us) + kStartUs + arch.launch_us;
     total += (pairs_of(c, spec) - 1) * kPairStartUs;
     constexpr int kLineChannels = 64;
-    if (c.tile.n >= kLineChannels && (c.op != Op::conv_bwd_weight || stride == 1)) total *= kWholeLines;
+    if (c.tile.n >= kLineChannels && c.tile.n >= p.conv.g) {
+        total *= kWholePixels;
+    } else if (c.tile.n >= kLineChannels && (c.op != Op::conv_bwd_weight || stride == 1)) {
+        total *= kWholeLines;
+    }
     if (c.cluster_k) total += kClusterUs;
     if (c.split_k > 1 && !c.cluster_k) {
         const double sums = 4.0 * static_cast<double>(product(p.conv.filter)) * static_cast<double>(p.conv.k);
