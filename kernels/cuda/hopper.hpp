@@ -230,12 +230,6 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
 // (r, c+1), (r+8, c), (r+8, c+1). Only operands of 16 bits may lie along m or n (trans = 1); fp32 is cut to tf32.
 #define TW_D10(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9"
 #define TW_D0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9"
-#define TW_R2(K, i) "+" K(d[i]), "+" K(d[i + 1])
-#define TW_R4(K, i) TW_R2(K, i), TW_R2(K, i + 2)
-#define TW_R8(K, i) TW_R4(K, i), TW_R4(K, i + 4)
-#define TW_R16(K, i) TW_R8(K, i), TW_R8(K, i + 8)
-#define TW_R32(K, i) TW_R16(K, i), TW_R16(K, i + 16)
-#define TW_R64(K, i) TW_R32(K, i), TW_R32(K, i + 32)
 
 #define TW_D8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define TW_D12 TW_D0 ", %10, %11"
@@ -258,6 +252,31 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
 #define TW_D112 TW_D100 ", " TW_D10(10) ", %110, %111"
 #define TW_D128 TW_D100 ", " TW_D10(10) ", " TW_D10(11) ", %120, %121, %122, %123, %124, %125, %126, %127"
 
+// The same registers as outputs, by their numbers: sums for an index take a compiler as long again to read.
+#define TW_R2(K, i, j) "+" K(d[i]), "+" K(d[j])
+#define TW_R4(K, i, j, k, l) TW_R2(K, i, j), TW_R2(K, k, l)
+#define TW_R10(K, t) TW_R4(K, t##0, t##1, t##2, t##3), TW_R4(K, t##4, t##5, t##6, t##7), TW_R2(K, t##8, t##9)
+#define TW_R8(K) TW_R4(K, 0, 1, 2, 3), TW_R4(K, 4, 5, 6, 7)
+#define TW_R12(K) TW_R10(K, ), TW_R2(K, 10, 11)
+#define TW_R16(K) TW_R12(K), TW_R4(K, 12, 13, 14, 15)
+#define TW_R20(K) TW_R10(K, ), TW_R10(K, 1)
+#define TW_R24(K) TW_R20(K), TW_R4(K, 20, 21, 22, 23)
+#define TW_R28(K) TW_R24(K), TW_R4(K, 24, 25, 26, 27)
+#define TW_R32(K) TW_R20(K), TW_R10(K, 2), TW_R2(K, 30, 31)
+#define TW_R40(K) TW_R20(K), TW_R10(K, 2), TW_R10(K, 3)
+#define TW_R48(K) TW_R40(K), TW_R4(K, 40, 41, 42, 43), TW_R4(K, 44, 45, 46, 47)
+#define TW_R52(K) TW_R40(K), TW_R10(K, 4), TW_R2(K, 50, 51)
+#define TW_R56(K) TW_R52(K), TW_R4(K, 52, 53, 54, 55)
+#define TW_R64(K) TW_R40(K), TW_R10(K, 4), TW_R10(K, 5), TW_R4(K, 60, 61, 62, 63)
+#define TW_R72(K) TW_R40(K), TW_R10(K, 4), TW_R10(K, 5), TW_R10(K, 6), TW_R2(K, 70, 71)
+#define TW_R80(K) TW_R40(K), TW_R10(K, 4), TW_R10(K, 5), TW_R10(K, 6), TW_R10(K, 7)
+#define TW_R88(K) TW_R80(K), TW_R4(K, 80, 81, 82, 83), TW_R4(K, 84, 85, 86, 87)
+#define TW_R96(K) TW_R80(K), TW_R10(K, 8), TW_R4(K, 90, 91, 92, 93), TW_R2(K, 94, 95)
+#define TW_R100(K) TW_R80(K), TW_R10(K, 8), TW_R10(K, 9)
+#define TW_R104(K) TW_R100(K), TW_R4(K, 100, 101, 102, 103)
+#define TW_R112(K) TW_R100(K), TW_R10(K, 10), TW_R2(K, 110, 111)
+#define TW_R128(K) TW_R100(K), TW_R10(K, 10), TW_R10(K, 11), TW_R4(K, 120, 121, 122, 123), TW_R4(K, 124, 125, 126, 127)
+
 // n, the types, what follows `keep`, the list of n/2 registers, the numbers of the five operands behind them, the outputs
 #define TW_WGMMA(N, TYPES, TAIL, LIST, A, B, KEEP, TA, TB, ...)                             \
     asm volatile("{\n .reg .pred keep;\n setp.ne.b32 keep, %" #KEEP                         \
@@ -271,31 +290,25 @@ TILEWISE_DEVICE void pin(int& value) { asm volatile("" : "+r"(value)::"memory");
 #define TW_TAIL_INT(TA, TB) ""
 
 #define TW_WGMMA_0(T, TAIL, K)  // a kernel without
-#define TW_WGMMA_16(T, TAIL, K) TW_WGMMA(16, T, TAIL, TW_D8, 8, 9, 10, 11, 12, TW_R8(K, 0))
-#define TW_WGMMA_24(T, TAIL, K) TW_WGMMA(24, T, TAIL, TW_D12, 12, 13, 14, 15, 16, TW_R8(K, 0), TW_R4(K, 8))
-#define TW_WGMMA_32(T, TAIL, K) TW_WGMMA(32, T, TAIL, TW_D16, 16, 17, 18, 19, 20, TW_R16(K, 0))
-#define TW_WGMMA_40(T, TAIL, K) TW_WGMMA(40, T, TAIL, TW_D20, 20, 21, 22, 23, 24, TW_R16(K, 0), TW_R4(K, 16))
-#define TW_WGMMA_48(T, TAIL, K) TW_WGMMA(48, T, TAIL, TW_D24, 24, 25, 26, 27, 28, TW_R16(K, 0), TW_R8(K, 16))
-#define TW_WGMMA_56(T, TAIL, K) \
-    TW_WGMMA(56, T, TAIL, TW_D28, 28, 29, 30, 31, 32, TW_R16(K, 0), TW_R8(K, 16), TW_R4(K, 24))
-#define TW_WGMMA_64(T, TAIL, K) TW_WGMMA(64, T, TAIL, TW_D32, 32, 33, 34, 35, 36, TW_R32(K, 0))
-#define TW_WGMMA_80(T, TAIL, K) TW_WGMMA(80, T, TAIL, TW_D40, 40, 41, 42, 43, 44, TW_R32(K, 0), TW_R8(K, 32))
-#define TW_WGMMA_96(T, TAIL, K) TW_WGMMA(96, T, TAIL, TW_D48, 48, 49, 50, 51, 52, TW_R32(K, 0), TW_R16(K, 32))
-#define TW_WGMMA_104(T, TAIL, K) \
-    TW_WGMMA(104, T, TAIL, TW_D52, 52, 53, 54, 55, 56, TW_R32(K, 0), TW_R16(K, 32), TW_R4(K, 48))
-#define TW_WGMMA_112(T, TAIL, K) \
-    TW_WGMMA(112, T, TAIL, TW_D56, 56, 57, 58, 59, 60, TW_R32(K, 0), TW_R16(K, 32), TW_R8(K, 48))
-#define TW_WGMMA_128(T, TAIL, K) TW_WGMMA(128, T, TAIL, TW_D64, 64, 65, 66, 67, 68, TW_R64(K, 0))
-#define TW_WGMMA_144(T, TAIL, K) TW_WGMMA(144, T, TAIL, TW_D72, 72, 73, 74, 75, 76, TW_R64(K, 0), TW_R8(K, 64))
-#define TW_WGMMA_160(T, TAIL, K) TW_WGMMA(160, T, TAIL, TW_D80, 80, 81, 82, 83, 84, TW_R64(K, 0), TW_R16(K, 64))
-#define TW_WGMMA_176(T, TAIL, K) \
-    TW_WGMMA(176, T, TAIL, TW_D88, 88, 89, 90, 91, 92, TW_R64(K, 0), TW_R16(K, 64), TW_R8(K, 80))
-#define TW_WGMMA_192(T, TAIL, K) TW_WGMMA(192, T, TAIL, TW_D96, 96, 97, 98, 99, 100, TW_R64(K, 0), TW_R32(K, 64))
-#define TW_WGMMA_208(T, TAIL, K) \
-    TW_WGMMA(208, T, TAIL, TW_D104, 104, 105, 106, 107, 108, TW_R64(K, 0), TW_R32(K, 64), TW_R8(K, 96))
-#define TW_WGMMA_224(T, TAIL, K) \
-    TW_WGMMA(224, T, TAIL, TW_D112, 112, 113, 114, 115, 116, TW_R64(K, 0), TW_R32(K, 64), TW_R16(K, 96))
-#define TW_WGMMA_256(T, TAIL, K) TW_WGMMA(256, T, TAIL, TW_D128, 128, 129, 130, 131, 132, TW_R64(K, 0), TW_R64(K, 64))
+#define TW_WGMMA_16(T, TAIL, K) TW_WGMMA(16, T, TAIL, TW_D8, 8, 9, 10, 11, 12, TW_R8(K))
+#define TW_WGMMA_24(T, TAIL, K) TW_WGMMA(24, T, TAIL, TW_D12, 12, 13, 14, 15, 16, TW_R12(K))
+#define TW_WGMMA_32(T, TAIL, K) TW_WGMMA(32, T, TAIL, TW_D16, 16, 17, 18, 19, 20, TW_R16(K))
+#define TW_WGMMA_40(T, TAIL, K) TW_WGMMA(40, T, TAIL, TW_D20, 20, 21, 22, 23, 24, TW_R20(K))
+#define TW_WGMMA_48(T, TAIL, K) TW_WGMMA(48, T, TAIL, TW_D24, 24, 25, 26, 27, 28, TW_R24(K))
+#define TW_WGMMA_56(T, TAIL, K) TW_WGMMA(56, T, TAIL, TW_D28, 28, 29, 30, 31, 32, TW_R28(K))
+#define TW_WGMMA_64(T, TAIL, K) TW_WGMMA(64, T, TAIL, TW_D32, 32, 33, 34, 35, 36, TW_R32(K))
+#define TW_WGMMA_80(T, TAIL, K) TW_WGMMA(80, T, TAIL, TW_D40, 40, 41, 42, 43, 44, TW_R40(K))
+#define TW_WGMMA_96(T, TAIL, K) TW_WGMMA(96, T, TAIL, TW_D48, 48, 49, 50, 51, 52, TW_R48(K))
+#define TW_WGMMA_104(T, TAIL, K) TW_WGMMA(104, T, TAIL, TW_D52, 52, 53, 54, 55, 56, TW_R52(K))
+#define TW_WGMMA_112(T, TAIL, K) TW_WGMMA(112, T, TAIL, TW_D56, 56, 57, 58, 59, 60, TW_R56(K))
+#define TW_WGMMA_128(T, TAIL, K) TW_WGMMA(128, T, TAIL, TW_D64, 64, 65, 66, 67, 68, TW_R64(K))
+#define TW_WGMMA_144(T, TAIL, K) TW_WGMMA(144, T, TAIL, TW_D72, 72, 73, 74, 75, 76, TW_R72(K))
+#define TW_WGMMA_160(T, TAIL, K) TW_WGMMA(160, T, TAIL, TW_D80, 80, 81, 82, 83, 84, TW_R80(K))
+#define TW_WGMMA_176(T, TAIL, K) TW_WGMMA(176, T, TAIL, TW_D88, 88, 89, 90, 91, 92, TW_R88(K))
+#define TW_WGMMA_192(T, TAIL, K) TW_WGMMA(192, T, TAIL, TW_D96, 96, 97, 98, 99, 100, TW_R96(K))
+#define TW_WGMMA_208(T, TAIL, K) TW_WGMMA(208, T, TAIL, TW_D104, 104, 105, 106, 107, 108, TW_R104(K))
+#define TW_WGMMA_224(T, TAIL, K) TW_WGMMA(224, T, TAIL, TW_D112, 112, 113, 114, 115, 116, TW_R112(K))
+#define TW_WGMMA_256(T, TAIL, K) TW_WGMMA(256, T, TAIL, TW_D128, 128, 129, 130, 131, 132, TW_R128(K))
 
 // Reading 128 instructions of up to 128 registers takes a compiler 50 ms: a source that needs those of one n only says so.
 #if defined(TILEWISE_WGMMA_COLUMNS)

@@ -32,14 +32,9 @@ BuiltKernel built_from(CacheEntry entry, KernelOrigin origin, std::string note =
 }
 
 // Of a manifest's "nvrtc 13.0"; none for another compiler.
-std::optional<std::pair<int, int>> nvrtc_version(std::string_view compiler) {
+std::optional<std::pair<int, int>> version_of_compiler(std::string_view compiler) {
     constexpr std::string_view kName = "nvrtc ";
-    if (!compiler.starts_with(kName)) return std::nullopt;
-    const auto parts = split(compiler.substr(kName.size()), '.');
-    const auto major = parse_integer(parts[0]);
-    const auto minor = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
-    if (!major || !minor) return std::nullopt;
-    return std::pair(static_cast<int>(*major), static_cast<int>(*minor));
+    return compiler.starts_with(kName) ? nvrtc_version(compiler.substr(kName.size())) : std::nullopt;
 }
 
 // One request in sixteen, whichever they are, so that short-lived processes take part.
@@ -142,7 +137,7 @@ Result<BuiltKernel> Builder::build(const BuildRequest& request) {
 
 bool Builder::loads_here(const Manifest& manifest) const {
     if (!settings_.driver_version) return true;
-    const auto version = nvrtc_version(manifest.compiler);
+    const auto version = version_of_compiler(manifest.compiler);
     const std::string_view suffix = std::string_view(manifest.file).substr(manifest.file.find('.'));
     return !version || driver_loads(suffix, version->first, version->second, *settings_.driver_version);
 }

@@ -20,6 +20,7 @@ namespace {
 struct Kind {
     std::string_view suffix;
     std::string_view product;
+    bool reads_headers;  // from files
     bool (*is_whole)(std::string_view file);
     Result<Toolchain> (*find)(const BuildSettings&);
     std::string_view way_out;  // where there is no toolchain
@@ -58,12 +59,12 @@ bool is_shared_object(std::string_view file) { return is_whole_elf(file, ET_DYN,
 Result<Toolchain> find_host(const BuildSettings& settings) { return find_host_compiler(settings.compiler); }
 
 constexpr std::array<Kind, 4> kKinds = {
-    {{kSharedObject, "shared object", is_shared_object, find_host, kHostWayOut, host_command, run_host_compiler},
-     {kEmulatedCode, "shared object", is_shared_object, find_host, kHostWayOut, host_command, run_host_compiler},
-     {kCubin, "cubin", [](std::string_view file) { return is_whole_elf(file, ET_EXEC, kCuda); },
+    {{kSharedObject, "shared object", true, is_shared_object, find_host, kHostWayOut, host_command, run_host_compiler},
+     {kEmulatedCode, "shared object", true, is_shared_object, find_host, kHostWayOut, host_command, run_host_compiler},
+     {kCubin, "cubin", false, [](std::string_view file) { return is_whole_elf(file, ET_EXEC, kCuda); },
       [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version, kCubin); },
       kNvrtcWayOut, nvrtc_command, run_nvrtc},
-     {kPtx, "PTX", is_whole_ptx,
+     {kPtx, "PTX", false, is_whole_ptx,
       [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version, kPtx); },
       kNvrtcWayOut, nvrtc_command, run_nvrtc}}};
 
@@ -78,17 +79,21 @@ Error unknown_kind(std::string_view suffix) {
     return {ErrorCode::toolchain, fmt::format("nothing here builds {} files", suffix)};
 }
 
-Status write_sources(const CompileJob& job, const std::string& work) {
+Status write_source(const CompileJob& job, const std::string& work) {
+    if (auto status = make_directories(work + "/entry"); !status) return status;
+    return write_file(fmt::format("{}/{}", work, kSourceFile), job.request.source);
+}
+
+Status write_headers(const CompileJob& job, const std::string& work) {
     const auto headers = job.headers.included_by(job.request.source);
     if (!headers) return headers.error();
-    if (auto status = make_directories(work + "/entry"); !status) return status;
     if (auto status = make_directories(work + "/include"); !status) return status;
     for (const KernelHeader* header : *headers) {
         const std::string path = work + "/include/" + header->path();
         if (auto status = make_directories(path.substr(0, path.rfind('/'))); !status) return status;
         if (auto status = write_file(path, header->text()); !status) return status;
     }
-    return write_file(fmt::format("{}/{}", work, kSourceFile), job.request.source);
+    return {};
 }
 
 // Whether the disk is the reason: compilers say so in many words and languages, so we try ourselves.
@@ -111,7 +116,8 @@ std::string excerpt(const std::string& log) {
 CompileFault refused(const CompileJob& job, const Kind& kind, const std::string& work, const CompilerRun& run) {
     const std::string line = print_command(kind.command(job, work));
     if (auto room = room_left(work); !room) return {true, room.error().message};
-    // Best effort: the message has both anyway.
+    // Best effort: the message has what counts anyway.
+    if (!kind.reads_headers) static_cast<void>(write_headers(job, work));
     static_cast<void>(write_file(work + "/command.txt", line + "\n"));
     static_cast<void>(write_file(work + "/log.txt", run.log));
     const std::string why = run.failure.empty() ? fmt::format("the compiler wrote no {}", kind.product) : run.failure;
@@ -150,7 +156,10 @@ std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const
     const Kind* kind = kind_of(job.request.suffix);
     if (!kind) return CompileFault{false, unknown_kind(job.request.suffix).message};
     const std::string work = folder + "/work";
-    if (auto status = write_sources(job, work); !status) return CompileFault{true, status.error().message};
+    if (auto status = write_source(job, work); !status) return CompileFault{true, status.error().message};
+    if (kind->reads_headers) {
+        if (auto status = write_headers(job, work); !status) return CompileFault{true, status.error().message};
+    }
 
     const auto run = kind->run(job, work);
     if (!run) return CompileFault{false, run.error().message};

@@ -35,8 +35,8 @@ struct CompileFault {
 // What compiles requests with this suffix here. The error also says the way out.
 Result<Toolchain> find_toolchain(std::string_view suffix, const BuildSettings& settings);
 
-// In `folder` (absolute, empty) appears work/entry with kernel, source and manifest; work also has the headers and,
-// after a failure, the command and the log.
+// In `folder` (absolute, empty) appears work/entry with kernel, source and manifest; work also has the headers,
+// where the compiler reads files or has failed, and after a failure the command and the log.
 std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const std::string& folder);
 
 // --- for compile_*.cpp ---

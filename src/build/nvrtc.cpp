@@ -8,6 +8,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "base/text.hpp"
 #include "build/toolchain_error.hpp"
 
 namespace tilewise {
@@ -105,6 +106,14 @@ Result<Nvrtc> load_nvrtc(const std::string& path) {
         return toolchain_error(fmt::format("{} is no NVRTC that builds cubins", path));
     }
     return nvrtc;
+}
+
+std::optional<std::pair<int, int>> nvrtc_version(std::string_view text) {
+    const auto parts = split(text, '.');
+    const auto major = parse_integer(parts[0]);
+    const auto minor = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
+    if (!major || !minor) return std::nullopt;
+    return std::pair(static_cast<int>(*major), static_cast<int>(*minor));
 }
 
 bool driver_loads(std::string_view suffix, int major, int minor, int driver_version) {

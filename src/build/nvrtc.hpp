@@ -36,6 +36,9 @@ struct Nvrtc {
     NvrtcResult (*set_callback)(NvrtcProgram*, int (*)(void* data, void* unused), void* data);
 };
 
+// Major and minor of a toolchain's "13.0".
+std::optional<std::pair<int, int>> nvrtc_version(std::string_view text);
+
 // Whether a driver (driver_version as in BuildSettings) loads code of this suffix that NVRTC major.minor built: cubins of
 // its own CUDA major version or an earlier one; PTX is stricter and must not be of a later minor version either.
 bool driver_loads(std::string_view suffix, int major, int minor, int driver_version);

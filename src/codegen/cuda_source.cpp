@@ -191,11 +191,11 @@ std::string template_of(const KernelConfig& c) {
 std::string_view reduction_of(const KernelConfig& c) {
     KernelConfig split = c;
     if (c.stream_k == StreamK::off) split.split_k = 2;
+    if (multiplies_vectors(c) || !sums_in_workspace(split)) return "";
     if (is_conv(c.op) && conv_family(c) == ConvFamily::halo) return "";
     if (is_conv(c.op) && conv_family(c) == ConvFamily::depthwise) {
         return c.op == Op::conv_bwd_weight ? "TILEWISE_CUDA_REDUCE_DEPTHWISE(Config)\n" : "";
     }
-    if (multiplies_vectors(c) || !sums_in_workspace(split)) return "";
     return "TILEWISE_CUDA_REDUCE(Config)\n";
 }
 

@@ -5,6 +5,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -50,6 +51,16 @@ Elf64_Ehdr elf_header(const std::string& path) {
     const auto file = read_file(path);
     if (file && file->size() >= sizeof header) std::memcpy(&header, file->data(), sizeof header);
     return header;
+}
+
+// An older one refuses options that it does not know.
+TEST(NvrtcCommand, HasTheOptionsThatItsVersionKnows) {
+    const BuildRequest request = adding(1);
+    for (const auto& [version, knows] : {std::pair{"12.8", false}, {"12.9", true}, {"12.10", true}, {"13.0", true}}) {
+        const Toolchain toolchain{"libnvrtc.so", "nvrtc", version};
+        const auto command = nvrtc_command({request, "", toolchain, std::chrono::seconds(1)}, "");
+        EXPECT_EQ(std::count(command.begin(), command.end(), "--minimal"), knows ? 1 : 0) << version;
+    }
 }
 
 TEST_F(NvrtcTest, BuildsForEachArch) {

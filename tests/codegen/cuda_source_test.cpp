@@ -8,10 +8,13 @@
 #include <set>
 
 #include "base/files.hpp"
+#include "codegen/conv_family.hpp"
 #include "codegen/kernel_source.hpp"
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/rule_set.hpp"
+#include "config/workspace.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
@@ -89,6 +92,31 @@ TEST(CudaSource, EveryAvailableConfigHasOne) {
             EXPECT_GT(available, 100) << name << ' ' << name_of(dtype);
         }
     }
+}
+
+// What is launched afterwards must be there; what never is would only take the compiler's time.
+TEST(CudaSource, KernelsThatLeavePartsHaveTheirSecondKernel) {
+    const ArchSpec& arch = **embedded_archs().find("sm_90a");
+    int leaving = 0, keeping = 0;
+    for (const Op op : {Op::gemm, Op::conv_fwd, Op::conv_bwd_data, Op::conv_bwd_weight}) {
+        const auto configs = expand(arch, op, {DType::bf16, DType::bf16}, RuleSet::standard, std::nullopt);
+        ASSERT_TRUE(configs.ok());
+        for (const KernelConfig& config : *configs) {
+            const bool own = is_conv(op) && conv_family(config) == ConvFamily::halo;  // in its template
+            if (!has_template(config) || own) continue;
+            const bool has = cuda_source(config, arch).find("TILEWISE_CUDA_REDUCE") != std::string::npos;
+            if (sums_in_workspace(config)) {
+                ++leaving;
+                EXPECT_TRUE(has) << kernel_name(config);
+            }
+            if (config.cluster_k || config.stream_k != StreamK::off) {
+                ++keeping;
+                EXPECT_FALSE(has) << kernel_name(config);
+            }
+        }
+    }
+    EXPECT_GT(leaving, 100);
+    EXPECT_GT(keeping, 100);
 }
 
 }  // namespace
