@@ -10,7 +10,8 @@
 
 namespace tilewise {
 
-inline constexpr int kTapMostStages = 8;  // of the ring
+inline constexpr int kTapMostStages = 8;   // of the ring
+inline constexpr int kTapMostCopies = 32;  // of a stage, dy's lines and x's boxes: a lane for each
 
 struct TapWeightShape {
     int extent[kMaxKernelDims];  // positions along each axis, outermost first

@@ -55,10 +55,16 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
     std::int64_t best = 0;
     // Or one that is as large as need be, in whole blocks of the swizzle.
     constexpr std::int64_t kBlockLines = 8, kMostLines = 256;
+    const int y_lines = tap_weight_y_lines(tap_weight_columns(c));
     const auto whole = static_cast<int>(std::min(kMostLines, round_up(c.tile.k + reach, kBlockLines)));
     for (const int box : {32, 64, 128, whole}) {
         const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
+        if (y_lines + s.x_walks() * boxes > kTapMostCopies) continue;
         if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = static_cast<int>(boxes);
+    }
+    if (best == 0) {
+        return refuse(out, TILEWISE_TEXT("{} walks of {} pixels for each stage", s.x_walks(), c.tile.k + reach),
+                      TILEWISE_TEXT("at most {} copies: a smaller stride, filter or dilation", kTapMostCopies));
     }
     const std::int64_t stage = tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + s.x_bytes();
     constexpr std::int64_t kTables = 4096, kLeastStages = 2;

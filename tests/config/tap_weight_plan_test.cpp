@@ -3,6 +3,7 @@
 // and what a tap reads has been fetched.
 #include "config/tap_weight_plan.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"
@@ -58,6 +59,24 @@ TEST(TapWeightPlan, FetchesWhatEveryTapReads) {
         }
     }
     EXPECT_GT(planned, 100);
+}
+
+// Short lines in long stages, so that small boxes are the cheapest: with a stride there would be more of them than lanes.
+TEST(TapWeightPlan, HasALaneForEveryCopy) {
+    KernelConfig c = tap_config({64, 288, 256}, {1, 3, 1}, 2, true);
+    c.swap_ab = false, c.warp_tile = {64, 96, 16};
+    int planned = 0;
+    for (const std::string_view stride : {"1x1x1", "2x1x1", "1x2x1", "2x2x1"}) {
+        const auto p = parse_problem(fmt::format(
+            "conv_bwd_weight:n=4,g=1,c=16,k=8,in=17x18x10,filter=2x2x3,stride={},pad=0x1x1,dtype=bf16", stride));
+        ASSERT_TRUE(p.ok());
+        const auto plan = tap_weight_plan(*p, c, arch_named("sm_90a"));
+        if (!plan) continue;
+        ++planned;
+        const TapWeightShape& s = plan->shape;
+        EXPECT_LE(tap_weight_y_lines(c.tile.m) + s.x_walks() * s.x_boxes, kTapMostCopies) << stride;
+    }
+    EXPECT_GE(planned, 3);
 }
 
 TEST(TapWeightPlan, SaysWhyItDoesNotFit) {
