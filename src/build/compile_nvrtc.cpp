@@ -3,7 +3,6 @@
 // use from several threads at once, and in a child forked while the parent compiles.
 #include <fmt/core.h>
 
-#include <array>
 #include <utility>
 
 #include "base/files.hpp"
@@ -78,10 +77,11 @@ private:
     NvrtcProgram* program_ = nullptr;
 };
 
-// What saves time and leaves the code as it is, so no part of the digest: the kernels of a source are assembled side by side,
-// and what CUDA has for textures and for launches by kernels is not read. Older ones refuse what they do not know.
+// What saves time and leaves the code as it is, so no part of the digest: what CUDA has for textures and for launches by
+// kernels is not read, and the kernels of a source are assembled side by side (by the assembler alone: NVRTC's own
+// --split-compile moves instructions). Older ones refuse what they do not know.
 constexpr std::pair kKnowsTimeSavers{12, 9};
-constexpr std::array<std::string_view, 2> kTimeSavers = {"--split-compile=2", "--minimal"};
+constexpr std::string_view kReadLess = "--minimal", kAssembleSideBySide = "--ptxas-options=--split-compile=2";
 
 }  // namespace
 
@@ -94,7 +94,8 @@ std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string&
     for (const std::string_view flag : fixed_flags(job.request.suffix)) command.emplace_back(flag);
     const auto version = nvrtc_version(job.toolchain.version);
     if (version && *version >= kKnowsTimeSavers) {
-        for (const std::string_view flag : kTimeSavers) command.emplace_back(flag);
+        command.emplace_back(kReadLess);
+        if (job.request.suffix == kCubin) command.emplace_back(kAssembleSideBySide);
     }
     command.insert(command.end(), job.request.flags.begin(), job.request.flags.end());
     return command;
