@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/depthwise_spec.hpp"
+#include "codegen/launch_spec.hpp"
 #include "config/cuda_arch.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_first_plan.hpp"
@@ -164,13 +165,10 @@ bool has_tensor_template(const KernelConfig& c) {
     const bool adds_up = !c.cluster_k || (fits && !joined && depth_bytes(c) == kLineBytes &&
                                           c.op != Op::conv_bwd_data && c.pipeline == Pipeline::compv6);
     const bool compiled_in = c.ct_filter.rank != 0 || c.ct_stride.rank != 0 || c.ct_dilation.rank != 0;
-    // Three warpgroups leave each thread registers for the sums of one product of 192 columns.
-    constexpr int kMostColumnsOfThree = 192;
-    const bool three = c.pipeline == Pipeline::compv6 && bytes == 2 && c.tile.n <= kMostColumnsOfThree;
     return (c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6) && c.warp_tile.m == kWarpgroupRows &&
            is_channels_last(c.layout) && c.epilogue == Epilogue::cshuffle && is_whole(c.vector_a) &&
            is_whole(c.vector_b) && lines && alone && specialised && !compiled_in && streams && adds_up &&
-           c.producer_waves == 1 && c.wave.m <= (three ? 3 : 2) && c.wave.n == 1 && c.wave.k == 1 &&
+           c.producer_waves == 1 && c.wave.m <= most_warpgroups(c) && c.wave.n == 1 && c.wave.k == 1 &&
            (c.pipeline == Pipeline::compv6 || c.wave.m == 2) && c.warp_tile.n == c.tile.n &&
            (bytes == 2 || (bytes == 1 && columns_along_k)) && !c.swap_ab && !c.explicit_gemm && !c.split_image &&
            !c.two_stage && c.num_groups_to_merge == 1;

@@ -123,12 +123,9 @@ bool has_warpgroup_template(const KernelConfig& c) {
         c.blocks_per_unit == 1 || !producers ||
         (c.blocks_per_unit == 2 && c.tile.m * c.tile.n <= most_sums * 128 * c.wave.m && c.math != Math::tf32x3 &&
          c.pipeline == Pipeline::compv6 && c.cluster == Shape2{} && c.stream_k == StreamK::off && !c.persistent);
-    // Three warpgroups leave each thread registers for the sums of one product of 192 columns.
-    constexpr int kMostColumnsOfThree = 192;
-    const bool three = c.pipeline == Pipeline::compv6 && bytes == 2 && c.tile.n <= kMostColumnsOfThree;
     const bool adds_up = !c.cluster_k || (unpacked && !alone && c.pipeline != Pipeline::compv5 && sums_fit_stages(c));
     // Three products of halves need halves, which waves that only load put into shared memory.
-    return (c.math != Math::tf32x3 || producers) && pipelined && copies && c.wave.m <= (three ? 3 : 2) &&
+    return (c.math != Math::tf32x3 || producers) && pipelined && copies && c.wave.m <= most_warpgroups(c) &&
            c.producer_waves == (producers ? 1 : 0) && c.scheduler == Scheduler::intrawave && c.wave.n == 1 &&
            c.wave.k == 1 && c.warp_tile.n == c.tile.n && is_row(c.layout, 2) && whole_lines && adds_up &&
            has_registers && (!c.swap_ab || c.cluster == Shape2{}) && c.epilogue == Epilogue::cshuffle &&

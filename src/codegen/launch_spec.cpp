@@ -58,6 +58,11 @@ void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& a
 
 }  // namespace
 
+int most_warpgroups(const KernelConfig& c) {
+    constexpr int kMostColumnsOfThree = 192;
+    return c.pipeline == Pipeline::compv6 && bytes_of(c.dtype) == 2 && c.tile.n <= kMostColumnsOfThree ? 3 : 2;
+}
+
 LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     LaunchSpec spec;
     spec.threads = static_cast<int>(threads_per_block(c, arch));

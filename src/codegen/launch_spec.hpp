@@ -34,4 +34,7 @@ struct LaunchSpec {
 
 LaunchSpec launch_spec(const KernelConfig& config, const ArchSpec& arch);
 
+// Warpgroups that may share a tile: two, or three where each thread of so many has registers for its sums.
+int most_warpgroups(const KernelConfig& config);
+
 }  // namespace tilewise
