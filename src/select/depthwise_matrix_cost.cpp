@@ -11,13 +11,13 @@
 namespace tilewise {
 namespace {
 
-// Fitted to 138 times on an H200; what whole lines gain to another 26.
+// Fitted to 138 times on an H200; what whole lines and whole pixels gain, and bands, to another 60.
 constexpr double kMatrixMemoryReached = 0.98, kOverlapped = 0.5;
-constexpr double kStartUs = 2.6,
-                 kPairStartUs = 1.0;      // until the first line is there; for every further 16 channels of a warp
-constexpr double kWalkLines = 7;          // the same in a later tile
-constexpr double kBandSumWalkLines = 15;  // of lines of both tensors, to be turned around
-constexpr double kIssued = 2.9;           // instructions of a unit in a cycle
+constexpr double kStartUs = 2.6, kBandStartUs = 1.4;  // until the first line is there
+constexpr double kPairStartUs = 1.0;                  // for every further 16 channels of a warp
+// Lines that the same takes in a later tile; bands add up lines of both tensors, which are turned around first.
+constexpr double kWalkLines = 7, kBandWalkLines = 2, kBandSumWalkLines = 15;
+constexpr double kIssued = 2.9;                        // instructions of a unit in a cycle
 constexpr double kStepCycles = 390, kSumCycles = 250;  // a step of a block alone, and of one that only adds up
 constexpr double kSecondKernelUs = 2.3, kClusterUs = 2.2;
 // Where the channels of a block are whole lines of memory, and where they are all that a pixel has.
@@ -35,9 +35,17 @@ double step_instructions(const KernelConfig& c, const DepthwiseSpec& spec) {
     const auto stride = static_cast<double>(c.ct_stride[rank - 1]);
     const double planes = rank > 2 ? static_cast<double>(c.ct_filter[0]) : 1;
     const bool weight = c.op == Op::conv_bwd_weight;
-    if (spec.kind == DepthwiseKind::band) return (weight ? 125 : 95) + 2 * lines;
+    if (spec.kind == DepthwiseKind::band) return (weight ? 107 : 95) + 2 * lines;
     const double pairs = pairs_of(c, spec), products = 2 * lines / stride * (columns + 1) / 2;
     return (weight ? 25 : 30) + pairs * ((weight ? 4 : 18 / stride) + (weight ? 1 : planes) * (products + 3));
+}
+
+// Of those that a block's pieces of pixels fill: where pixels are no whole sectors, pieces begin and end within some.
+double sectors_touched(const Problem& p, const KernelConfig& c) {
+    constexpr std::int64_t kSectorBytes = 32;
+    const std::int64_t pixel_bytes = p.conv.g * bytes_of(c.dtype), piece_bytes = c.tile.n * bytes_of(c.dtype);
+    if (piece_bytes >= pixel_bytes || pixel_bytes % kSectorBytes == 0) return 1;
+    return static_cast<double>(piece_bytes + kSectorBytes) / static_cast<double>(piece_bytes);
 }
 
 }  // namespace
@@ -47,28 +55,27 @@ double predicted_depthwise_matrix_us(const Problem& p, const KernelConfig& c, co
     const DepthwiseShare share = depthwise_share(p, c, arch);
     const int rank = c.ct_filter.rank;
     const auto lines = static_cast<double>(c.ct_filter[rank - 2]), stride = static_cast<double>(c.ct_stride[rank - 2]);
-    const double walks = static_cast<double>(share.walks);
-    const double steps =
-        static_cast<double>(share.rows) * stride + walks * (lines - stride) +
-        (walks - 1) *
-            (c.op == Op::conv_bwd_weight && spec.kind == DepthwiseKind::band ? kBandSumWalkLines : kWalkLines);
+    const bool band = spec.kind == DepthwiseKind::band, weight = c.op == Op::conv_bwd_weight;
+    const double walks = static_cast<double>(share.walks), start_us = band ? kBandStartUs : kStartUs;
+    const double walk_lines = !band ? kWalkLines : weight ? kBandSumWalkLines : kBandWalkLines;
+    const double steps = static_cast<double>(share.rows) * stride + walks * (lines - stride) + (walks - 1) * walk_lines;
     const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks;
     const auto waves = static_cast<double>(divide_up(share.blocks, places));
     const auto together =
         static_cast<double>(std::min<std::int64_t>(spec.resident_blocks, divide_up(share.blocks, arch.units)));
     const double warps = c.wave.m * c.wave.n;
-    const bool adds_up = c.op == Op::conv_bwd_weight && spec.kind == DepthwiseKind::diagonal;
+    const bool adds_up = weight && !band;
     const double step =
         std::max(adds_up ? kSumCycles : kStepCycles, together * warps * step_instructions(c, spec) / kIssued);
-    const double busy_us = waves * steps * step / kCyclesPerUs + (waves - 1) * kStartUs;
-    const double memory_us = bytes_moved(p) / (arch.memory_gbps * kMatrixMemoryReached * 1e3);
+    const double busy_us = waves * steps * step / kCyclesPerUs + (waves - 1) * start_us;
+    const double memory_us = bytes_moved(p) * sectors_touched(p, c) / (arch.memory_gbps * kMatrixMemoryReached * 1e3);
     double total =
-        std::max(busy_us, memory_us) + kOverlapped * std::min(busy_us, memory_us) + kStartUs + arch.launch_us;
+        std::max(busy_us, memory_us) + kOverlapped * std::min(busy_us, memory_us) + start_us + arch.launch_us;
     total += (pairs_of(c, spec) - 1) * kPairStartUs;
     constexpr int kLineChannels = 64;
     if (c.tile.n >= kLineChannels && c.tile.n >= p.conv.g) {
         total *= kWholePixels;
-    } else if (c.tile.n >= kLineChannels && (c.op != Op::conv_bwd_weight || stride == 1)) {
+    } else if (c.tile.n >= kLineChannels && (!weight || stride == 1)) {
         total *= kWholeLines;
     }
     if (c.cluster_k) total += kClusterUs;
