@@ -40,9 +40,12 @@ struct DepthwiseLaunch {
     LaunchDivisor depth;          // planes of an image of outputs
 };
 
-// Sums of backward weight that a warp adds up, of so many parts: neighbours come together, but the more parts there are, the more
-// lanes must take turns at them.
-constexpr int depthwise_sums_per_warp(int parts) { return parts > 96 ? 2 : 8; }
+// Sums of backward weight that a warp adds up, of so many parts. Eight neighbours fill a sector of memory, and four lanes take turns at
+// the parts of each; of many parts that takes too long, and sixteen lanes are faster (an H200: at 132, but not at 88).
+constexpr int depthwise_sums_per_warp(int parts) {
+    constexpr int kManyParts = 97, kFew = 2, kSector = 8;
+    return parts >= kManyParts ? kFew : kSector;
+}
 
 // The rows that a part takes, counted through tile after tile.
 struct DepthwiseRows {

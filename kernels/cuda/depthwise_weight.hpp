@@ -205,8 +205,7 @@ struct DepthwiseWeight {
 template <class Out>
 TILEWISE_DEVICE void reduce_depthwise(const KernelArgs& args) {
     griddep_launch();
-    constexpr int kLanes = 32,
-                  kInFlight = 22;  // of a lane: whatever two parts for each unit of an H200 come to, in one go
+    constexpr int kLanes = 32, kInFlight = 22;  // of a lane: 88 parts by four of them, or 264 by sixteen, at once
     const int sums = depthwise_sums_per_warp(args.split_k), turns = kLanes / sums, turn = lane_index() / sums;
     const Index total = args.batch * args.m * args.n;
     const Index first = (Index(block_index()) * block_threads() + thread_index()) / kLanes * sums;
