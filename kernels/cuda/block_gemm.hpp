@@ -29,7 +29,7 @@ struct BlockGemm {
             const Index matrix = args.b.batch_stride == 0 ? 0 : work.tile.batch;
             return {static_cast<const char*>(args.b.data) + packed.tile_offset(matrix, work.tile.tile_n, work.begin)};
         } else {
-            return {{entry_of<typename Config::B>(args.b, work.tile.batch), args.n,
+            return {{entry_of<typename Config::B>(args.b, work.tile.batch), args.n, args.k,
                      Config::b_row ? args.b.row_stride : args.b.col_stride},
                     Index(work.tile.tile_n) * Config::tile_n,
                     k_begin};
@@ -57,7 +57,7 @@ struct BlockGemm {
         const Index row = Index(place.tile_m) * Config::tile_m, col = Index(place.tile_n) * Config::tile_n;
         const Index k_begin = Index(work.begin) * Config::tile_k, k_bound = Index(work.end) * Config::tile_k;
         const Index k_end = k_bound < args.k ? k_bound : args.k;
-        const typename Shape::A a({entry_of<typename Config::A>(args.a, place.batch), args.m,
+        const typename Shape::A a({entry_of<typename Config::A>(args.a, place.batch), args.m, args.k,
                                    Config::a_row ? args.a.row_stride : args.a.col_stride},
                                   row, k_begin);
         const typename Shape::B b = columns_of(args, work, k_begin);

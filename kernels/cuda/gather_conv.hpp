@@ -190,7 +190,7 @@ struct GatherConv {
     template <class F>
     TILEWISE_DEVICE void with_tiles(Index group, Index row, Index col, Index k_begin, F&& f) const {
         if constexpr (Config::explicit_gemm) {
-            with_activation(OperandView{written(group), kWeight ? args.n : m, written_length()}, group, row, col,
+            with_activation(OperandView{written(group), kWeight ? args.n : m, k, written_length()}, group, row, col,
                             k_begin, f);
         } else {
             with_activation(activation(group), group, row, col, k_begin, f);
@@ -202,7 +202,7 @@ struct GatherConv {
         if constexpr (kForward) {
             const void* weights = at_group<typename Config::B>(args.b.data, group * args.b.batch_stride);
             f(typename Tiles::A(source, row, k_begin),
-              typename Tiles::B({weights, args.n, args.b.col_stride}, col, k_begin));
+              typename Tiles::B({weights, args.n, k, args.b.col_stride}, col, k_begin));
         } else if constexpr (kData) {
             const void* weights = at_group<typename Config::B>(args.b.data, group * conv.k * weights_per_filter(conv));
             const typename Tiles::Turned turned(weights, conv, walk);
@@ -210,7 +210,7 @@ struct GatherConv {
         } else {
             const void* dy = at_group<typename Config::A>(args.a.data, group * conv.y.group_stride);
             if constexpr (Config::channels_last) {
-                f(typename Tiles::A({dy, args.m, conv.y.pixel_stride}, row, k_begin),
+                f(typename Tiles::A({dy, args.m, k, conv.y.pixel_stride}, row, k_begin),
                   typename Tiles::B(source, col, k_begin));
             } else {
                 const typename Tiles::Pixels pixels(dy, conv.y, pixels_alone(), conv.images, conv.k);

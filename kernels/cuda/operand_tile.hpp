@@ -14,6 +14,7 @@ namespace tilewise::cuda {
 struct OperandView {
     const void* data;  // of the batch entry
     Index extent;      // m or n
+    Index depth;       // k
     Index line_stride;
 };
 

@@ -21,6 +21,8 @@ TILEWISE_DEVICE void pack_matrices(const KernelMatrix& from, Index line_stride, 
     constexpr int kElements = kPackedBytes / T::bytes;
     const Index packs = packed.line_bytes() / kPackedBytes, lines = packed.lines * packed.matrices;
     const Index threads = Index(block_count()) * block_threads();
+    const Index last_line = (packed.matrices - 1) * from.batch_stride + (packed.lines - 1) * line_stride;
+    const InnerChunks inner = InnerChunks::of(from.data, (last_line + packed.length) * T::bytes);
     TILEWISE_ROLLED
     for (Index at = Index(block_index()) * block_threads() + thread_index(); at < packs * lines; at += threads) {
         const Index line = quotient(at, packs), first = (at - line * packs) * kElements;
@@ -29,7 +31,8 @@ TILEWISE_DEVICE void pack_matrices(const KernelMatrix& from, Index line_stride, 
                              (line - matrix * packed.lines) * line_stride + first;
         const Index left = (packed.length - first) * T::bytes;
         UnalignedChunk chunk;
-        chunk.load(reinterpret_cast<const char*>(source), left < kPackedBytes ? int(left) : kPackedBytes);
+        chunk.load<T::bytes>(reinterpret_cast<const char*>(source), left < kPackedBytes ? int(left) : kPackedBytes,
+                             inner);
         store_global<kPackedBytes>(to + at * kPackedBytes, chunk.joined());
     }
 }

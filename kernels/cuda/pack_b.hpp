@@ -60,7 +60,7 @@ struct PackB {
             const Index column = quotient(at, packed.steps()), step = at - column * packed.steps();
             const Index matrix = quotient(column, packed.columns()), k = step * Config::tile_k;
             const Tile tile({static_cast<const typename B::Storage*>(args.b.data) + matrix * args.b.batch_stride,
-                             args.n, Config::b_row ? args.b.row_stride : args.b.col_stride},
+                             args.n, args.k, Config::b_row ? args.b.row_stride : args.b.col_stride},
                             (column - matrix * packed.columns()) * Config::tile_n, k);
             tile.move(shared, 0, args.k - k < Config::tile_k ? int(args.k - k) : Config::tile_k);
             sync_block();

@@ -19,8 +19,8 @@ struct UnalignedTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent
     static constexpr int kBytes = Layout::kBytes;
     static constexpr int kPerLine = kLineBytes / kChunkBytes;
     using Pieces = TilePieces<T, extent, k_contiguous, kLines, kPerLine, threads>;  // chunks
-    using Pieces::kCount, Pieces::kRegular, Pieces::kTotal, Pieces::Pieces, Pieces::has_piece, Pieces::left,
-        Pieces::line_bytes, Pieces::line_of, Pieces::tile;
+    using Pieces::kCount, Pieces::kRegular, Pieces::kTotal, Pieces::has_piece, Pieces::left, Pieces::line_bytes,
+        Pieces::line_of, Pieces::tile;
     static constexpr int kRegisters = kCount * 9;  // two chunks, and what counts of them
 
     // Chunks that are on their way together where few registers are free.
@@ -30,6 +30,15 @@ struct UnalignedTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent
         UnalignedChunk chunk[kCount];
         bool whole;  // nothing of the tile lies outside the matrix
     };
+
+    InnerChunks inner;  // of the batch entry's matrix
+
+    TILEWISE_DEVICE UnalignedTile(const OperandView& view, Index first, Index k_begin)
+        : Pieces(view, first, k_begin), inner(InnerChunks::of(view.data, bytes_of(view))) {}
+    static TILEWISE_DEVICE Index bytes_of(const OperandView& view) {
+        const Index lines = k_contiguous ? view.extent : view.depth, length = k_contiguous ? view.depth : view.extent;
+        return ((lines - 1) * view.line_stride + length) * T::bytes;
+    }
 
     // The first byte of chunk i in its line.
     static TILEWISE_DEVICE int byte_of(int i) { return Pieces::piece_of(i) * kChunkBytes; }
@@ -61,11 +70,13 @@ struct UnalignedTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent
         registers.whole = kTotal % threads == 0 && left == extent && k_left >= depth;
         if (registers.whole) {
             TILEWISE_UNROLL
-            for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) registers.chunk[i].load_whole(from);
+            for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
+                registers.chunk[i].template load_whole<T::bytes>(from, inner);
+            }
         } else {
             TILEWISE_UNROLL
             for (int i = 0; i < kCount; from = next_source(from, i, step), ++i) {
-                registers.chunk[i].load(from, valid_of(i, k_left));
+                registers.chunk[i].template load<T::bytes>(from, valid_of(i, k_left), inner);
             }
         }
     }
@@ -85,7 +96,9 @@ struct UnalignedTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent
         for (int first = 0; first < kCount; first += kBatch) {
             UnalignedChunk held[kBatch];
             TILEWISE_UNROLL
-            for (int i = 0; i < kBatch; ++i) held[i].load(source(first + i, step), valid_of(first + i, k_left));
+            for (int i = 0; i < kBatch; ++i) {
+                held[i].template load<T::bytes>(source(first + i, step), valid_of(first + i, k_left), inner);
+            }
             TILEWISE_UNROLL
             for (int i = 0; i < kBatch; ++i) put_chunk(held[i], first + i, to);
         }

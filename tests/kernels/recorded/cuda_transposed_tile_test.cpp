@@ -47,7 +47,7 @@ void expect_bytes_along_k(Way way) {
     const std::vector<u8> data = matrix(random, k, stride);
     for (const int first : {0, extent}) {
         recorded = {};
-        bring(Tile({data.data(), rows, stride}, first, 0), way, 1, depth - 3, threads);
+        bring(Tile({data.data(), rows, k, stride}, first, 0), way, 1, depth - 3, threads);
         EXPECT_EQ(recorded.words.size() * 4, static_cast<std::size_t>(Tile::kBytes));
         for (int e = 0; e < extent; ++e) {
             for (int i = 0; i < depth; ++i) {
