@@ -3,7 +3,7 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
-        test-fuzz test-kernels tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu bench-gpu-conv format manifest clean
+        test-fuzz test-kernels test-builds tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu bench-gpu-conv format manifest clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -92,6 +92,11 @@ test-kernels:
 	@for arch in sm_80 sm_90a; do TILEWISE_TEST_DEVICE=emulated:$$arch TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 \
 		build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*' || exit 1; done
 
+# Of no other target: `full` is thousands of sources an arch. The cache remembers what is done.
+test-builds: build ## compile every distinct source of the rule set full (ARCH=cpu-avx2 PART=1/8; hours)
+	@TILEWISE_CACHE_DIR=build/test-builds TILEWISE_CACHE_MAX=32G \
+		build/bin/tilewise build --arch $(or $(ARCH),cpu-avx2) --rule-set full $(if $(PART),--shard $(PART))
+
 tidy:
 	$(PHASE) 'clang-tidy'
 	@$(CONFIGURE) release -DTILEWISE_UNITE=OFF
@@ -122,8 +127,8 @@ $(GPU_BINARIES):
 	@$(CONFIGURE) release
 	@$(BUILD) release --target tilewise tilewise_cli tilewise_gpu_tests
 
-test-gpu: $(GPU_BINARIES) ## run kernels and Python tests on an NVIDIA GPU (minutes)
-	@tools/test_gpu kernels python
+test-gpu: $(GPU_BINARIES) ## run kernels and Python tests on an NVIDIA GPU (minutes; PART=1/3 a third of the kernels)
+	@PART=$(PART) tools/test_gpu
 
 test-sanitize: $(GPU_BINARIES) ## run a few small kernels under compute-sanitizer, where it is installed
 	@tools/test_gpu sanitize

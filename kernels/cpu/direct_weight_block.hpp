@@ -26,7 +26,8 @@ struct WeightBlock {
     using Line = WeightLine<typename UnitsY::Storage, typename UnitsX::Storage>;
     using StorageX = typename UnitsX::Storage;
     static constexpr int kVectors = Config::warp_n > kLanes ? Config::warp_n / kLanes : 1, kWidth = kVectors * kLanes;
-    static constexpr int kMostPixels = kVectors >= 14 ? 1 : (kVectorBytes == 64 ? 14 : 6) / kVectors;
+    static constexpr int kRegisters = kVectorBytes == 64 ? 14 : 6;  // for vectors of dy
+    static constexpr int kMostPixels = kVectors > kRegisters ? 1 : kRegisters / kVectors;
     static constexpr int kPixels = Config::warp_m < kMostPixels ? Config::warp_m : kMostPixels;
     static constexpr int kTaps = Config::ct_stride[2] > 0 ? Config::ct_filter[2] : 0, kStep = Config::ct_stride[2];
     // A multiply-add takes four clocks to finish: that many sums must be under way.

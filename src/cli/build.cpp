@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "build/code_suffix.hpp"
 #include "build/pack.hpp"
@@ -73,7 +74,29 @@ Result<std::vector<const ArchSpec*>> chosen_archs(const Context& context) {
     return archs;
 }
 
-Status add_work(const Context& context, const ArchSpec& arch, Work& work) {
+// Which of the distinct sources a command takes. A source's share depends on its text alone, so that the shares of several
+// machines fit together whatever else the rule set holds.
+struct Shard {
+    std::int64_t index = 1, count = 1;
+
+    bool takes(std::string_view source) const {
+        const std::string digest = sha256_hex(source).substr(0, 15);
+        return static_cast<std::int64_t>(std::stoull(digest, nullptr, 16)) % count == index - 1;
+    }
+};
+
+Result<Shard> chosen_shard(const Context& context) {
+    const auto given = context.arguments.value("shard");
+    if (!given) return Shard{};
+    const auto parts = split(*given, '/');
+    const auto index = parse_integer(parts[0]), count = parse_integer(parts.back());
+    if (parts.size() != 2 || !index || !count || *index < 1 || *index > *count) {
+        return usage_error(fmt::format("--shard takes I/N with I from 1 to N, such as 2/8, not '{}'", *given));
+    }
+    return Shard{*index, *count};
+}
+
+Status add_work(const Context& context, const ArchSpec& arch, const Shard& shard, Work& work) {
     auto query = read_kernel_query(context, arch);
     if (!query) return query.error();
     auto kernels = list_kernels(*query);
@@ -92,6 +115,7 @@ Status add_work(const Context& context, const ArchSpec& arch, Work& work) {
         for (const std::string_view suffix : suffixes) {
             auto request = build_request(kernel.config, arch, suffix);
             if (!request) return request.error();
+            if (!shard.takes(request->source)) continue;
             if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
             work.portable += suffix == kPtx ? 1 : 0;
             work.requests.push_back(std::move(*request));
@@ -107,9 +131,11 @@ Result<int> run_build(Context& context) {
     if (!jobs || *jobs < 1 || *jobs > 1024) return usage_error("--jobs takes a whole number from 1 to 1024");
     auto archs = chosen_archs(context);
     if (!archs) return archs.error();
+    const auto shard = chosen_shard(context);
+    if (!shard) return shard.error();
     Work work;
     for (const ArchSpec* arch : *archs) {
-        if (auto status = add_work(context, *arch, work); !status) return status.error();
+        if (auto status = add_work(context, *arch, *shard, work); !status) return status.error();
     }
     const auto& requests = work.requests;
     auto settings = build_settings();

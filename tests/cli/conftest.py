@@ -48,11 +48,11 @@ def binary():
 
 @pytest.fixture(scope="session")
 def run(binary):
-    """run(*words, stdin="", env={}) -> Answer; a death by signal fails the test at once."""
+    """run(*words, stdin="", env={}, limit_s=60) -> Answer; a death by signal fails the test at once."""
 
-    def call(*words, stdin="", env=None, **options):
+    def call(*words, stdin="", env=None, limit_s=LIMIT_SECONDS, **options):
         done = subprocess.run([binary, *words], input=stdin.encode() if isinstance(stdin, str) else stdin,
-                              capture_output=True, env=environment(**(env or {})), cwd=ROOT, timeout=LIMIT_SECONDS,
+                              capture_output=True, env=environment(**(env or {})), cwd=ROOT, timeout=limit_s,
                               check=False, **options)
         assert done.returncode >= 0, f"died of signal {-done.returncode}: {words}"
         return Answer(done.returncode, done.stdout, done.stderr)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+FULL_SAMPLE = "1/230"  # 40 of 10,000
 POOL = ("--arch", "cpu-generic", "--rule-set", "tiny", "--op", "gemm", "--dtype", "fp32")
 GEMM = "gemm:m=40,n=50,k=60,dtype=fp32,layout=rcr"
 NO_COMPILER = {"TILEWISE_CXX": "/nonexistent/c++"}
@@ -31,6 +32,21 @@ def test_build_compiles_once(run, built):
     assert people.code == 0 and f"{first['binaries']} binaries: 0 compiled now" in people.out and not people.err, people
 
 
+def test_shards_are_parts_of_the_whole(run, built):
+    env, whole, _ = built
+    parts = [run("build", *POOL, "--shard", f"{i}/3", "--json", env={**env, **NO_COMPILER}) for i in (1, 2, 3)]
+    assert [part.code for part in parts] == [0, 0, 0], parts
+    assert sum(part.json["binaries"] for part in parts) == whole["binaries"]
+    assert all(part.json["binaries"] < whole["binaries"] for part in parts)
+
+
+def test_sources_of_the_full_set_compile(run, root):
+    """A fixed sample of the distinct sources of `full`; `make test-builds` compiles them all."""
+    answer = run("build", "--arch", "cpu-avx2,cpu-generic", "--rule-set", "full", "--shard", FULL_SAMPLE, "--json",
+                 env={"TILEWISE_CACHE_DIR": str(root / "build" / "test-builds")}, limit_s=600)
+    assert answer.code == 0 and answer.json["failed"] == 0 and answer.json["binaries"] >= 40, answer
+
+
 def test_a_pack_serves_where_there_is_no_compiler(run, built, tmp_path):
     env = {"TILEWISE_CACHE_DIR": str(tmp_path / "empty"), **NO_COMPILER}
     words = ("run", GEMM, *POOL[:4], "--validate", "--json")
@@ -48,7 +64,8 @@ def test_a_damaged_pack_is_refused(run, built, tmp_path):
 
 
 @pytest.mark.parametrize("words, code, told", [
-    (["--jobs", "0"], 2, "--jobs"), (["--jobs", "x"], 2, "--jobs"), (["--jobs", "99999"], 2, "--jobs"),
+    (["--shard", "0/4"], 2, "--shard"), (["--shard", "5/4"], 2, "--shard"), (["--shard", "1"], 2, "'1'"),
+    (["--shard", "1/2/3"], 2, "--shard"), (["--jobs", "0"], 2, "--jobs"), (["--jobs", "x"], 2, "--jobs"), (["--jobs", "99999"], 2, "--jobs"),
     (["--rule-set", "tny"], 2, "did you mean 'tiny'?"), (["--op", "gem"], 2, "did you mean 'gemm'?"),
     (["--arch", "nowhere"], 2, "unknown arch"), (["--dtype", "fp31"], 2, "did you mean"), (["operand"], 2, "operand"),
 ])
