@@ -35,9 +35,12 @@ inline constexpr int kMaxKernelDims = 3;
 enum class Direction { forward, backward_data, backward_weight };
 
 // An activation of a convolution: element (image, pixel, group, channel), pixels counted through all spatial dimensions.
-// Strides are in elements; either the channels or the pixels are neighbours.
+// Strides are in elements; either the channels or the pixels are neighbours. Both are in an image of one pixel, whose two
+// layouts are the same memory: it is always given as channels last, with all channels from pixel to pixel.
 struct KernelActivation {
     Index image_stride, pixel_stride, group_stride, channel_stride;
+
+    constexpr bool is_channels_last() const { return channel_stride == 1; }
 };
 
 // A grouped convolution as the forward pass defines it, whatever the direction: x has `in` pixels and c channels per

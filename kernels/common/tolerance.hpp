@@ -19,6 +19,7 @@ struct ErrorModel {
     double relative = 0;    // error per S
     double input_unit = 0;  // roundoff of the inputs before they are multiplied; 0 when they are used as they are
     double floor = 0;       // for terms that vanish below the smallest normal number
+    bool wraps = false;     // integers: the sum is exact modulo 2^32
 };
 
 inline constexpr double kFloatUnit = 0x1p-24;
@@ -30,8 +31,12 @@ constexpr bool is_float32(double value) { return rounded_to(KernelDType::fp32, v
 // An infinity is an infinity in any precision; there is nothing to bound.
 constexpr Bounded settled(double value, double error) { return {value, is_finite(value) ? error : 0}; }
 
+// A whole number as an int32 keeps it.
+inline double wrapped(double whole) { return whole - 0x1p32 * floor_of((whole + 0x1p31) * 0x1p-32); }
+
 // The sum of products, given S and Q (which only counts where input_unit is not 0).
 inline Bounded accumulated(const ErrorModel& model, double sum, double magnitude, double squares) {
+    if (model.wraps) return {wrapped(sum), 0};
     const double surely = 2 * magnitude;
     const double likely = kHoeffding * root_of(squares) + 2 * magnitude_of(sum);
     return settled(sum, model.relative * magnitude + model.input_unit * lesser(surely, likely) + model.floor);

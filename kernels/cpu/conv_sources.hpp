@@ -90,9 +90,7 @@ struct Patches {
                      channels,
                      0,
                      0,
-                     walk.taps() == 1 && shape.channel_stride == 1};
-        // A channels-first image of one pixel has neighbouring channels, too, but its pixel is not all of it.
-        s.direct = s.direct && (images == 1 || shape.image_stride == walk.positions() * shape.pixel_stride);
+                     walk.taps() == 1 && shape.is_channels_last()};
         for (const WalkDim& d : walk.dim) {
             s.direct = s.direct && d.in_step == 1 && d.in_first == 0 && d.count == d.in_size;
         }
@@ -135,7 +133,7 @@ private:
         const Index line = (inner_taps > 0 ? inner_taps : d2.taps) * channels;  // what the innermost taps take
         const Index line_first = line > 0 ? begin / line : 0;
         const Index tap0 = d1.taps > 0 ? line_first / d1.taps : 0, tap1 = d1.taps > 0 ? line_first % d1.taps : 0;
-        const bool dense = d2.tap_shift * shape.pixel_stride == channels && shape.channel_stride == 1;
+        const bool dense = d2.tap_shift * shape.pixel_stride == channels && shape.is_channels_last();
         Position at = Position::at(*walk, position);
         for (Index q = 0; q < positions; ++q, to += stride, at.next(*walk)) {
             const TapRange inner = d2.inside(at.j[2]);

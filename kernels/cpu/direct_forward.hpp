@@ -84,7 +84,7 @@ struct DirectForward {
         in_size = kBackward ? conv.out : conv.in, out_size = kBackward ? conv.in : conv.out;
         for (int d = 0; d < kMaxKernelDims; ++d) class_count[d] = kBackward ? classes_along(conv, d) : 1;
         writes_outputs =
-            is_plain(args) && args.beta == 0.0f && out.channel_stride == 1 && (!Units::is_integer || kSame<Out, Int32>);
+            is_plain(args) && args.beta == 0.0f && out.is_channels_last() && (!Units::is_integer || kSame<Out, Int32>);
         pixel_bytes = writes_outputs ? out.pixel_stride * kBytes<Out> : kWidth * Index(sizeof(Acc));
         piece = kPieceBlocks * kPixels * class_count[2];
         // The inputs that a block of outputs needs: those of all groups it touches.
@@ -96,7 +96,7 @@ struct DirectForward {
     }
     // Pixels of a line of inputs that a piece of outputs can meet.
     TILEWISE_INLINE Index stage_pixels() const {
-        if (in.channel_stride == 1) return 0;
+        if (in.is_channels_last()) return 0;
         const Index positions = kPieceBlocks * kPixels;
         const Index most = positions * (kBackward ? 1 : conv.stride[2]) + conv.filter[2] * conv.dilation[2];
         return least(most, in_size[2]);
@@ -254,7 +254,7 @@ struct DirectForward {
 
     // What all blocks of channels have in common for output pixels x0 to x1 of a line: low and high bound the inputs.
     TILEWISE_OUTER void plan_piece(Index count, Index end, Index x0, Index x1, Index low, Index high) {
-        const bool staged = in.channel_stride != 1;
+        const bool staged = !in.is_channels_last();
         for (Index r = 0; r < class_count[2]; ++r) {
             Task& task = tasks[r];
             task = {};
@@ -276,12 +276,12 @@ struct DirectForward {
         const bool spread = !Config::depthwise || map.outputs != 1 || map.inputs != 1;
         const Index row_words = map.taps / map.line_taps * (map.inputs / Units::depth) * kWidth;
         Index low = 0, high = in_size[2];
-        if (in.channel_stride != 1) find_pixels(x0, x1, low, high);
+        if (!in.is_channels_last()) find_pixels(x0, x1, low, high);
         plan_piece(count, end, x0, x1, low, high);
         const u32* packed = weights;
         const Lanes* block_lanes = lanes;
         for (Index channel = begin_channel; channel < end; channel += kWidth) {
-            if (in.channel_stride != 1) stage_rows(block_lanes->first, count, low, high);
+            if (!in.is_channels_last()) stage_rows(block_lanes->first, count, low, high);
             char* to = writes_outputs ? image_out.c + (first + x0) * pixel_bytes + channel * kBytes<Out>
                                       : reinterpret_cast<char*>(sums);
             const Index channels = least<Index>(kWidth, map.all_outputs - channel);
@@ -323,7 +323,7 @@ struct DirectForward {
         image_out.c += offset;
         for (const char*& d : image_out.d) d += d ? offset : 0;
         const Index count = find_rows(line), first = line % lines * out_size[2];
-        const Index width = writes_outputs && in.channel_stride == 1 ? out_size[2] : piece;
+        const Index width = writes_outputs && in.is_channels_last() ? out_size[2] : piece;
         for (Index x = 0; x < out_size[2]; x += width) {
             run_piece(image_out, count, first, end, x, least(x + width, out_size[2]));
         }

@@ -44,7 +44,7 @@ struct DirectWeight {
         channels = conv.groups * conv.k, filter_size = taps * conv.c;
         stage_channels = ((kWidth - 2) / conv.k + 2) * conv.c;
     }
-    TILEWISE_INLINE bool is_staged() const { return conv.x.channel_stride != 1 || conv.y.channel_stride != 1; }
+    TILEWISE_INLINE bool is_staged() const { return !conv.x.is_channels_last() || !conv.y.is_channels_last(); }
 
     TILEWISE_OUTER Index carve(char* base) {
         Carver carver = {base};

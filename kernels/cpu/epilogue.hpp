@@ -169,13 +169,20 @@ TILEWISE_OUTER void finish(const OutView& view, const void* from, Index stride, 
     }
 }
 
-// Partial sums of a split k: into a row-major workspace of sums, added to it from the second block of k on.
+// Sums as they are, into rows of sums: the first block of k writes them (beta is 0), a later one adds its own to them.
+// Those of integers wrap around, as within a block.
 template <class Acc>
-TILEWISE_OUTER void finish_partial(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
+TILEWISE_OUTER void finish_sums(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
+    using V = Vec<Acc>;
+    const bool add = view.args->beta != 0.0f;
+    const Index step = view.col_stride == 1 ? kLanes : 1;  // a view that is turned around has its rows apart
     for (Index i = 0; i < rows; ++i) {
-        for (Index j = 0; j < cols; ++j) {
+        for (Index j = 0; j < cols; j += step) {
+            const Index bytes = least(step, cols - j) * Index(sizeof(Acc));
             Acc* to = reinterpret_cast<Acc*>(view.c) + i * view.row_stride + j * view.col_stride;
-            *to = (view.args->beta == 0.0f ? Acc(0) : *to) + static_cast<const Acc*>(from)[i * stride + j];
+            V sums = load_first<V>(static_cast<const Acc*>(from) + i * stride + j, bytes);
+            if (add) sums += load_first<V>(to, bytes);
+            store_first(to, sums, bytes);
         }
     }
 }
@@ -184,7 +191,7 @@ TILEWISE_OUTER void finish_partial(const OutView& view, const void* from, Index 
 template <class Out, class Acc>
 TILEWISE_OUTER OutView out_view(const KernelArgs& args, Index batch, bool partial) {
     OutView v = {};
-    v.finish = partial ? finish_partial<Acc> : finish<Out, Acc>;
+    v.finish = partial ? finish_sums<Acc> : finish<Out, Acc>;
     v.element_bytes = partial ? Index(sizeof(Acc)) : kBytes<Out>;
     const Index offset = batch * args.c.batch_stride * v.element_bytes;
     v.c = static_cast<char*>(args.c.data) + offset;

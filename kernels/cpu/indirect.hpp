@@ -111,7 +111,7 @@ struct Indirect {
     // Only where memory already holds units, and a tap is a whole number of them.
     static constexpr bool kPossible = Config::warp_k < kAmxDepth && E::template in_place<A> && !E::compensates;
     static TILEWISE_INLINE bool fits(const KernelActivation& shape, Index channels) {
-        return kPossible && shape.channel_stride == 1 && channels % E::depth == 0;
+        return kPossible && shape.is_channels_last() && channels % E::depth == 0;
     }
 
     // Scratch: the table, the sums of a register tile, zeros for all groups.

@@ -77,7 +77,7 @@ TILEWISE_INLINE F activate(KernelEpilogueOp op, F x) {
         case KernelEpilogueOp::silu: return x * sigmoid(x);
         case KernelEpilogueOp::sigmoid: return sigmoid(x);
         case KernelEpilogueOp::tanh: return tanh(x);
-        case KernelEpilogueOp::hardswish: return x * clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f);
+        case KernelEpilogueOp::hardswish: return x * (clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f));
         case KernelEpilogueOp::none:
         case KernelEpilogueOp::bias: break;
     }

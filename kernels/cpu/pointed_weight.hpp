@@ -72,7 +72,7 @@ struct PointedWeight {
     static constexpr bool kPossible =
         Config::warp_k < kAmxDepth && E::template in_place<A> && E::template in_place<B> && !E::compensates;
     static TILEWISE_INLINE bool fits(const KernelConv& conv) {
-        return kPossible && conv.x.channel_stride == 1 && conv.y.channel_stride == 1;
+        return kPossible && conv.x.is_channels_last() && conv.y.is_channels_last();
     }
 
     static TILEWISE_INLINE Index table_words(Index taps) { return round_up(taps * kPositions * 2, kCacheLine); }

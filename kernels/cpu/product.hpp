@@ -61,9 +61,11 @@ struct Product {
                                         void* scratch) {
         KernelArgs later = args;  // between blocks of k, C holds sums to add to
         later.beta = 1.0f;
-        task.out_later = task.out, task.out_later.args = &later;
+        task.out_later = task.out, task.out_later.args = &later, task.out_later.finish = finish_sums<Acc>;
+        // Integer sums wrap around, but what they make with an old C saturates.
+        const bool may_start_from_c = args.beta == 1.0f && !kIsInteger<A>;
         task.sums_in_c = (partial || kSame<typename Config::Out, Raw>)&&is_plain(args) &&
-                         (args.beta == 0.0f || args.beta == 1.0f) && task.out.col_stride == 1;
+                         (args.beta == 0.0f || may_start_from_c) && task.out.col_stride == 1;
         task.start_from_c = args.beta == 1.0f;
         Nest::run(task, scratch);
     }

@@ -147,7 +147,8 @@ private:
                 errors += error;
                 squares += error * error;
             }
-            const double off = std::abs(sum - factor * sums[g]);
+            double off = std::abs(sum - factor * sums[g]);
+            if (exact_) off = std::abs(wrapped(off));
             if (!(off <= std::min(errors, kAccused * std::sqrt(squares)))) return true;
         }
         return false;

@@ -24,11 +24,12 @@ double grown(double steps) { return std::min(steps, kGrowth * std::sqrt(steps)) 
 }  // namespace
 
 ErrorModel error_model(const Problem& p, const Summation& summation) {
-    if (p.dtype_a == DType::int8) return {};
+    ErrorModel model;
+    model.wraps = p.dtype_a == DType::int8;
+    if (model.wraps) return model;
     const auto depth = static_cast<double>(gemm_view(p).k);
     const bool split_inputs = p.math == Math::tf32x3;  // each product is three
     const double steps = (split_inputs ? 3 * depth : depth) + summation.split_k;
-    ErrorModel model;
     model.relative = kFloatUnit * grown(steps);
     model.floor = depth * kSmallestNormal;
     if (p.math == Math::tf32) model.input_unit = kTf32Unit;

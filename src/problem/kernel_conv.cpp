@@ -8,7 +8,7 @@ namespace {
 
 KernelActivation activation(const Problem& p, Index channels, Index pixels) {
     const Index all = channels * p.conv.g;
-    if (is_channels_last(p.layout)) return {pixels * all, all, channels, 1};
+    if (is_channels_last(p.layout) || pixels == 1) return {pixels * all, all, channels, 1};
     return {pixels * all, 1, pixels * channels, pixels};
 }
 

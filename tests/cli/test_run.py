@@ -51,6 +51,34 @@ def test_validate(ask_cached, problem):
     assert 0 <= validation["max_error"] <= max(validation["tolerance"], 1e-30)
 
 
+ONE_PIXEL = [  # of x, of y, or of both
+    "conv_fwd:n=3,g=2,c=32,k=32,in=5x5,filter=5x5",
+    "conv_fwd:n=2,g=1,c=8,k=8,in=1x1,filter=3x3,pad=2x2,epilogue=bias+relu",
+    "conv_bwd_data:n=2,g=4,c=64,k=64,in=7x7,filter=7x7",
+    "conv_bwd_data:n=3,g=16,c=16,k=16,in=3x3,filter=3x3",
+    "conv_bwd_data:n=2,g=1,c=12,k=20,in=1x1,filter=3x3,pad=1x1,d=add",
+    "conv_bwd_weight:n=32,g=1,c=64,k=64,in=1x1,filter=1x1",
+    "conv_bwd_weight:n=5,g=8,c=8,k=8,in=3x3,filter=3x3",
+    "conv_bwd_weight:n=5,g=2,c=6,k=4,in=1x1,filter=3x3,pad=1x1",
+]
+
+
+@pytest.mark.parametrize("problem", ONE_PIXEL)
+@pytest.mark.parametrize("arch", ["cpu-generic", "cpu-avx2"])
+def test_images_of_one_pixel_with_channels_first(run, ask, problem, arch):
+    """Every built-in kernel: pixels and channels of such an image are both neighbours in memory."""
+    features = next(check["found"] for check in ask("doctor")["checks"] if check["check"] == "CPU features")
+    if arch == "cpu-avx2" and "avx2" not in features.split():
+        pytest.skip("this machine has no AVX2")
+    problem += ",dtype=fp32,layout=ngchw"
+    options = ("--arch", arch, "--rule-set", "builtin")
+    kernels = ask("select", problem, *options, "--top", "1000")["candidates"]
+    assert kernels
+    for kernel in kernels:
+        answer = run("run", problem, *options, "--kernel", kernel["name"], "--validate", "--json", env=NO_COMPILER)
+        assert answer.code == 0 and answer.json["validation"]["ok"], (kernel["name"], answer)
+
+
 def test_what_people_read(cached, chosen):
     answer = cached("run", GEMM, *ARCH, "--strategy", "rules", "--validate")
     assert answer.code == 0 and not answer.err, answer

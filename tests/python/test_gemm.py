@@ -460,3 +460,44 @@ def test_a_repeated_call_is_quick(rng):
             tilewise.gemm(a, b, out=out)
         best = min(best, (time.perf_counter() - start) / 100)
     assert best < 100e-6
+
+
+@pytest.mark.parametrize("n", [1, 130])
+def test_integer_sums_wrap_around(n):
+    """The sum is exact modulo 2^32, also between blocks of k, in every built-in kernel."""
+    m, k = 5, 280_000
+    a, b = np.full((m, k), 127, np.int8), np.full((n, k), -128, np.int8)
+    a[:, ::7], b[:, 1::11] = -128, 127
+    exact = a.astype(np.int64) @ b.T.astype(np.int64)
+    want = exact.astype(np.int32)  # modulo 2^32
+    assert (exact != want).any()
+    problem = f"gemm:m={m},n={n},k={k},dtype=int8,layout=rcr"
+    kernels = [c.name for c in tilewise.select(problem, rule_set="builtin").candidates]
+    assert kernels
+    for name in kernels:
+        np.testing.assert_array_equal(tilewise.gemm(a, b, kernel=name), want, err_msg=name)
+
+
+def test_an_integer_sum_with_an_old_c_saturates():
+    k = 140_000
+    a, b = np.full((3, k), 127, np.int8), np.full((40, k), 127, np.int8)
+    total = k * 127 * 127 - 2 ** 32  # of the products, as an int32
+    c = np.full((3, 40), -1_500_000_000, np.int32)
+    problem = f"gemm:m=3,n=40,k={k},dtype=int8,layout=rcr,beta=1"
+    for candidate in tilewise.select(problem, rule_set="builtin").candidates:
+        have = tilewise.gemm(a, b, out=c.copy(), beta=1.0, kernel=candidate.name)
+        np.testing.assert_array_equal(have, max(total - 1_500_000_000, -2 ** 31), err_msg=candidate.name)
+
+
+@pytest.mark.parametrize("activation, want", [
+    ("relu", (0.0, math.inf)), ("relu6", (0.0, 6.0)), ("sigmoid", (0.0, 1.0)), ("tanh", (-1.0, 1.0)),
+    ("gelu", (math.nan, math.inf)), ("gelu_tanh", (math.nan, math.inf)), ("silu", (math.nan, math.inf)),
+    ("hardswish", (math.nan, math.inf))])
+def test_activations_of_infinities_and_nan(activation, want):
+    """As docs/problems.md says; the largest finite values stay finite."""
+    largest = float(np.finfo(np.float32).max)
+    a = np.array([[-math.inf], [math.inf], [math.nan], [-largest], [largest]], np.float32)
+    got = tilewise.gemm(a, np.ones((1, 1), np.float32), activation=activation)[:, 0]
+    bounded = {"relu6": 6.0, "sigmoid": 1.0, "tanh": 1.0}
+    np.testing.assert_array_equal(got, [*want, math.nan, want[0] if activation in ("relu", "relu6", "sigmoid", "tanh")
+                                        else 0.0, bounded.get(activation, largest)])
