@@ -271,7 +271,7 @@ TILEWISE_API tilewise_status tilewise_allocate(tilewise_context* context, size_t
 TILEWISE_API tilewise_status tilewise_release(tilewise_context* context, void* memory);
 
 /* Copies between the host and the device or within the device, in the order of the stream (NULL: the default stream).
- * Done when it returns where the host's memory takes part. */
+ * Done when it returns where the host's memory takes part. The two places may not overlap. */
 TILEWISE_API tilewise_status tilewise_copy(tilewise_context* context, void* to, const void* from, size_t bytes,
                                            void* stream);
 

@@ -2,6 +2,8 @@
 // The C functions on a context: opening a device, adding packs and tuning records to it, and its memory.
 #include <fmt/core.h>
 
+#include <cstdint>
+
 #include "base/text.hpp"
 #include "capi/archs.hpp"
 #include "capi/call.hpp"
@@ -87,6 +89,13 @@ Status allocate(Device& device, std::size_t bytes, void** memory) {
 Status copy(Device& device, void* to, const void* from, std::size_t bytes, void* stream) {
     if (bytes == 0) return {};
     if (!to || !from) return usage_error("a copy needs two places; one of them is NULL");
+    if (bytes > PTRDIFF_MAX) return usage_error(fmt::format("a copy of {} bytes: no memory has as many", bytes));
+    const auto to_at = reinterpret_cast<std::uintptr_t>(to), from_at = reinterpret_cast<std::uintptr_t>(from);
+    if (to_at - from_at < bytes || from_at - to_at < bytes) {
+        return usage_error(fmt::format("a copy of {} bytes to a place {} bytes {} where they are: the two overlap",
+                                       bytes, to_at > from_at ? to_at - from_at : from_at - to_at,
+                                       to_at < from_at ? "before" : "after"));
+    }
     return device.copy(to, from, bytes, stream);
 }
 

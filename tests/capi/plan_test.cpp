@@ -307,6 +307,9 @@ TEST_F(CapiPlan, MemoryAndValidation) {
     EXPECT_EQ(tilewise_synchronize(context_, nullptr), TILEWISE_OK);
     EXPECT_EQ(back, given);
     EXPECT_EQ(tilewise_copy(context_, nullptr, memory, 64, nullptr), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_copy(context_, back.data(), memory, SIZE_MAX, nullptr), TILEWISE_USAGE);
+    EXPECT_EQ(tilewise_copy(context_, back.data(), back.data() + 32, 33, nullptr), TILEWISE_USAGE) << "they overlap";
+    EXPECT_EQ(tilewise_copy(context_, back.data(), back.data() + 32, 32, nullptr), TILEWISE_OK) << last_error();
     EXPECT_EQ(tilewise_release(context_, memory), TILEWISE_OK);
     EXPECT_EQ(tilewise_release(context_, nullptr), TILEWISE_OK);
     EXPECT_EQ(tilewise_allocate(context_, 64, nullptr), TILEWISE_USAGE);
@@ -314,6 +317,16 @@ TEST_F(CapiPlan, MemoryAndValidation) {
         const std::string json =
             text_of([&](char** out) { return tilewise_validate(context_, problem, nullptr, out); });
         EXPECT_NE(json.find(R"("ok":true)"), std::string::npos) << json;
+    }
+}
+
+TEST_F(CapiPlan, MoreMemoryThanThereIsIsAnError) {
+    for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 63, SIZE_MAX - 64, SIZE_MAX / 2 + 1}) {
+        int something = 0;
+        void* memory = &something;
+        EXPECT_EQ(tilewise_allocate(context_, bytes, &memory), TILEWISE_DEVICE) << bytes;
+        EXPECT_EQ(memory, nullptr);
+        EXPECT_NE(last_error().find(std::to_string(bytes)), std::string::npos) << last_error();
     }
 }
 

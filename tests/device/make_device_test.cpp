@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "config/archs.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "device/emulated/fiber_stack.hpp"
+#include "device/null/null_device.hpp"
 
 namespace tilewise {
 namespace {
@@ -45,6 +48,27 @@ TEST(MakeDevice, AnyCudaArchIsEmulated) {
     EXPECT_NE(other.error().message.find("emulated:sm_80 is sm_80, not sm_90a"), std::string::npos);
     EXPECT_EQ(make_device("emulated:gfx942", embedded_archs()).error().code, ErrorCode::device);
     EXPECT_EQ(make_device("emulated:z80", embedded_archs()).error().code, ErrorCode::usage);
+}
+
+// Not even one that rounds sizes up, so that a very large one would become very small.
+TEST(MakeDevice, NoDeviceHasMoreMemoryThanThereIs) {
+    const auto refuses = [](Device& device) {
+        for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 255, SIZE_MAX - 256, SIZE_MAX / 2 + 1}) {
+            const auto memory = device.allocate(bytes);
+            ASSERT_FALSE(memory.ok()) << device.name() << ' ' << bytes;
+            EXPECT_EQ(memory.error().code, ErrorCode::device);
+        }
+        const auto nothing = device.allocate(0);
+        ASSERT_TRUE(nothing.ok()) << nothing.error().message;
+        device.release(*nothing);
+    };
+    refuses(**make_device("cpu", embedded_archs()));
+    NullDevice null(**embedded_archs().find("sm_90a"));
+    refuses(null);
+    const auto emulated = make_device("emulated:sm_90a", embedded_archs());
+    if (emulated.ok()) refuses(**emulated);  // not under a sanitizer
+    const auto gpu = make_device("cuda:0", embedded_archs());
+    if (gpu.ok()) refuses(**gpu);  // where there is one
 }
 
 TEST(MakeDevice, WhatIsNotThereIsNamed) {

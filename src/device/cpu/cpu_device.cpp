@@ -15,6 +15,7 @@
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "device/device_error.hpp"
+#include "device/host_memory.hpp"
 #include "device/host_recording.hpp"
 #include "device/host_rows.hpp"
 
@@ -47,9 +48,8 @@ public:
     void* at_least(std::size_t bytes) {
         if (bytes > bytes_) {
             std::free(memory_);
-            bytes_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-            memory_ = std::aligned_alloc(kAlignment, bytes_);
-            if (!memory_) bytes_ = 0;
+            memory_ = allocate_host(bytes, kAlignment);
+            bytes_ = memory_ ? bytes : 0;
         }
         return memory_;
     }
@@ -166,10 +166,9 @@ public:
     }
 
     Result<void*> allocate(std::size_t bytes) override {
-        const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-        void* memory = std::aligned_alloc(kAlignment, whole);
+        void* const memory = allocate_host(bytes, kAlignment);
         if (!memory) return device_error(fmt::format("cannot allocate {} bytes", bytes));
-        std::memset(memory, 0, whole);  // so that the first run does not pay for fresh pages
+        std::memset(memory, 0, bytes);  // so that the first run does not pay for fresh pages
         return memory;
     }
     void release(void* memory) override { std::free(memory); }

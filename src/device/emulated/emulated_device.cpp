@@ -11,6 +11,7 @@
 #include "device/device_error.hpp"
 #include "device/emulated/emulated_launch.hpp"
 #include "device/emulated/fiber_stack.hpp"
+#include "device/host_memory.hpp"
 #include "device/host_recording.hpp"
 #include "device/host_rows.hpp"
 #include "kernels/common/machine.hpp"
@@ -36,10 +37,9 @@ public:
     std::optional<Rejected> refuses(const KernelConfig&) const override { return std::nullopt; }
 
     Result<void*> allocate(std::size_t bytes) override {
-        const std::size_t rounded = (bytes + kAllocationAlignment) / kAllocationAlignment * kAllocationAlignment;
-        void* const memory = std::aligned_alloc(kAllocationAlignment, rounded);
+        void* const memory = allocate_host(bytes, kAllocationAlignment);
         if (!memory) return device_error(fmt::format("cannot allocate {} bytes", bytes));
-        std::memset(memory, kEmulatedPoison, rounded);  // nobody may count on zeros
+        std::memset(memory, kEmulatedPoison, bytes);  // nobody may count on zeros
         const std::scoped_lock lock(emulated_launches());
         machine_->memory.add(memory, bytes);
         return memory;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "device/null/null_device.hpp"
 
+#include <fmt/core.h>
+
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
+#include "device/device_error.hpp"
+#include "device/host_memory.hpp"
 #include "device/host_rows.hpp"
 
 namespace tilewise {
@@ -50,8 +55,8 @@ private:
 }  // namespace
 
 Result<void*> NullDevice::allocate(std::size_t bytes) {
-    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-    return Error{ErrorCode::device, "out of memory"};
+    if (void* const memory = allocate_host(bytes, alignof(std::max_align_t))) return memory;
+    return device_error(fmt::format("cannot allocate {} bytes", bytes));
 }
 
 void NullDevice::release(void* memory) { std::free(memory); }
