@@ -354,6 +354,8 @@ typedef struct tilewise_executable tilewise_executable;
  *   scale_a, _b  fp32, 1 value each, or m and n of them, in memory of the device
  *   workspace    of tilewise_executable_workspace_bytes(), where that is not 0; 16-byte aligned; in use until the run
  *                is done
+ * c and the workspace share no byte with each other or with anything else (TILEWISE_USAGE), but that a d may be c itself:
+ * then what was in c is combined with the result. Columns of one array may be different operands.
  */
 typedef struct tilewise_operands {
     size_t size; /* sizeof(tilewise_operands) */

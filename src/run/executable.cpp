@@ -166,10 +166,10 @@ Result<Executable> Executable::prepare_padded(const Problem& problem, const Padd
     ready.notes_ = inner->notes_;
     ready.notes_.push_back(padded.note);
     ready.threads_ = inner->threads_;
-    ready.note_operands(problem);
     auto kernel_ready = std::make_shared<const Executable>(std::move(*inner));
     ready.padded_ = std::make_shared<const PaddedLaunch>(padded.tensors, std::move(kernel_ready), device);
     ready.workspace_bytes_ = ready.padded_->workspace_bytes();
+    ready.note_operands(problem);
     return ready;
 }
 
@@ -178,6 +178,7 @@ void Executable::note_operands(const Problem& problem) {
     has_bias_ = std::find(problem.epilogue.begin(), problem.epilogue.end(), EpilogueOp::bias) != problem.epilogue.end();
     has_scales_ = problem.scale != Scale::none;
     d_count_ = problem.d_ops.size();
+    overlap_ = OverlapCheck(problem, workspace_bytes_, packed_b_bytes_);
 }
 
 // A GPU that meets a wide access off its boundary is lost to the whole process.
@@ -202,7 +203,8 @@ Status Executable::check_operands(const Operands& o) const {
     for (std::size_t i = 0; i < d_count_; ++i) {
         if (!o.d[i]) return missing("D tensors");
     }
-    return check_alignment(o);
+    if (auto status = check_alignment(o); !status) return status;
+    return overlap_.check_launch(o);
 }
 
 Status Executable::launch(const Operands& o, Stream stream) const {
@@ -224,6 +226,7 @@ Status Executable::launch(const Operands& o, Stream stream) const {
 
 Status Executable::pack_b(const void* b, void* packed, Stream stream) const {
     if (padded_) return unsupported_error("the problem is padded for this kernel, which reads B as it is");
+    if (auto status = overlap_.check_packing(b, packed); !status) return status;
     KernelArgs args = args_;
     args.b.data = const_cast<void*>(b);
     return launch_->pack_b(args, packed, stream);

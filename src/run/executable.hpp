@@ -15,11 +15,13 @@
 #include "device/device.hpp"
 #include "problem/problem.hpp"
 #include "registry/registry.hpp"
+#include "run/overlap.hpp"
 #include "run/padded_launch.hpp"
 
 namespace tilewise {
 
-// The operands of one launch, in the order and types the problem names. What the problem does not have stays null.
+// The operands of one launch, in the order and types the problem names. What the problem does not have stays null. C and the
+// workspace share no byte with anything else, but that a D tensor may be C itself.
 struct Operands {
     const void* a = nullptr;
     const void* b = nullptr;
@@ -77,6 +79,7 @@ private:
     std::array<std::size_t, 3> access_bytes_ = {1, 1, 1};  // what the pointers of A, B and C must be multiples of
     bool has_beta_ = false, has_bias_ = false, has_scales_ = false;
     std::size_t d_count_ = 0;
+    OverlapCheck overlap_;
 };
 
 }  // namespace tilewise

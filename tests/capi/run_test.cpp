@@ -2,6 +2,7 @@
 // Running kernels through the C interface: contexts, executables, runs; what is refused; what may be destroyed when.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -128,6 +129,66 @@ TEST_F(CapiRun, WhatIsMissingIsNamed) {
     given.a = nullptr;
     EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
     EXPECT_TRUE(std::isnan(c_[0])) << "nothing was launched";
+}
+
+TEST_F(CapiRun, AnOutputThatOverlapsAnOperandIsRefused) {
+    ASSERT_EQ(prepare((std::string(kRunProblem) + ",epilogue=bias,d=add").c_str()), TILEWISE_OK) << last_error();
+    std::vector<float> memory = numbers(400, 3);
+    const auto bias = numbers(kN, 2), d = numbers(kM * kN, 5), before = memory;
+    const auto with = [&](const auto& change) {
+        tilewise_operands given = operands();
+        given.c = memory.data() + 100, given.bias = bias.data(), given.d[0] = d.data();
+        change(given);
+        return tilewise_run(executable_, &given, nullptr);
+    };
+    const auto overlaps = [](const char* name) {
+        return last_error().find(std::string("the output c overlaps ") + name + ":") != std::string::npos;
+    };
+    for (const int at : {100 - kM * kK + 1, 100, 101, 100 + kM * kN - 1}) {
+        EXPECT_EQ(with([&](auto& o) { o.a = memory.data() + at; }), TILEWISE_USAGE);
+        EXPECT_TRUE(overlaps("a")) << last_error();
+    }
+    EXPECT_EQ(with([&](auto& o) { o.b = memory.data() + 100; }), TILEWISE_USAGE);
+    EXPECT_TRUE(overlaps("b")) << last_error();
+    EXPECT_EQ(with([&](auto& o) { o.bias = memory.data() + 110; }), TILEWISE_USAGE);
+    EXPECT_TRUE(overlaps("bias")) << last_error();
+    EXPECT_EQ(with([&](auto& o) { o.d[0] = memory.data() + 101; }), TILEWISE_USAGE);
+    EXPECT_TRUE(overlaps("d0")) << last_error();
+    EXPECT_EQ(memory, before) << "nothing was launched";
+    EXPECT_EQ(with([&](auto& o) { o.a = memory.data() + 100 - kM * kK, o.b = memory.data() + 100 + kM * kN; }),
+              TILEWISE_OK)
+        << last_error();
+}
+
+TEST_F(CapiRun, ADTensorMayBeTheOutput) {
+    ASSERT_EQ(prepare((std::string(kRunProblem) + ",d=mul").c_str()), TILEWISE_OK) << last_error();
+    const auto before = c_ = numbers(kM * kN, 5);
+    tilewise_operands given = operands();
+    given.d[0] = c_.data();
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
+    auto want = product(a_, b_);
+    for (std::size_t i = 0; i < want.size(); ++i) want[i] *= before[i];
+    EXPECT_EQ(c_, want);
+}
+
+TEST_F(CapiRun, ColumnsOfOneArrayAreOperands) {
+    ASSERT_EQ(prepare("gemm:m=5,n=7,k=9,dtype=fp32,layout=rcr,lda=19,ldc=19,align=4"), TILEWISE_OK) << last_error();
+    constexpr int kWidth = 19;
+    std::vector<float> frame(kM * kWidth, 1.0f);
+    for (int i = 0; i < kM; ++i) std::copy_n(a_.begin() + i * kK, kK, frame.begin() + i * kWidth + 10);
+    tilewise_operands given = operands();
+    given.a = frame.data() + 10, given.c = frame.data() + 2;
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
+    const auto want = product(a_, b_);
+    for (int i = 0; i < kM * kWidth; ++i) {
+        const int row = i / kWidth, column = i % kWidth;
+        const float expected = column >= 10                     ? a_[row * kK + column - 10]
+                               : column >= 2 && column < 2 + kN ? want[row * kN + column - 2]
+                                                                : 1.0f;
+        EXPECT_EQ(frame[i], expected) << row << ',' << column;
+    }
+    given.c = frame.data() + 4;
+    EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE) << "the last column of c is the first of a";
 }
 
 TEST_F(CapiRun, NullsAreUsageErrors) {
@@ -264,6 +325,9 @@ TEST_F(CapiRun, AKernelThatNeedsAlignedSizesPadsTheProblem) {
                   for (int i = 0; i < 100; ++i) ASSERT_EQ(run(), TILEWISE_OK) << last_error();
               }),
               0u);
+    given.a = workspace.data() + workspace.size() / 16 * 16 - 16;
+    EXPECT_EQ(run(), TILEWISE_USAGE);
+    EXPECT_NE(last_error().find("the workspace overlaps a"), std::string::npos) << last_error();
 }
 
 TEST_F(CapiRun, ManyThreadsRunOneExecutable) {
@@ -298,6 +362,8 @@ TEST_F(CapiRun, BPackedAhead) {
     given.b = packed.data();
     ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
     EXPECT_EQ(c_, product(a_, b_));
+    EXPECT_EQ(tilewise_pack_b(executable_, packed.data(), packed.data(), nullptr), TILEWISE_USAGE);
+    EXPECT_NE(last_error().find("overlaps b"), std::string::npos) << last_error();
 }
 
 TEST_F(CapiRun, BenchAnswersInJson) {

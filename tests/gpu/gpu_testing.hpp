@@ -29,6 +29,7 @@
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "run/executable.hpp"
+#include "run/in_place.hpp"
 
 namespace tilewise {
 
@@ -106,11 +107,14 @@ inline bool GpuTest::run(Random& random, const Kernel& kernel, const Problem& pr
     const float alpha = random.chance(30) ? 0.75f : 1.0f, beta = problem.beta ? 0.5f : 0.0f;
     auto on_device = DeviceTensors::make(*device, *tensors);
     if (failed(on_device)) return false;
-    auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), *device,
-                                {&on_device->operands(), 1}, alpha, beta);
+    Operands operands = on_device->operands();
+    const bool d_is_c = can_be_in_place(problem) && random.chance(50);
+    if (d_is_c) operands = in_place(*device, *tensors, operands).value();
+    auto bound =
+        BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), *device, {&operands, 1}, alpha, beta);
     if (failed(bound)) return false;
     // Again with the same workspace: what blocks tell each other there must not be left over.
-    const int times = kernel.config.stream_k != StreamK::off && beta == 0.0f ? 3 : 1;
+    const int times = kernel.config.stream_k != StreamK::off && beta == 0.0f && !d_is_c ? 3 : 1;
     for (int i = 0; i < times; ++i) {
         if (failed(bound->run())) return false;
     }
@@ -118,7 +122,7 @@ inline bool GpuTest::run(Random& random, const Kernel& kernel, const Problem& pr
     VerifyOptions options;
     options.summation = summation_of(kernel.config, device->arch());
     const VerifyReport report = verify_result(*tensors, alpha, beta, options);
-    EXPECT_TRUE(report.ok) << describe(report);
+    EXPECT_TRUE(report.ok) << (d_is_c ? "d0 is c; " : "") << describe(report);
     return report.ok;
 }
 

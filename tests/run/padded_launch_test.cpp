@@ -248,10 +248,10 @@ TEST_F(PaddedLaunchTest, WhatIsLackingIsSaidAsUsual) {
     const auto ready = Executable::prepare(problem, kernel, *device_, builder);
     ASSERT_TRUE(ready.ok()) << ready.error().message;
     EXPECT_EQ(ready->packed_b_bytes(), 0);
-    std::vector<float> numbers(64);
+    std::vector<float> numbers(64), results(64);
     std::vector<std::byte> workspace(static_cast<std::size_t>(ready->workspace_bytes()));
     Operands operands;
-    operands.a = operands.b = operands.c = numbers.data();
+    operands.a = operands.b = numbers.data(), operands.c = results.data();
     operands.workspace = workspace.data();
     EXPECT_EQ(ready->launch(operands).error().code, ErrorCode::usage) << "the D tensor is null";
     operands.d[0] = numbers.data();

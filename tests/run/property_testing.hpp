@@ -24,6 +24,7 @@
 #include "problem/problem_text.hpp"
 #include "registry/registry.hpp"
 #include "run/executable.hpp"
+#include "run/in_place.hpp"
 
 namespace tilewise::property_testing {
 
@@ -103,8 +104,11 @@ private:
         const float beta = problem.beta ? 0.5f : 0.0f;
         auto on_device = DeviceTensors::make(*device_, *tensors);
         ASSERT_TRUE(on_device.ok()) << on_device.error().message;
-        auto run = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), *device_,
-                                  {&on_device->operands(), 1}, alpha, beta);
+        Operands operands = on_device->operands();
+        const bool d_is_c = can_be_in_place(problem) && seed % 2 == 0;
+        if (d_is_c) operands = in_place(*device_, *tensors, operands).value();
+        auto run = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), *device_, {&operands, 1},
+                                  alpha, beta);
         ASSERT_TRUE(run.ok()) << run.error().message;
         const Status launched = run->run();
         ASSERT_TRUE(launched.ok()) << launched.error().message;
@@ -114,7 +118,7 @@ private:
         const VerifyReport report = verify_result(*tensors, alpha, beta, options);
         ASSERT_TRUE(report.ok) << kernel.name << "\n"
                                << print_problem(problem) << "\nseed " << seed << ", alpha " << alpha << ", " << threads
-                               << " threads\n"
+                               << " threads" << (d_is_c ? ", d0 is c" : "") << "\n"
                                << describe(report);
     }
 };
