@@ -23,17 +23,18 @@ class Device {
 public:
     // "cpu", "cuda:0"
     static Result<Device> open(const std::string& name, const DeviceOptions& options = {}) {
-        std::string packs;
-        for (const std::string& pack : options.packs) packs += (packs.empty() ? "" : ":") + pack;
         tilewise_context_options from{};
         from.size = sizeof(from);
         from.arch = options.arch.empty() ? nullptr : options.arch.c_str();
-        from.packs = packs.empty() ? nullptr : packs.c_str();
         from.threads = options.threads;
         tilewise_context* made = nullptr;
         const tilewise_status code = tilewise_context_create(name.c_str(), &from, &made);
         if (code != TILEWISE_OK) return Error::last(code);
-        return Device(made);
+        Device device(made);
+        for (const std::string& pack : options.packs) {
+            if (auto status = device.load_pack(pack); !status) return status.error();
+        }
+        return device;
     }
 
     std::string arch() const { return tilewise_context_arch(get()); }

@@ -34,6 +34,23 @@ inline std::string take(char* text) {
     tilewise_free(text);
     return copy;
 }
+
+// A text as a value in JSON, whatever characters it has.
+inline std::string quoted(const std::string& text) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    std::string json = "\"";
+    for (const char c : text) {
+        const auto code = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            json += {'\\', c};
+        } else if (code < 0x20) {
+            json += {'\\', 'u', '0', '0', kDigits[code / 16], kDigits[code % 16]};
+        } else {
+            json += c;
+        }
+    }
+    return json + '"';
+}
 }  // namespace detail
 
 template <class T>

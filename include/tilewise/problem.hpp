@@ -73,7 +73,7 @@ public:
     Builder& layout(std::string word) { return layout_ = std::move(word), self(); }
     // Any further field: option("math", "fast").
     Builder& option(const std::string& key, const std::string& value) {
-        options_ += (options_.empty() ? "" : ",") + key + "=" + value;
+        options_ += (options_.empty() ? "" : ", ") + detail::quoted(key) + ": " + detail::quoted(value);
         return self();
     }
     Builder& out(const std::string& dtype) { return option("out", dtype); }
@@ -86,14 +86,18 @@ public:
 
 protected:
     static const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+    // As JSON; empty where there are none.
+    std::string options() const { return options_.empty() ? "" : "{" + options_ + "}"; }
     static Result<Problem> parsed(const Result<std::string>& text) {
         if (!text) return text.error();
         return Problem::parse(*text);
     }
 
-    std::string dtype_ = "fp32", layout_, options_;
+    std::string dtype_ = "fp32", layout_;
 
 private:
+    std::string options_;  // members of a JSON object
+
     Builder& self() { return static_cast<Builder&>(*this); }
 };
 
@@ -109,7 +113,8 @@ public:
         from.m = m_, from.n = n_, from.k = k_, from.batch = batch_;
         from.dtype = dtype_.c_str();
         from.layout = or_null(layout_);
-        from.options = or_null(options_);
+        const std::string more = options();
+        from.options = or_null(more);
         return parsed(detail::text_of([&](char** out) { return tilewise_gemm_text(&from, out); }));
     }
 
@@ -148,7 +153,8 @@ public:
         from.op = kOps[static_cast<int>(direction_)];
         from.dtype = dtype_.c_str();
         from.layout = or_null(layout_);
-        from.options = or_null(options_);
+        const std::string more = options();
+        from.options = or_null(more);
         return parsed(detail::text_of([&](char** out) { return tilewise_conv_text(&from, out); }));
     }
 

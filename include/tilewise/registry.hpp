@@ -22,7 +22,7 @@ struct KernelQuery {
         const std::pair<const char*, const std::string*> words[] = {
             {"arch", &arch}, {"op", &op}, {"dtype", &dtype}, {"rule_set", &rule_set}};
         for (const auto& [key, value] : words) {
-            if (!value->empty()) text += std::string(", \"") + key + "\": \"" + *value + "\"";
+            if (!value->empty()) text += std::string(", \"") + key + "\": " + detail::quoted(*value);
         }
         return text + "}";
     }

@@ -61,7 +61,8 @@ TILEWISE_API void tilewise_free(char* text);
  * A problem says what to compute. Every function takes it as its one-line text, such as
  * gemm:m=64,n=64,k=64,dtype=fp32,layout=rcr, or as JSON with the same keys (docs/problems.md). The structs below are
  * another way to write one. The first field of every struct is its size, so that a struct may grow: zero everything, set
- * the size and what is wanted.
+ * the size and what is wanted. A text in a struct is the value of its field, whatever characters it has; only `options` is a
+ * list of fields, none of which may be given twice or be one that the struct has set.
  */
 
 /* A matrix product. */
@@ -73,7 +74,7 @@ typedef struct tilewise_gemm {
     int64_t batch;       /* 0: 1 */
     const char* dtype;   /* of the inputs, such as "bf16" */
     const char* layout;  /* "rcr" and its kin; NULL: rcr */
-    const char* options; /* further fields of the text, such as "epilogue=bias+gelu,beta=1"; NULL for none */
+    const char* options; /* further fields, such as "epilogue=bias+gelu,beta=1", or as JSON; NULL for none */
 } tilewise_gemm;
 
 /* A grouped convolution, in one of three directions. Of the arrays the first `dims` count, outermost first. */
@@ -93,7 +94,7 @@ typedef struct tilewise_conv {
     int64_t pad_after[3];
     const char* dtype;   /* of the inputs, such as "bf16" */
     const char* layout;  /* "nhwgc" and its kin; NULL: channels last */
-    const char* options; /* further fields of the text; NULL for none */
+    const char* options; /* further fields, as in tilewise_gemm; NULL for none */
 } tilewise_conv;
 
 /* An operand as a caller stores it. The library fills it in; only `size` is read. */

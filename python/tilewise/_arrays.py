@@ -50,7 +50,7 @@ def dtype_name(dtype: Any) -> str:
     if text not in DTYPES and numpy is not None:
         try:
             text = numpy.dtype(dtype).name
-        except TypeError:
+        except (TypeError, ValueError):
             pass
     if text not in DTYPES:
         raise TypeError(f"dtype {dtype!r} is not supported; use one of {', '.join(DTYPES)}")

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 """What the first call with operands of a kind works out, whatever the operation: the operands spelled out, checked against
-each other as far as the library cannot see them, and the fields of the problem's text that every operation has.
+each other as far as the library cannot see them, and the fields of the problem that every operation has. Fields travel as
+values, in JSON: what a caller gives for one can never become another.
 """
 from __future__ import annotations
 
 from typing import Any
 
 from . import _arrays
-from ._arrays import DEFAULT_ALIGN, Operand, operand
+from ._arrays import Operand, operand
+from ._dlpack import packed
 from ._operands import check_operand, list_of_d
 from ._runtime import Executable
+
+Fields = dict[str, Any]  # of a problem: docs/problems.md
 
 
 class Call:
@@ -21,11 +25,12 @@ class Call:
         self.out_dtype = None if out_dtype is None else _arrays.dtype_name(out_dtype)
         self.bias = None if bias is None else operand(bias, "bias")
         self.d = [operand(x, f"d[{i}]") for i, x in enumerate(list_of_d(d))]
-        self.d_ops = d_op.split("+") if isinstance(d_op, str) else list(d_op)
+        self.d_ops = (d_op if isinstance(d_op, str) else "+".join(d_op)).split("+")
         if len(self.d_ops) == 1:
             self.d_ops *= len(self.d)
         if self.d and len(self.d_ops) != len(self.d):
             raise ValueError(f"d_op: {len(self.d_ops)} operations for {len(self.d)} arrays; need one, or one for each")
+        self.scales: list[Operand] = []
         self.device = a.device
         if self.out is not None and not self.out.writable:
             raise ValueError("out: it is read-only")
@@ -37,32 +42,40 @@ class Call:
         if x.device != self.device:
             raise ValueError(f"{x.name}: it is on {x.device}, but {self.a.name} is on {self.device}; move one of them")
 
-    def type_fields(self) -> str:
-        text = f",b={self.b.dtype}" if self.b.dtype != self.a.dtype else ""
+    def type_fields(self) -> Fields:
         given = None if self.out is None else self.out.dtype
         if given and self.out_dtype and given != self.out_dtype:
             raise TypeError(f"out_dtype: {self.out_dtype}, but out is of {given}")
         dtype = given or self.out_dtype
-        return text + (f",out={dtype}" if dtype else "")
+        return {"dtype": self.a.dtype, "b": self.b.dtype, **({"out": dtype} if dtype else {})}
 
-    def more_fields(self, activation: str | None, beta: bool, math: str, align: int) -> str:
+    def more_fields(self, activation: str | None, beta: bool, math: str, align: int) -> Fields:
         if beta and self.out is None:
             raise ValueError("beta: it multiplies what is in out, so out must be given")
-        epilogue = [word for word in ("bias" if self.bias else None, activation) if word]
-        text = f",epilogue={'+'.join(epilogue)}" if epilogue else ""
-        text += f",d={'+'.join(self.d_ops)}" if self.d else ""
-        text += ",beta=1" if beta else ""
-        text += f",math={math}" if math != "strict" else ""
-        return text + (f",align={align}" if align != DEFAULT_ALIGN else "")
+        for name, word in (("activation", activation or ""), ("math", math)):
+            if not isinstance(word, str):
+                raise TypeError(f"{name}: expected a word, got {type(word).__name__}")
+        epilogue = "+".join(word for word in ("bias" if self.bias else None, activation) if word)
+        return {**({"epilogue": epilogue} if epilogue else {}), **({"d": "+".join(self.d_ops)} if self.d else {}),
+                "beta": bool(beta), "math": math, "align": align}
 
     def out_shape(self, executable: Executable) -> tuple[int, ...]:
         """Of an output that is made."""
         return executable.operands["c"].shape
 
     def check_against(self, executable: Executable) -> None:
-        """What is left: types, shapes and strides that follow from the problem."""
-        given = {"a": self.a, "b": self.b, "c": self.out, "bias": self.bias}
-        given.update((f"d{i}", x) for i, x in enumerate(self.d))
+        """Every operand that the problem has is there, and is as the problem has it, also an output that is made."""
+        given = {"a": self.a, "b": self.b, "bias": self.bias, **{x.name: x for x in self.scales},
+                 **{f"d{i}": x for i, x in enumerate(self.d)}}
+        for name, spec in executable.operands.items():
+            x = self.out or self._made(executable) if name == "c" else given.pop(name, None)
+            if x is None:
+                raise ValueError(f"{name}: the problem {executable.problem} needs it")
+            check_operand(x, spec)
         for name, x in given.items():
             if x is not None:
-                check_operand(x, executable.operands[name])
+                raise ValueError(f"{name}: the problem {executable.problem} has none")
+
+    def _made(self, executable: Executable) -> Operand:
+        shape, spec = self.out_shape(executable), executable.operands["c"]
+        return Operand("out", self.out_dtype or spec.dtype, shape, packed(shape), self.device, True, 0, 0)

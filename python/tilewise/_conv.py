@@ -25,7 +25,7 @@ def _convolve(op: str, a: Any, b: Any, names: tuple[str, str], geometry: Geometr
     address_a, key_a = (LOOKS.get(type(a)) or look_of(a, names[0]))(a)
     address_b, key_b = (LOOKS.get(type(b)) or look_of(b, names[1]))(b)
     if out is None:
-        address_c, key_c = 0, out_dtype
+        address_c, key_c = 0, None
     else:
         address_c, key_c = (LOOKS.get(type(out)) or look_of(out, "out"))(out)
     bits = address_a | address_b | address_c | DEFAULT_ALIGN
@@ -35,7 +35,7 @@ def _convolve(op: str, a: Any, b: Any, names: tuple[str, str], geometry: Geometr
         key_more = (key_more, d_op if isinstance(d_op, str) else "+".join(d_op))
         bits |= more_bits
     kernel = None if kernel is None else kernel_text(kernel)
-    key = (op, key_a, key_b, key_c, key_more, geometry, activation, math, beta != 0, bits & -bits, kernel, strategy)
+    key = (op, key_a, key_b, key_c, out_dtype, key_more, geometry, activation, math, beta != 0, bits & -bits, kernel, strategy)
     try:
         entry = entries.get(key)
     except TypeError:  # a list where a tuple would do
@@ -43,8 +43,8 @@ def _convolve(op: str, a: Any, b: Any, names: tuple[str, str], geometry: Geometr
                          math, stream, workspace, kernel, strategy)
     if entry is None:
         call = ConvCall(op, a, b, names, out, out_dtype, bias, d, d_op)
-        problem = call.problem_text(geometry, activation, beta != 0, math, bits & -bits)
-        entry = prepare_entry(key, call, problem, strategy, kernel, like, stream)
+        fields = call.fields(geometry, activation, beta != 0, math, bits & -bits)
+        entry = prepare_entry(key, call, fields, strategy, kernel, like, stream)
     return launch(entry, like, address_a, address_b, out, address_c, more, alpha, beta, stream, workspace)
 
 

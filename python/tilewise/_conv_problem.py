@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""From arrays to the text of a convolution problem. Runs once for each kind of operands. The library works out the sizes
-that follow from others; here is checked what the text leaves out: dimensions, and channels and groups against each other.
+"""From arrays to the fields of a convolution problem. Runs once for each kind of operands. The library works out the sizes
+that follow from others; here is checked what they leave out: dimensions, and channels and groups against each other.
 """
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ._arrays import Operand, operand
-from ._call import Call
+from ._call import Call, Fields
 
 Geometry = tuple[Any, Any, Any, Any]  # stride, padding, dilation, and the size that the operands do not tell
 
@@ -26,7 +26,7 @@ def _whole(value: Any, name: str) -> int:
 
 
 def _extents(value: Any, name: str, rank: int) -> str:
-    """3, or (3, 3), as the problem's text has it."""
+    """3, or (3, 3), as the problem has it."""
     if isinstance(value, tuple):
         if len(value) != rank:
             raise ValueError(f"{name}: {value} has {len(value)} numbers, the operands have {rank} spatial dimensions; "
@@ -75,7 +75,7 @@ class ConvCall(Call):
         super().__init__(operand(a, names[0]), operand(b, names[1]), out, out_dtype, bias, d, d_op)
         self.op = op
 
-    def problem_text(self, geometry: Geometry, activation: str | None, beta: bool, math: str, align: int) -> str:
+    def fields(self, geometry: Geometry, activation: str | None, beta: bool, math: str, align: int) -> Fields:
         stride, padding, dilation, size = geometry
         b_is_weight = self.op != "conv_bwd_weight"
         a, b = _Tensor(self.a, False), _Tensor(self.b, b_is_weight)
@@ -91,12 +91,12 @@ class ConvCall(Call):
         else:
             _agree("images", a, n, b, b.images)
             c, k, inside, taps = b.channels, a.channels, _text(b.sizes), _extents(size, "filter_size", rank)
-        if rank > 1 and "x" not in inside:  # the text takes its number of dimensions from `in`
+        if rank > 1 and "x" not in inside:  # the problem takes its number of dimensions from `in`
             inside = "x".join([inside] * rank)
-        text = (f"{self.op}:n={n},g={g},c={c * g},k={k * g},in={inside},filter={taps},"
-                f"stride={_extents(stride, 'stride', rank)},pad={_padding(padding, rank)},"
-                f"dilation={_extents(dilation, 'dilation', rank)},dtype={self.a.dtype}")
-        return text + self.type_fields() + self.more_fields(activation, beta, math, align)
+        return {"op": self.op, "n": n, "g": g, "c": c * g, "k": k * g, "in": inside, "filter": taps,
+                "stride": _extents(stride, "stride", rank), "pad": _padding(padding, rank),
+                "dilation": _extents(dilation, "dilation", rank), **self.type_fields(),
+                **self.more_fields(activation, beta, math, align)}
 
 
 def _text(sizes: tuple[int, ...]) -> str:

@@ -6,12 +6,13 @@ keep the entry. A hit only hands over addresses.
 """
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
 from . import _arrays
-from ._call import Call
-from ._operands import ALIAS, current_stream, make_on_stream, stream_handle
+from ._call import Call, Fields
+from ._operands import current_stream, make_on_stream, stream_handle
 from ._runtime import Executable, open_executable
 from ._workspace import workspace as workspace_for
 
@@ -34,15 +35,15 @@ entries: dict[Any, Entry] = {}
 os.register_at_fork(after_in_child=entries.clear)
 
 
-def prepare_entry(key: Any, call: Call, problem: str, strategy: str | None, kernel: str | None, like: Any,
+def prepare_entry(key: Any, call: Call, fields: Fields, strategy: str | None, kernel: str | None, like: Any,
                   stream: Any) -> Entry:
-    """Prepares a problem and keeps it under the key; `like` is the array whose library and stream count."""
+    """Prepares the problem of these fields and keeps it under the key; `like` is the array whose library and stream count."""
     handle: int | None = None  # of interest for measuring alone: while it is captured, nothing is measured
     if strategy == "measure" and stream is not None:
         handle = stream_handle(stream)
     elif strategy == "measure" and call.device.startswith("cuda:"):
         handle = current_stream(like, int(call.device[5:]))
-    executable = open_executable(problem, call.device, strategy, kernel, None, None, Executable, handle)
+    executable = open_executable(json.dumps(fields), call.device, strategy, kernel, None, None, Executable, handle)
     call.check_against(executable)
     entry = Entry(executable, call.out_shape(executable))
     if len(entries) >= _MOST_ENTRIES:
@@ -66,8 +67,6 @@ def launch(entry: Entry, like: Any, address_a: int, address_b: int, out: Any, ad
         make = entry.make_out or _arrays.maker_like(like, entry.out_shape, executable.operands["c"].dtype)
         entry.make_out = make
         out, address_c = make() if stream is None else make_on_stream(make, like, stream)
-    elif address_c == address_a or address_c == address_b:
-        raise ValueError(ALIAS)
     if executable.workspace_bytes:
         with workspace_for(executable.workspace_bytes, workspace, like, executable.device, stream) as address:
             executable.launch(address_a, address_b, address_c, more, alpha, beta, handle, address)

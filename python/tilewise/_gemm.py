@@ -41,7 +41,7 @@ def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any
     address_a, key_a = (LOOKS.get(type(a)) or look_of(a, "a"))(a)
     address_b, key_b = (LOOKS.get(type(b)) or look_of(b, "b"))(b)
     if out is None:
-        address_c, key_c = 0, out_dtype
+        address_c, key_c = 0, None
     else:
         address_c, key_c = (LOOKS.get(type(out)) or look_of(out, "out"))(out)
     bits = address_a | address_b | address_c | DEFAULT_ALIGN
@@ -53,10 +53,10 @@ def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any
         key_more = (key_more, d_op if isinstance(d_op, str) else "+".join(d_op))
         bits |= more_bits
     kernel = None if kernel is None else kernel_text(kernel)
-    key = (key_a, key_b, key_c, key_more, layout, activation, math, beta != 0, bits & -bits, kernel, strategy)
+    key = (key_a, key_b, key_c, out_dtype, key_more, layout, activation, math, beta != 0, bits & -bits, kernel, strategy)
     entry = entries.get(key)
     if entry is None:
         call = GemmCall(a, b, out, out_dtype, bias, d, d_op, scale_a, scale_b)
-        problem = call.problem_text(layout, activation, beta != 0, math, bits & -bits)
-        entry = prepare_entry(key, call, problem, strategy, kernel, a, stream)
+        fields = call.fields(layout, activation, beta != 0, math, bits & -bits)
+        entry = prepare_entry(key, call, fields, strategy, kernel, a, stream)
     return launch(entry, a, address_a, address_b, out, address_c, more, alpha, beta, stream, workspace)

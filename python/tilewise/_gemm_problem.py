@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From arrays to the text of a GEMM problem. Runs once for each kind of operands, so it may take its time and checks
+"""From arrays to the fields of a GEMM problem. Runs once for each kind of operands, so it may take its time and checks
 everything that the library cannot see: shapes against each other, strides, devices.
 """
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._arrays import Operand, operand
-from ._call import Call
+from ._call import Call, Fields
 from ._runtime import Executable
 
 
@@ -33,11 +33,11 @@ class Matrix:
         if self.batch_stride < 0:
             raise ValueError(f"{x.name}: its batch runs backwards; make it contiguous")
 
-    def fields(self, letter: str, batch: int) -> str:
-        text = "" if self.leading == self.columns else f",ld{letter}={self.leading}"
+    def fields(self, letter: str, batch: int) -> Fields:
+        fields: Fields = {} if self.leading == self.columns else {f"ld{letter}": self.leading}
         if batch > 1 and self.batch_stride != self.rows * self.leading:
-            text += f",batch_stride_{letter}={self.batch_stride}"
-        return text
+            fields[f"batch_stride_{letter}"] = self.batch_stride
+        return fields
 
 
 def _stored(letter: str, rows: int, columns: int) -> tuple[int, int]:
@@ -56,7 +56,7 @@ class GemmCall(Call):
         for x in self.scales:
             self.check_device(x)
 
-    def problem_text(self, layout: str, activation: str | None, beta: bool, math: str, align: int) -> str:
+    def fields(self, layout: str, activation: str | None, beta: bool, math: str, align: int) -> Fields:
         if not isinstance(layout, str) or len(layout) != 3 or set(layout) - {"r", "c"}:
             raise ValueError(f"layout: {layout!r}; need three letters of r and c, for A, B and C")
         a, b = Matrix(self.a), Matrix(self.b)
@@ -67,15 +67,14 @@ class GemmCall(Call):
                              f"a has k={k}, b has k={b_k}{_layout_hint(layout, k, b)}")
         batch = self._batch(a, b)
         self.made_shape = (() if a.batch is None and b.batch is None else (batch,)) + _stored(layout[2], m, n)
-        text = f"gemm:m={m},n={n},k={k},dtype={self.a.dtype},layout={layout}"
-        text += f",batch={batch}" if batch > 1 else ""
-        text += self.type_fields() + a.fields("a", batch) + b.fields("b", batch)
+        fields: Fields = {"op": "gemm", "m": m, "n": n, "k": k, "layout": layout, "batch": batch, **self.type_fields(),
+                          **a.fields("a", batch), **b.fields("b", batch)}
         if self.out is not None:
             if self.out.shape != self.made_shape:
                 raise ValueError(f"out: shape {self.out.shape}, need {self.made_shape}")
-            text += Matrix(self.out).fields("c", batch)
+            fields.update(Matrix(self.out).fields("c", batch))
         self._check_more(n)
-        return text + self._scale_field(m, n) + self.more_fields(activation, beta, math, align)
+        return {**fields, **self._scale_field(m, n), **self.more_fields(activation, beta, math, align)}
 
     def out_shape(self, executable: Executable) -> tuple[int, ...]:
         return self.made_shape  # a batch of one is a batch here, which a problem does not tell from none
@@ -93,15 +92,15 @@ class GemmCall(Call):
             if x.shape != self.made_shape:
                 raise ValueError(f"{x.name}: shape {x.shape}, need the output's {self.made_shape}")
 
-    def _scale_field(self, m: int, n: int) -> str:
+    def _scale_field(self, m: int, n: int) -> Fields:
         if not self.scales:
-            return ""
+            return {}
         single = all(_count(x) == 1 for x in self.scales)
         for x, length, letter in zip(self.scales, (m, n), "mn"):
             _check_vector(x, 1 if single else length, "1 value, or " + letter)
             if x.dtype != "fp32":
                 raise TypeError(f"{x.name}: {x.dtype}; need float32")
-        return ",scale=tensor" if single else ",scale=row"
+        return {"scale": "tensor" if single else "row"}
 
 
 def _layout_hint(layout: str, k: int, b: Matrix) -> str:

@@ -14,7 +14,6 @@ from ._arrays import Operand, look
 from ._answers import OperandSpec
 
 SINGLE = ((), (1,))  # shapes of a single value, which is read alone, so that its alignment does not matter
-ALIAS = "out: it is also an input, which the kernel still reads while it writes; use another array"
 
 
 def fold_numbers(alpha: float, scale_a: Any, scale_b: Any) -> tuple[float, Any, Any]:

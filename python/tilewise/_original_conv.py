@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+import operator
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -278,7 +279,7 @@ class GroupedConvProblem:
         start = 0 if self.is_3d else 1
 
         def sizes(names: str) -> str:
-            return "x".join(str(getattr(self, name)) for name in names.split()[start:])
+            return "x".join(str(operator.index(getattr(self, name))) for name in names.split()[start:])
 
         fields: dict[str, Any] = {"layout": layout} if layout else {}
         return Problem(VARIANTS[self.direction], n=self.N, g=self.G, c=self.C, k=self.K, **{"in": sizes("Di Hi Wi")},

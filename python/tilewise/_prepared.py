@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _arrays
 from ._arrays import look, memory, operand
-from ._operands import (ALIAS, SINGLE, check_operand, current_stream, fold_numbers, list_of_d, look_at_more,
+from ._operands import (SINGLE, check_operand, current_stream, fold_numbers, list_of_d, look_at_more,
                         make_on_stream, stream_handle, torch_stream)
 from ._runtime import AnyKernel, Executable, device_name, kernel_text, open_executable
 from ._workspace import workspace as workspace_for
@@ -52,8 +52,6 @@ class Prepared(Executable):
             given.update((f"d{i}", x) for i, x in enumerate(list_of_d(d)))
             self._check(given)
             self._matching.add(key)
-        if address_c == address_a or address_c == address_b:
-            raise ValueError(ALIAS)
         handle = self._stream(a, stream)
         if self.workspace_bytes:
             with workspace_for(self.workspace_bytes, workspace, a, self.device, stream) as address:

@@ -54,10 +54,16 @@ class Dispatcher:
         if self._pid != os.getpid():
             with opening():
                 if self._pid != os.getpid():
-                    text = [None if value is None else _library.encode(value)
-                            for value in (self.arch, ":".join(self.packs) or None)]
-                    options = _structs.ContextOptions(ctypes.sizeof(_structs.ContextOptions), *text, self.threads)
-                    self._context = _library.create("tilewise_context_create", self.device, ctypes.byref(options))
+                    arch = None if self.arch is None else _library.encode(self.arch)
+                    options = _structs.ContextOptions(ctypes.sizeof(_structs.ContextOptions), arch, None, self.threads)
+                    opened = _library.create("tilewise_context_create", self.device, ctypes.byref(options))
+                    try:
+                        for pack in self.packs:
+                            _library.check("tilewise_load_pack", opened, os.fspath(pack))
+                    except Exception:
+                        _library.function("tilewise_context_destroy")(opened)
+                        raise
+                    self._context = opened
                     self._pid = os.getpid()
         return self._context
 

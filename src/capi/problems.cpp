@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C functions on problems: from a struct to the text, and what follows from a problem.
+// The C functions on problems: from a struct to the text, and what follows from a problem. The structs need no rules of
+// their own: each of their fields is read by the parser of the problem's field.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,27 +26,53 @@ static_assert(sizeof(tilewise_conv::in) / sizeof(std::int64_t) == kMaxSpatialDim
 
 std::string text_or(const char* text, const char* otherwise) { return text ? text : otherwise; }
 
-void add_field(std::string& text, const char* key, const char* value) {
-    if (value) text += fmt::format(",{}={}", key, value);
-}
+// The fields of a problem that come from a struct of the caller's, each a value of its own.
+class StructFields {
+public:
+    explicit StructFields(const char* name) : name_(name) {}
 
-// The text is what a problem is read from, so the structs need no rules of their own.
-Result<std::string> checked(std::string text, const char* options) {
-    if (options && *options) text += fmt::format(",{}", options);
-    auto problem = parse_problem(text);
-    if (!problem) return problem.error();
-    return print_problem(*problem);
-}
+    void add(const char* key, std::string value) { given_.push_back({key, std::move(value), name_}); }
+    void add(const char* key, std::int64_t value) { add(key, fmt::format("{}", value)); }
+    void add_unless_null(const char* key, const char* value) {
+        if (value) add(key, std::string(value));
+    }
+
+    // The problem's text. Options are further fields, as text or JSON; none of them may be one that the struct has.
+    Result<std::string> text(Op op, const char* options) && {
+        auto more = read_options(options ? options : "");
+        if (!more) return Error{more.error().code, fmt::format("{}: options: {}", name_, more.error().message)};
+        for (GivenField& field : *more) {
+            field.place = fmt::format("{}: options, {}", name_, field.place);
+            given_.push_back(std::move(field));
+        }
+        const auto problem = problem_from_fields(op, given_);
+        if (!problem) return problem.error();
+        return print_problem(*problem);
+    }
+
+private:
+    static Result<std::vector<GivenField>> read_options(std::string_view options) {
+        if (!trim(options).starts_with('{')) return split_fields(options);
+        const auto json = Json::parse(options);
+        if (!json) return json.error();
+        return fields_from_json(*json);
+    }
+
+    const char* name_;
+    std::vector<GivenField> given_;
+};
 
 Result<std::string> gemm_text(const tilewise_gemm* given) {
     if (!given) return usage_error("the tilewise_gemm is NULL");
     tilewise_gemm from{};
     if (auto status = read_sized(given, "tilewise_gemm", from); !status) return status.error();
     if (!from.dtype) return usage_error("tilewise_gemm: dtype is NULL; need a word such as bf16");
-    std::string text = fmt::format("gemm:m={},n={},k={},dtype={}", from.m, from.n, from.k, from.dtype);
-    add_field(text, "layout", from.layout);
-    if (from.batch != 0) text += fmt::format(",batch={}", from.batch);
-    return checked(std::move(text), from.options);
+    StructFields fields("tilewise_gemm");
+    fields.add("m", from.m), fields.add("n", from.n), fields.add("k", from.k);
+    if (from.batch != 0) fields.add("batch", from.batch);
+    fields.add("dtype", std::string(from.dtype));
+    fields.add_unless_null("layout", from.layout);
+    return std::move(fields).text(Op::gemm, from.options);
 }
 
 std::string extents(std::span<const std::int64_t> values, std::int64_t if_zero = 0) {
@@ -76,13 +103,15 @@ Result<std::string> conv_text(const tilewise_conv* given) {
     const auto of = [&](const std::int64_t(&values)[kMaxSpatialDims]) {
         return std::span(values).first(static_cast<std::size_t>(from.dims));
     };
-    std::string text =
-        fmt::format("{}:n={},g={},c={},k={},in={},filter={},stride={},pad={},dilation={},dtype={}", op, from.n,
-                    from.g == 0 ? 1 : from.g, from.c, from.k, extents(of(from.in)), extents(of(from.filter)),
-                    extents(of(from.stride), 1), pads(of(from.pad_before), of(from.pad_after)),
-                    extents(of(from.dilation), 1), from.dtype);
-    add_field(text, "layout", from.layout);
-    return checked(std::move(text), from.options);
+    StructFields fields("tilewise_conv");
+    fields.add("n", from.n), fields.add("g", from.g == 0 ? 1 : from.g), fields.add("c", from.c),
+        fields.add("k", from.k);
+    fields.add("in", extents(of(from.in))), fields.add("filter", extents(of(from.filter)));
+    fields.add("stride", extents(of(from.stride), 1)), fields.add("dilation", extents(of(from.dilation), 1));
+    fields.add("pad", pads(of(from.pad_before), of(from.pad_after)));
+    fields.add("dtype", std::string(from.dtype));
+    fields.add_unless_null("layout", from.layout);
+    return std::move(fields).text(*known, from.options);
 }
 
 Result<std::string> describe_problem(const char* text) {

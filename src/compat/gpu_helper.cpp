@@ -109,10 +109,17 @@ Result<Runtime> open_device(const Arguments& arguments, const ArchCatalog& archs
     return open_runtime(options, archs);
 }
 
+Result<Problem> problem_of(const Arguments& arguments) {
+    const auto size = [&](std::size_t i) { return fmt::format("{}", arguments.sizes[i]); };
+    return problem_from_fields(Op::gemm, {{"m", size(0), "M"},
+                                          {"n", size(1), "N"},
+                                          {"k", size(2), "K"},
+                                          {"dtype", arguments.dtype, "--dtype"},
+                                          {"layout", arguments.layout, "--layout"}});
+}
+
 Result<Json> run(const Arguments& arguments) {
-    const auto problem =
-        parse_problem(fmt::format("gemm:m={},n={},k={},dtype={},layout={}", arguments.sizes[0], arguments.sizes[1],
-                                  arguments.sizes[2], arguments.dtype, arguments.layout));
+    const auto problem = problem_of(arguments);
     if (!problem) return problem.error();
     const auto archs = ArchCatalog::embedded();
     if (!archs) return archs.error();

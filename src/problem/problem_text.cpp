@@ -11,19 +11,13 @@
 namespace tilewise {
 namespace {
 
-struct Given {
-    std::string key;
-    std::string value;
-    std::string place;  // "column 6" or "line 3", for the message
-};
-
 bool has(const ProblemField& field, Op op) { return is_conv(op) ? field.in_conv : field.in_gemm; }
 
 bool is_printed(const ProblemField& field, const Problem& p) {
     return has(field, p.op) && (field.presence != Presence::optional || !field.is_default(p));
 }
 
-Error in_field(const Given& given, std::string_view what) {
+Error in_field(const GivenField& given, std::string_view what) {
     return usage_error(fmt::format("problem field '{}' ({}): {}", given.key, given.place, what));
 }
 
@@ -49,7 +43,9 @@ void make_canonical(Problem& p) {
     }
 }
 
-Result<Problem> build(Op op, const std::vector<Given>& given) {
+}  // namespace
+
+Result<Problem> problem_from_fields(Op op, const std::vector<GivenField>& given) {
     std::vector<std::string_view> known;
     for (const ProblemField& field : problem_fields()) {
         if (has(field, op)) known.push_back(field.key);
@@ -68,7 +64,8 @@ Result<Problem> build(Op op, const std::vector<Given>& given) {
     problem.op = op;
     for (const ProblemField& field : problem_fields()) {
         if (!has(field, op)) continue;
-        const auto found = std::find_if(given.begin(), given.end(), [&](const Given& g) { return g.key == field.key; });
+        const auto found =
+            std::find_if(given.begin(), given.end(), [&](const GivenField& g) { return g.key == field.key; });
         if (found != given.end()) {
             if (auto status = field.parse(problem, found->value); !status)
                 return in_field(*found, status.error().message);
@@ -85,7 +82,20 @@ Result<Problem> build(Op op, const std::vector<Given>& given) {
     return problem;
 }
 
-}  // namespace
+Result<std::vector<GivenField>> split_fields(std::string_view text, std::size_t first_column) {
+    std::vector<GivenField> given;
+    if (trim(text).empty()) return given;
+    for (const std::string_view part : split(text, ',')) {
+        const auto column = first_column + static_cast<std::size_t>(part.data() - text.data());
+        const std::string place = fmt::format("column {}", column);
+        const auto equals = part.find('=');
+        if (equals == std::string_view::npos) {
+            return usage_error(fmt::format("problem text ({}): '{}' is not key=value", place, part.substr(0, 64)));
+        }
+        given.push_back({std::string(trim(part.substr(0, equals))), std::string(trim(part.substr(equals + 1))), place});
+    }
+    return given;
+}
 
 Result<Problem> parse_problem(std::string_view text) {
     const std::string_view line = trim(text);
@@ -96,19 +106,11 @@ Result<Problem> parse_problem(std::string_view text) {
         return usage_error(fmt::format("problem '{}': {} A problem reads gemm:m=64,n=64,k=64,dtype=fp32,layout=rcr",
                                        line.substr(0, 80), op.error().message));
     }
-    std::vector<Given> given;
-    if (colon != std::string_view::npos && !trim(line.substr(colon + 1)).empty()) {
-        for (const std::string_view part : split(line.substr(colon + 1), ',')) {
-            const std::string place = fmt::format("column {}", part.data() - text.data() + 1);
-            const auto equals = part.find('=');
-            if (equals == std::string_view::npos) {
-                return usage_error(fmt::format("problem text ({}): '{}' is not key=value", place, part.substr(0, 64)));
-            }
-            given.push_back(
-                {std::string(trim(part.substr(0, equals))), std::string(trim(part.substr(equals + 1))), place});
-        }
-    }
-    return build(*op, given);
+    if (colon == std::string_view::npos) return problem_from_fields(*op, {});
+    const std::string_view fields = line.substr(colon + 1);
+    const auto given = split_fields(fields, static_cast<std::size_t>(fields.data() - text.data()) + 1);
+    if (!given) return given.error();
+    return problem_from_fields(*op, *given);
 }
 
 Result<Problem> read_problem(std::string_view text_or_json) {
@@ -132,29 +134,38 @@ std::string print_problem(const Problem& problem) {
     return text;
 }
 
-Result<Problem> problem_from_json(const Json& json) {
+Result<std::vector<GivenField>> fields_from_json(const Json& json) {
     const auto* members = json.object();
     if (!members) return usage_error(fmt::format("a problem in JSON is an object, not {}", json.kind()));
-    const Json* op_name = json.find("op");
-    if (!op_name || !op_name->string()) return usage_error("a problem in JSON has a string \"op\", such as \"gemm\"");
-    auto op = parse_enum<Op>(*op_name->string());
-    if (!op) return op.error();
-    std::vector<Given> given;
+    std::vector<GivenField> given;
     for (const auto& [key, value] : *members) {
-        if (key == "op") continue;
-        Given field{key, {}, fmt::format("line {}", value.line())};
+        GivenField field{key, {}, fmt::format("line {}", value.line())};
         if (const auto* text = value.string()) {
             field.value = *text;
         } else if (const auto* number = value.integer()) {
             field.value = fmt::format("{}", *number);
         } else if (const auto* flag = value.boolean(); flag && is_flag(key)) {
-            field.value = *flag ? "1" : "0";
+            field.value = fmt::format("{:d}", *flag);
         } else {
             return in_field(field, fmt::format("takes a string or a whole number, not {}", value.kind()));
         }
         given.push_back(std::move(field));
     }
-    return build(*op, given);
+    return given;
+}
+
+Result<Problem> problem_from_json(const Json& json) {
+    auto given = fields_from_json(json);
+    if (!given) return given.error();
+    const Json* op_name = json.find("op");
+    if (!op_name || !op_name->string()) return usage_error("a problem in JSON has a string \"op\", such as \"gemm\"");
+    const auto op = parse_enum<Op>(*op_name->string());
+    if (!op) return op.error();
+    std::vector<GivenField> fields;
+    for (GivenField& field : *given) {
+        if (field.key != "op") fields.push_back(std::move(field));
+    }
+    return problem_from_fields(*op, fields);
 }
 
 Json problem_to_json(const Problem& problem) {

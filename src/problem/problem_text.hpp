@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
@@ -35,6 +36,18 @@ std::span<const ProblemField> problem_fields();
 
 Result<Problem> parse_problem(std::string_view text);  // parsed and checked
 std::string print_problem(const Problem& problem);
+
+// A field and its value. The value is read by its own field's parser and by nothing else, whatever characters it has.
+struct GivenField {
+    std::string key;
+    std::string value;
+    std::string place;  // "column 6", "line 3", "tilewise_gemm": for the message
+};
+// Parsed and checked; a field given twice is an error.
+Result<Problem> problem_from_fields(Op op, const std::vector<GivenField>& given);
+// "key=value,key=value"; the first character is at this column of what the caller was given.
+Result<std::vector<GivenField>> split_fields(std::string_view text, std::size_t first_column = 1);
+Result<std::vector<GivenField>> fields_from_json(const Json& json);  // {"key": value}
 
 // Either form: JSON begins with a brace.
 Result<Problem> read_problem(std::string_view text_or_json);

@@ -36,6 +36,19 @@ TEST(CppProblem, BuildersPrintTheText) {
     EXPECT_EQ(*Problem::parse(R"({"op": "gemm", "m": 2, "n": 2, "k": 2, "dtype": "fp32"})"), *Gemm(2, 2, 2).build());
 }
 
+TEST(CppProblem, AnOptionIsOneValue) {
+    EXPECT_EQ(Gemm(2, 3, 4).option("math", "fast,lda=99").build().error().code, TILEWISE_USAGE);
+    EXPECT_EQ(Gemm(2, 3, 4).option("beta=1,math", "fast").build().error().code, TILEWISE_USAGE);
+    EXPECT_EQ(Gemm(2, 3, 4).option("math", "fast\", \"lda\": \"99").build().error().code, TILEWISE_USAGE);
+    EXPECT_EQ(Gemm(2, 3, 4).option("math", std::string("fast\0", 5)).build().error().code, TILEWISE_USAGE);
+    EXPECT_EQ(Gemm(2, 3, 4).option("m", "9").build().error().code, TILEWISE_USAGE);
+    EXPECT_EQ(Gemm(2, 3, 4).option("math", "fast").option("lda", "99").align(4).build()->text(),
+              "gemm:m=2,n=3,k=4,dtype=fp32,layout=rcr,lda=99,math=fast,align=4");
+    KernelQuery query;
+    query.dtype = "fp32\", \"rule_set\": \"full";
+    EXPECT_EQ(Registry::create()->add(query).error().code, TILEWISE_USAGE);
+}
+
 TEST(CppProblem, ErrorsAreValues) {
     const auto none = Gemm(0, 1, 1).build();
     ASSERT_FALSE(none);
@@ -44,6 +57,9 @@ TEST(CppProblem, ErrorsAreValues) {
     EXPECT_FALSE(Conv(Direction::forward).input({1, 2, 3, 4}).build());
     EXPECT_FALSE(Gemm(1, 1, 1).build()->operand("bias"));
     EXPECT_EQ(Device::open("abacus").error().code, TILEWISE_DEVICE);
+    DeviceOptions options;
+    options.packs = {"/nonexistent/a:b.pack"};
+    EXPECT_NE(Device::open("cpu", options).error().message.find("/nonexistent/a:b.pack"), std::string::npos);
     EXPECT_NE(none.error().message.find("impossible problem"), std::string::npos) << none.error().message;
 }
 

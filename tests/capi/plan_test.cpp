@@ -45,6 +45,39 @@ TEST(CapiProblem, AStructBecomesItsText) {
               "layout=nhwgc");
 }
 
+// A text in a struct is one value; what it would say as further fields of a problem's text is no concern of it.
+TEST(CapiProblem, ATextInAStructIsOneValue) {
+    char* text = nullptr;
+    auto gemm = sized<tilewise_gemm>();
+    gemm.m = 8, gemm.n = 8, gemm.k = 8;
+    const auto refused = [&](const char* part) {
+        return tilewise_gemm_text(&gemm, &text) == TILEWISE_USAGE && last_error().find(part) != std::string::npos;
+    };
+    gemm.dtype = "fp32,lda=99";
+    EXPECT_TRUE(refused("unknown dtype 'fp32,lda=99'")) << last_error();
+    gemm.dtype = "fp32", gemm.layout = "rcr,ldc=99";
+    EXPECT_TRUE(refused("unknown layout 'rcr,ldc=99'")) << last_error();
+    gemm.layout = "rcr";
+    for (const char* options : {"m=9", "dtype=fp16", "layout=rrr", "beta=1,beta=0", R"({"n": 9})"}) {
+        gemm.options = options;
+        EXPECT_TRUE(refused("given twice")) << options << '\n' << last_error();
+        EXPECT_NE(last_error().find("tilewise_gemm: options"), std::string::npos) << last_error();
+    }
+    gemm.options = R"({"math": "fast,lda=99"})";
+    EXPECT_TRUE(refused("unknown math class 'fast,lda=99'")) << last_error();
+    gemm.options = R"({"lda": 99, "epilogue": "relu"})";
+    EXPECT_EQ(text_of([&](char** out) { return tilewise_gemm_text(&gemm, out); }),
+              "gemm:m=8,n=8,k=8,dtype=fp32,layout=rcr,lda=99,epilogue=relu");
+    auto conv = sized<tilewise_conv>();
+    conv.n = conv.c = conv.k = conv.dims = 1, conv.in[0] = 5, conv.filter[0] = 3, conv.dtype = "fp32,out=fp16";
+    EXPECT_EQ(tilewise_conv_text(&conv, &text), TILEWISE_USAGE);
+    conv.dtype = "fp32", conv.options = "pad=7";
+    EXPECT_EQ(tilewise_conv_text(&conv, &text), TILEWISE_USAGE);
+    EXPECT_NE(last_error().find("'pad' (tilewise_conv: options, column 1): given twice"), std::string::npos)
+        << last_error();
+    EXPECT_EQ(text, nullptr);
+}
+
 TEST(CapiProblem, ABadStructIsRefused) {
     char* text = nullptr;
     auto gemm = sized<tilewise_gemm>();

@@ -112,6 +112,7 @@ TEST(ProblemErrors, JsonOfTheWrongShape) {
         {"{\"op\": \"gemm\",\n \"m\": \"x\", \"n\": 1, \"k\": 1, \"dtype\": \"fp32\"}", {"'m'", "line 2"}},
         {"{\"op\": \"gemm\",\n \"q\": 1}", {"unknown problem field 'q'", "line 2"}},
         {R"({"op": "gemm", "m": 1})", {"'n' is missing"}},
+        {R"({"op": "gemm", "m": 1, "n": 1, "k": 1, "dtype": "fp32,lda=9"})", {"'dtype'", "'fp32,lda=9'"}},
     };
     for (const BadText& bad : cases) {
         const auto json = Json::parse(bad.text);

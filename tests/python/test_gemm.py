@@ -289,12 +289,6 @@ def test_wrong_inputs(arguments, options, error, message):
         tilewise.gemm(*arguments, **options)
 
 
-def test_out_may_not_be_an_input(rng):
-    a, b = random(rng, (8, 8)), random(rng, (8, 8))
-    with pytest.raises(ValueError, match="also an input"):
-        tilewise.gemm(a, b, out=a)
-
-
 @pytest.mark.parametrize("options, code", [
     ({"activation": "relu7"}, 2), ({"math": "sloppy"}, 2), ({"d": np.ones((4, 6), np.float32), "d_op": "sub"}, 2),
     ({"kernel": "nonsense"}, 2), ({"strategy": "nonsense"}, 2), ({"out_dtype": "int8"}, 3),

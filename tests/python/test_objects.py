@@ -169,6 +169,11 @@ def test_a_ranking_of_the_callers_own(tiny):
         Dispatcher("cpu", rank=lambda problem, names, times: []).prepare(GEMM)
 
 
+def test_a_pack_is_one_path_whatever_it_is_called():
+    with pytest.raises(tilewise.Error, match="/nonexistent/a:b.pack"):
+        Dispatcher("cpu", packs=["/nonexistent/a:b.pack"]).prepare(GEMM)
+
+
 def test_a_dispatcher_without_a_device_can_only_select():
     dispatcher = Dispatcher(None, arch="gfx942")
     assert dispatcher.select("gemm:m=64,n=64,k=64,dtype=bf16").kernel.endswith("@gfx942")

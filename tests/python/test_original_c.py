@@ -316,7 +316,8 @@ def test_libtilewise_has_the_functions_too():
 
 
 @pytest.mark.parametrize("words, code", [(["40", "30", "20", "--validate"], 0), (["--validate", "5", "6", "7"], 0),
-                                         (["0", "6", "7"], 1), (["5", "6"], 2), (["--help"], 0)])
+                                         (["0", "6", "7"], 1), (["5", "6"], 2), (["--help"], 0),
+                                         (["5", "6", "7", "--dtype", "fp32,lda=99"], 1)])
 def test_gpu_helper(words, code):
     done = subprocess.run([ROOT / "build/bin/gpu_helper", *words], capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
