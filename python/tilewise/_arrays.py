@@ -76,12 +76,22 @@ def _numpy_look() -> Look:
     return look if sys.implementation.name == "cpython" and look(trial) == look_safely(trial) else look_safely
 
 
+def _refuse_more_than_memory(x: Any, name: str) -> None:
+    """An array whose meaning is not in its memory alone is never looked at: its type is not kept in LOOKS, so that this is
+    asked at every call."""
+    kind = type(x)
+    if hasattr(kind, "mask"):
+        raise TypeError(f"{name}: masked arrays are not supported; use {name}.filled(value)")
+    plain = sys.modules["numpy"].ndarray
+    if kind.__array_ufunc__ is not plain.__array_ufunc__ or kind.__array_function__ is not plain.__array_function__:
+        raise TypeError(f"{name}: a {kind.__name__} computes in its own way; if its memory alone is meant, use "
+                        f"{name}.view(numpy.ndarray)")
+
+
 def _operand_numpy(x: Any, name: str) -> Operand:
     if not x.dtype.isnative:
         raise TypeError(f"{name}: its bytes are in the order of another machine; "
                         f"use {name}.astype({name}.dtype.newbyteorder('='))")
-    if hasattr(x, "mask"):
-        raise TypeError(f"{name}: masked arrays are not supported; use {name}.filled(value)")
     size = x.dtype.itemsize
     if any(stride % size for stride in x.strides):
         raise ValueError(f"{name}: strides of {x.strides} bytes are no multiples of the element's {size}; "
@@ -128,11 +138,18 @@ def _torch_look() -> Look:
 
     def look(x: Any) -> tuple[int, Any]:
         try:
-            return x.data_ptr(), (x.dtype, x.shape, x.stride(), x.device, x.requires_grad and grad_enabled())
+            return x.data_ptr(), (x.dtype, x.shape, x.stride(), x.device, x.requires_grad and grad_enabled(), x.is_neg())
         except RuntimeError as error:
             raise TypeError(f"a tensor of layout {x.layout} on {x.device} has no plain memory; use .to_dense()") from error
 
     return look
+
+
+def _refuse_wrapper(x: Any, name: str) -> None:
+    """As for NumPy: tensors that stand for others, and may be masked, sharded or not there yet."""
+    kind = type(x)
+    if kind.__torch_dispatch__ is not sys.modules["torch"].Tensor.__torch_dispatch__:
+        raise TypeError(f"{name}: a {kind.__name__} computes in its own way; give the plain tensor that it stands for")
 
 
 def _operand_torch(x: Any, name: str) -> Operand:
@@ -141,6 +158,8 @@ def _operand_torch(x: Any, name: str) -> Operand:
         raise TypeError(f"{name}: a tensor of layout {x.layout} is not supported; use {name}.to_dense()")
     if x.device.type not in ("cpu", "cuda"):
         raise TypeError(f"{name}: device {x.device} is not supported; use cpu or cuda")
+    if x.is_neg():
+        raise TypeError(f"{name}: its memory holds the negative of its values; use {name}.resolve_neg()")
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(f"{name}: it requires a gradient, and gradients are not recorded here; "
                          f"use {name}.detach(), or call under torch.no_grad()")
@@ -201,10 +220,12 @@ LOOKS: dict[type, Look] = {}  # by type, filled as types are met
 
 
 def look_of(x: Any, name: str) -> Look:
-    """The quick view for x's type; later calls find it in LOOKS."""
+    """The quick view for x's type; later calls find it in LOOKS. A TypeError for what is more than its memory."""
     if is_torch(x):
+        _refuse_wrapper(x, name)
         look = _torch_look()
     elif is_numpy(x):
+        _refuse_more_than_memory(x, name)
         look = _numpy_look()
     elif hasattr(x, "__dlpack__"):
         look = _look_dlpack
@@ -220,6 +241,7 @@ def look(x: Any, name: str) -> tuple[int, Any]:
 
 
 def operand(x: Any, name: str) -> Operand:
+    look_of(x, name)
     if is_torch(x):
         return _operand_torch(x, name)
     return _operand_numpy(x, name) if is_numpy(x) else _operand_dlpack(x, name)

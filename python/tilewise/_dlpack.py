@@ -11,7 +11,7 @@ from typing import Any
 _VERSION = (1, 0)
 _CPU, _CUDA, _CUDA_HOST, _ROCM, _CUDA_MANAGED = 1, 2, 3, 10, 13
 _DEVICES = {_CPU: "cpu", _CUDA_HOST: "cpu", _CUDA: "cuda", _CUDA_MANAGED: "cuda", _ROCM: "hip"}
-_READ_ONLY = 1
+_READ_ONLY, _COPIED = 1, 2
 _TYPES = {(0, 8): "int8", (0, 32): "int32", (2, 16): "float16", (2, 32): "float32", (2, 64): "float64",
           (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}
 
@@ -78,5 +78,7 @@ def view_of(x: Any) -> View:
     capsule = _capsule(x)
     if _is_valid(capsule, b"dltensor_versioned"):
         held = _Versioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
+        if held.flags & _COPIED:  # it ends with the capsule, and nobody would see what is written there
+            raise TypeError(f"a {type(x).__name__} hands out a copy of itself (__dlpack__); give an array in plain memory")
         return _view(held.tensor, not held.flags & _READ_ONLY)
     return _view(_Tensor.from_address(_get_pointer(capsule, b"dltensor")), True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _library
-from ._arrays import numpy_dtype
+from ._arrays import look_of, numpy_dtype
 
 if TYPE_CHECKING:
     from ._prepared import Prepared
@@ -23,7 +23,8 @@ _OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 def as_operand(x: Any, spec: Any, name: str) -> Any:
     """x as the problem needs it: rounded to its type where it has another, contiguous."""
-    array = np.asarray(x)
+    array = np.asanyarray(x)
+    look_of(array, name)  # refuses what its memory does not tell, such as a mask
     if array.dtype.kind not in "fiub" and array.dtype.name not in _OF_ML_DTYPES:
         raise TypeError(f"{name}: expected numbers, got an array of {array.dtype}")
     if array.shape != spec.shape:

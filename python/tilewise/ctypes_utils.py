@@ -111,7 +111,7 @@ class GemmRunner:
 
     def run(self, A: Any, B: Any, M: int | None = None, N: int | None = None, K: int | None = None) -> GemmResult:
         try:
-            return self._run(np.asarray(A), np.asarray(B), (M, N, K))
+            return self._run(np.asanyarray(A), np.asanyarray(B), (M, N, K))
         except (TilewiseError, TypeError, ValueError) as error:
             return GemmResult(status=getattr(error, "code", -1), kernel_name=self.lib.kernel.name, error=str(error))
 
@@ -232,7 +232,7 @@ class Dispatcher:
         return bool(self.select(M, N, K))
 
     def run(self, A: Any, B: Any, M: int | None = None, N: int | None = None, K: int | None = None) -> GemmResult:
-        a, b = np.asarray(A), np.asarray(B)
+        a, b = np.asanyarray(A), np.asanyarray(B)
         if a.ndim != 2 or b.ndim != 2:
             return GemmResult(status=-1, error=f"A is {a.shape}, B is {b.shape}; need (M, K) and (K, N)")
         try:
