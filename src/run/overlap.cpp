@@ -48,6 +48,11 @@ std::int64_t distance(const void* from, const void* to) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from));
 }
 
+// Nearly always they do not, and nothing else needs to be asked.
+bool ranges_meet(const Footprint& written, const Footprint& other, std::int64_t distance) {
+    return distance < written.bytes && distance > -other.bytes;
+}
+
 // How many bytes of the nest lie before this place.
 std::int64_t bytes_before(const RowNest& nest, std::int64_t place) {
     if (place <= 0) return 0;
@@ -85,7 +90,7 @@ Footprint Footprint::of(const RowNest& nest) {
 }
 
 bool share_a_byte(const Footprint& written, const Footprint& other, std::int64_t distance) {
-    if (distance >= written.bytes || distance <= -other.bytes) return false;
+    if (!ranges_meet(written, other, distance)) return false;
     if (take_turns(written.nest, other.nest, distance)) return false;
     const RowNest& rows = other.nest;
     for (std::int64_t i = 0; i < rows.blocks; ++i) {
@@ -117,7 +122,8 @@ Status OverlapCheck::check_launch(const Operands& operands) const {
     const void* const output = operands.c;
     for (const auto& [slot, footprint] : others_) {
         const std::int64_t after = distance(output, at[slot]);
-        if (!share_a_byte(output_, footprint, after) || (after == 0 && is_d(slot))) continue;
+        if (!ranges_meet(output_, footprint, after) || (after == 0 && is_d(slot))) continue;
+        if (!share_a_byte(output_, footprint, after)) continue;
         return refused("the output c", output_, kOperandNames[slot], after);
     }
     if (workspace_.bytes == 0) return {};
@@ -127,7 +133,7 @@ Status OverlapCheck::check_launch(const Operands& operands) const {
     }
     for (const auto& [slot, footprint] : others_) {
         const std::int64_t after = distance(workspace, at[slot]);
-        if (share_a_byte(workspace_, footprint, after))
+        if (ranges_meet(workspace_, footprint, after) && share_a_byte(workspace_, footprint, after))
             return refused("the workspace", workspace_, kOperandNames[slot], after);
     }
     return {};
