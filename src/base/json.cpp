@@ -54,7 +54,7 @@ void write_number(std::string& out, double value) {
 void break_line(std::string& out, int indent, int depth) {
     if (indent < 0) return;
     out += '\n';
-    out.append(static_cast<std::size_t>(indent * depth), ' ');
+    out.append(static_cast<std::size_t>(indent) * static_cast<std::size_t>(depth), ' ');
 }
 
 void write(std::string& out, const Json& json, int indent, int depth) {

@@ -60,7 +60,7 @@ template <class T>
 T* open_handle(std::unique_ptr<T> object) {
     const auto destroy = [](void* it) { delete static_cast<T*>(it); };
     const std::uintptr_t handle = HandleTable::add(HandleKindOf<T>::value, object.get(), destroy);
-    object.release();
+    static_cast<void>(object.release());  // the table has it now
     return reinterpret_cast<T*>(handle);
 }
 

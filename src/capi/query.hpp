@@ -15,7 +15,7 @@ struct Query : KernelQuery {
 
 // {"arch", "rule_set", and with `has_kernels` "op", "dtype", "available"}, all optional; NULL or "" for none. A list of
 // kernels may name an operation and types, a problem has its own.
-Result<Query> read_query(const char* json, bool has_kernels);
+Result<Query> read_query(const char* text, bool has_kernels);
 
 Result<std::vector<Kernel>> list(const Query& query);
 

@@ -87,6 +87,7 @@ std::string statistics(const std::vector<std::string>& kernels) {
         std::map<std::string, int> counts;
         for (const std::string& kernel : kernels) ++counts[field_of(kernel, field)];
         std::vector<std::string> values;
+        values.reserve(counts.size());
         for (const auto& [value, count] : counts) values.push_back(pair(value.c_str(), std::to_string(count)));
         members.push_back(pair(key, object(values)));
     }

@@ -51,7 +51,7 @@ public:
     // Runs on memory of the device, and waits. Milliseconds, or one of the codes above.
     double run(const std::string& problem, const Buffers& buffers, void* stream, int split_k = 1);
     // Runs on host memory, through copies where the device does not share it.
-    double run_on_host(const std::string& problem, const Buffers& buffers);
+    double run_on_host(const std::string& problem, const Buffers& host);
 
 private:
     bool read_settings();  // of the environment, once; false where it makes no sense
@@ -69,7 +69,7 @@ private:
 };
 
 const std::string& last_error();  // of this thread
-int fail(int code, std::string message);
+int fail(int code, std::string text);
 int fail_with_library(int code);  // the library's message
 
 // Copies a text with its end into a caller's buffer: 0, or -1 when it does not fit.

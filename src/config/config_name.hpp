@@ -17,7 +17,7 @@ namespace tilewise {
 inline constexpr std::size_t kMaxNameLength = 160;
 
 std::string kernel_name(const KernelConfig& config);
-void append_kernel_name(const KernelConfig& config, std::string& out);
+void append_kernel_name(const KernelConfig& config, std::string& name);
 Result<KernelConfig> parse_kernel_name(std::string_view name);
 
 std::string kernel_id(std::string_view name);  // 16 hex digits

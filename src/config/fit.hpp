@@ -32,7 +32,7 @@ struct FitRule {
 std::span<const FitRule> fit_rules();  // in the order they are checked, cheapest first
 
 // The first broken rule, or null; `out`, unless null, gets rule, have and need.
-const FitRule* first_misfit(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch,
+const FitRule* first_misfit(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch,
                             Rejected* out = nullptr);
 
 // Whether every row of an operand begins on a boundary of the kernel's vectors: by its pointer and by its strides.

@@ -25,7 +25,7 @@ struct PaddedProblem {
 };
 
 // Nothing where the problem fits as it is, and where padding cannot help; then `why`, unless null, gets the broken rule.
-std::optional<PaddedProblem> padded_problem(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
+std::optional<PaddedProblem> padded_problem(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
                                             Rejected* why = nullptr);
 
 // Whether the rule is one that padding may satisfy: for sorting out kernels without working it out.

@@ -12,6 +12,6 @@ namespace tilewise {
 bool sums_in_workspace(const KernelConfig& config);
 
 // Scratch memory the kernel needs for the problem.
-std::int64_t workspace_bytes(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+std::int64_t workspace_bytes(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

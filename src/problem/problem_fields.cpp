@@ -185,6 +185,7 @@ bool never(const Problem&) { return false; }
 constexpr bool kGemm = true, kConv = true, kNo = false;
 constexpr Presence kRequired = Presence::required, kShown = Presence::shown, kOptional = Presence::optional;
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a lambda as a template argument cannot be in any
 #define NUMBER(expression) [](Problem& p) -> std::int64_t& { return p.expression; }
 #define NUMBER_FIELD(key, in_gemm, in_conv, presence, expression, default_value, help)                             \
     {                                                                                                              \

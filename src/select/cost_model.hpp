@@ -9,6 +9,6 @@
 
 namespace tilewise {
 
-double predicted_us(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
+double predicted_us(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 }  // namespace tilewise

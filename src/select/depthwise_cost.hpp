@@ -9,6 +9,6 @@
 
 namespace tilewise {
 
-double predicted_depthwise_us(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+double predicted_depthwise_us(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

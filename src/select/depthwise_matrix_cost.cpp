@@ -25,7 +25,8 @@ constexpr double kWholeLines = 0.9, kWholePixels = 0.86;
 
 // Times 16 channels that a warp has.
 double pairs_of(const KernelConfig& c, const DepthwiseSpec& spec) {
-    return spec.kind == DepthwiseKind::band ? 1 : c.tile.n / c.wave.n / 16.0;
+    const int channels = c.tile.n / c.wave.n;
+    return spec.kind == DepthwiseKind::band ? 1 : channels / 16.0;
 }
 
 // Instructions of a warp for a line, about as the compiled code has them.

@@ -8,6 +8,6 @@
 
 namespace tilewise {
 
-double predicted_gpu_conv_us(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -201,14 +201,14 @@ double shared_sums_us(const KernelConfig& c, double sharers) {
 // What a unit takes to convert and multiply its share of the elements.
 double vectors_compute_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kOperationsPerUs = 128 * 1100, kConversions = 3, kEach = 2;
-    const double vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
+    const auto vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
     const double elements = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch * v.k) / arch.units;
     return elements * (kConversions + kEach * vectors) / kOperationsPerUs;
 }
 
 // One pass over the large operand by blocks that share its lines evenly; the arithmetic counts from a few vectors on.
 double predicted_vectors_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
-    const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
+    const auto lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
     const double places = static_cast<double>(arch.units) * c.blocks_per_unit;
     const double blocks = std::min(std::ceil(lines / c.tile.m), places);
     // Blocks that are fewer than places gather on some units.
@@ -223,7 +223,7 @@ double predicted_vectors_us(const GemmView& v, double memory_bytes, const Kernel
 
 // The same where the large operand lies along its lines: a block has the lines of a tile, and of k what its part is.
 double predicted_vector_rows_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
-    const double lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
+    const auto lines = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
     const double blocks = std::ceil(lines / c.tile.m) * c.split_k;
     const double sharing = std::ceil(blocks / arch.units), rounds = std::ceil(sharing / c.blocks_per_unit);
     // A lane has what it multiplies next on its way, and some of this step's.

@@ -10,9 +10,9 @@
 namespace tilewise {
 
 // Of a product alone, which reads and writes so many bytes of memory at least.
-double predicted_product_us(const GemmView& product, double memory_bytes, const KernelConfig& config,
+double predicted_product_us(const GemmView& view, double memory_bytes, const KernelConfig& config,
                             const ArchSpec& arch);
 
-double predicted_gpu_us(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+double predicted_gpu_us(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -100,6 +100,7 @@ Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelLi
     std::vector<RecordedBlocks> recorded;
     recorded.reserve(contestants.size());
     std::vector<TimedBlock> blocks;
+    blocks.reserve(contestants.size());
     for (const Contestant& contestant : contestants) recorded.emplace_back(*contestant.run, device);
     for (RecordedBlocks& one : recorded) blocks.emplace_back(std::ref(one));
     const auto results = interleave_blocks(blocks, timing);

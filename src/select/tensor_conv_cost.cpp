@@ -31,7 +31,8 @@ double outside_share(const Problem& p, const KernelConfig& c) {
     const bool weight = c.op == Op::conv_bwd_weight;
     const std::int64_t size = weight ? k : channels, tile = weight ? c.tile.m : c.tile.n;
     const std::int64_t line = weight ? 64 : column_line_bytes(c) / bytes_of(c.dtype_b);
-    return 1 - static_cast<double>(size / line * line) / whole_tiles(size, tile);
+    const std::int64_t whole_lines = size / line * line;
+    return 1 - static_cast<double>(whole_lines) / whole_tiles(size, tile);
 }
 
 // How much longer the pixels of a walk take where a group's channels do not fill lines: zeros follow the last ones of a single
@@ -49,8 +50,9 @@ double uneven_lines(const Problem& p, const KernelConfig& c) {
 // lie outside of their tensor, in part or all of it, several times as long.
 double copy_cycles(const Problem& p, const KernelConfig& c) {
     constexpr double kPixel = 2.36, kRow = 0.87, kOutside = 5.3;
-    const double depth_line = static_cast<double>(depth_bytes(c) / bytes_of(c.dtype)),
-                 column_line = static_cast<double>(column_line_bytes(c) / bytes_of(c.dtype_b));
+    const std::int64_t depth_elements = depth_bytes(c) / bytes_of(c.dtype),
+                       column_elements = column_line_bytes(c) / bytes_of(c.dtype_b);
+    const auto depth_line = static_cast<double>(depth_elements), column_line = static_cast<double>(column_elements);
     const double m = c.tile.m, n = c.tile.n, depth = c.tile.k;
     double pixels = (m + room_lines(c)) * depth / (depth_line * joined_taps(c)), rows = n * depth / depth_line;
     if (c.op == Op::conv_bwd_data) rows = n * depth / column_line;

@@ -8,6 +8,6 @@
 
 namespace tilewise {
 
-double tensor_conv_us(const ProblemView& problem, const KernelConfig& config, const ArchSpec& arch);
+double tensor_conv_us(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

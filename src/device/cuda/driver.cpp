@@ -25,6 +25,7 @@ Result<Driver> load() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return device_error(fmt::format("no NVIDIA driver on this machine: {}", dlerror()));
     Driver driver;
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a list of parameters cannot be in any
 #define X(name, symbol, parameters)                                                                  \
     driver.name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol));                  \
     if (!driver.name) {                                                                              \

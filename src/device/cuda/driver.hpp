@@ -142,6 +142,7 @@ static_assert(sizeof(CUmemcpy3D) == 200);
     X(tensor_map_replace_address, "cuTensorMapReplaceAddress", (CUtensorMap * map, void* address))
 
 struct Driver {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name and a list of parameters cannot be in any
 #define X(name, symbol, parameters) CUresult(*name) parameters = nullptr;
     TILEWISE_CUDA_FUNCTIONS(X)
 #undef X

@@ -165,7 +165,7 @@ Fiber* Grid::pick() {
     const int turn = static_cast<int>(dice_.below(kWarp));
     const int lane = (std::countr_zero(std::rotr(warp->ready, turn)) + turn) % kWarp;
     warp->ready &= ~(1u << lane);
-    return &warp->block->fibers[static_cast<std::size_t>(warp->index * kWarp + lane)];
+    return &warp->block->fibers[static_cast<std::size_t>(warp->index) * kWarp + static_cast<std::size_t>(lane)];
 }
 
 void Grid::go_on(Fiber* next, void** from) {

@@ -53,11 +53,17 @@ struct ProductCall {
 int row_of(int lane, int i) { return lane / 4 + i / 2 % 2 * 8; }
 int column_of(int lane, int i) { return i / 4 * 8 + lane % 4 * 2 + i % 2; }
 
+// Element (row, column) of a matrix whose rows are `width` long, one after the other.
+std::size_t place_of(int row, int width, int column) {
+    return static_cast<std::size_t>(row) * static_cast<std::size_t>(width) + static_cast<std::size_t>(column);
+}
+std::size_t area_of(int rows, int width) { return place_of(rows, width, 0); }
+
 void load_sums(Accumulator& to) {
     for (int lane = 0; lane < kWarp; ++lane) {
         auto* const registers = static_cast<std::uint32_t*>(to.registers[static_cast<std::size_t>(lane)]);
         for (int i = 0; i < to.columns / 2; ++i) {
-            to.sums[static_cast<std::size_t>(row_of(lane, i) * to.columns + column_of(lane, i))] = registers[i];
+            to.sums[place_of(row_of(lane, i), to.columns, column_of(lane, i))] = registers[i];
             registers[i] = kPoisonWord;
         }
     }
@@ -70,7 +76,7 @@ bool store_sums(const Accumulator& from) {
         auto* const registers = static_cast<std::uint32_t*>(from.registers[static_cast<std::size_t>(lane)]);
         for (int i = 0; i < from.columns / 2; ++i) {
             untouched = untouched && registers[i] == kPoisonWord;
-            registers[i] = from.sums[static_cast<std::size_t>(row_of(lane, i) * from.columns + column_of(lane, i))];
+            registers[i] = from.sums[place_of(row_of(lane, i), from.columns, column_of(lane, i))];
         }
     }
     return untouched;
@@ -82,10 +88,11 @@ void add_products(Accumulator& to, const std::vector<float>& a, const std::vecto
     std::vector<float> across(b.size());  // B with its columns side by side
     for (int c = 0; c < n; ++c) {
         for (int k = 0; k < depth; ++k) {
-            across[static_cast<std::size_t>(k * n + c)] = b[static_cast<std::size_t>(c * depth + k)];
+            across[place_of(k, n, c)] = b[place_of(c, depth, k)];
         }
     }
     std::vector<float> row(static_cast<std::size_t>(n));
+    float* const totals = row.data();
     for (int r = 0; r < kWarpRows; ++r) {
         std::uint32_t* const sums = to.sums.data() + r * n;
         if (to.whole) {
@@ -94,11 +101,11 @@ void add_products(Accumulator& to, const std::vector<float>& a, const std::vecto
             std::memcpy(row.data(), sums, row.size() * sizeof(float));
         }
         for (int k = 0; k < depth; ++k) {
-            const float factor = a[static_cast<std::size_t>(r * depth + k)];
+            const float factor = a[place_of(r, depth, k)];
             const float* const line = across.data() + k * n;
             constexpr int kTogether = 8;
             for (int c = 0; c < n; c += kTogether) {
-                for (int i = 0; i < kTogether; ++i) row[static_cast<std::size_t>(c + i)] += factor * line[c + i];
+                for (int i = 0; i < kTogether; ++i) totals[c + i] += factor * line[c + i];
             }
         }
         if (to.whole) {
@@ -168,14 +175,14 @@ void Grid::warpgroup_multiply(KernelDType a_type, KernelDType b_type, int n, boo
         if (to.products == 0) {
             for (std::size_t i = 0; i < kWarp; ++i) to.registers[i] = static_cast<ProductCall*>(lanes[i])->sums;
             to.columns = n, to.whole = a_type == KernelDType::int8;
-            to.sums.assign(static_cast<std::size_t>(kWarpRows * n), 0);
+            to.sums.assign(area_of(kWarpRows, n), 0);
             load_sums(to);
         }
         if (to.columns != n) fault("products of different widths add to the same registers");
-        if (!keep) to.sums.assign(static_cast<std::size_t>(kWarpRows * n), 0);
+        if (!keep) to.sums.assign(area_of(kWarpRows, n), 0);
         ++to.products;
-        std::vector<float> a_values(static_cast<std::size_t>(kWarpRows * depth));
-        std::vector<float> b_values(static_cast<std::size_t>(n * depth));
+        std::vector<float> a_values(area_of(kWarpRows, depth));
+        std::vector<float> b_values(area_of(n, depth));
         to_values(a_type, product.a_bytes.data(), kWarpRows * depth, a_values.data());
         to_values(b_type, product.b_bytes.data(), n * depth, b_values.data());
         add_products(to, a_values, b_values, depth);
