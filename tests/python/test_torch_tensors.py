@@ -92,6 +92,47 @@ def test_what_is_not_a_dense_tensor():
             tilewise.gemm(a, bad)
 
 
+class Wrapped(torch.Tensor):
+    """Stands for another tensor, as masked and sharded ones do."""
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, arguments=(), options=None):
+        raise NotImplementedError
+
+
+class Named(torch.Tensor):
+    """A subclass that is its memory and no more."""
+
+
+def test_tensors_that_are_more_than_memory(device):
+    """After plain ones of the same shape, at every call."""
+    a = torch.rand(M, M, device=device)
+    close(tilewise.gemm(a, a), a.double() @ a.double().T)
+    close(tilewise.gemm(a.as_subclass(Named), a), a.double() @ a.double().T)
+    negative, wrapped = torch._neg_view(a), torch.Tensor._make_subclass(Wrapped, a)
+    for _ in range(2):
+        for bad, message in ((negative, "a: its memory holds the negative.*a.resolve_neg"),
+                             (wrapped, "a: a Wrapped computes")):
+            with pytest.raises(TypeError, match=message):
+                tilewise.gemm(bad, a)
+    close(tilewise.gemm(negative.resolve_neg(), a), -(a.double() @ a.double().T))
+
+
+def test_an_output_that_overlaps_an_operand(device):
+    memory, b = torch.rand(3 * M * M, device=device), torch.rand(M, M, device=device)
+    a = memory[:M * M].view(M, M)
+    for start in (0, 4, M * M - 4):
+        with pytest.raises(tilewise.UsageError, match="the output c overlaps a"):
+            tilewise.gemm(a, b, out=memory[start:start + M * M].view(M, M))
+    want = a.double() @ b.double().T
+    out = memory[M * M:2 * M * M].view(M, M)
+    close(tilewise.gemm(a, b, out=out), want)
+    close(tilewise.gemm(a, b, out=out, d=out), 2 * want)
+    frame = torch.rand(M, 2 * M, device=device)
+    want = frame[:, :M].double() @ b.double().T
+    close(tilewise.gemm(frame[:, :M], b, out=frame[:, M:]), want)
+
+
 def test_numpy_and_torch_mix_on_the_cpu():
     a, b = torch.rand(M, K), torch.rand(N, K)
     assert torch.equal(tilewise.gemm(a, b.numpy()), tilewise.gemm(a, b))
