@@ -5,7 +5,7 @@ import json
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-OK, USAGE, UNSUPPORTED = 0, 2, 3
+OK, UNSUPPORTED, TOOLCHAIN = 0, 3, 4
 POINTER = ctypes.c_void_p
 
 

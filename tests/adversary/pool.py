@@ -4,59 +4,65 @@ that the workers need no compiler."""
 import json
 import random
 
-from cases import make
-from formats import FLOATS, INTEGERS
+from cases import problem_text
+from formats import FLOATS
 from library import Context, Refused, build
-from problem import Problem, USUAL_OUTPUT
+from problem import USUAL_OUTPUT, Problem
 
 
 def _typed(r, text):
-    """The problem with another output or second input now and then."""
+    """The problem with another output or second input now and then, and packed weights."""
     problem = Problem(text)
     if problem.dtype in ("fp8", "bf8") and r.random() < 0.4:
         text += ",b=" + r.choice(("fp8", "bf8"))
     if r.random() < 0.35:
-        wanted = r.choice([*INTEGERS, "fp32", "fp16", "bf16"] if problem.dtype == "int8" else list(FLOATS))
+        wanted = r.choice(("int8", "int32", "fp32", "fp16", "bf16") if problem.dtype == "int8" else tuple(FLOATS))
         if wanted != USUAL_OUTPUT.get(problem.dtype, problem.dtype):
             text += ",out=" + wanted
+    if problem.op in ("conv_fwd", "conv_bwd_data") and r.random() < 0.1:
+        text += ",packed_b=1"
     return text
 
 
-def choose(device, arch, rule_sets, count, seed):
-    """Kernels that rule sets have for random problems, as dicts of kernel and problem. Half are the library's choice."""
+def choose(context, is_cpu, rule_sets, count, seed):
+    """Kernels that rule sets have for random problems, a third of them the first choice."""
     r = random.Random(seed)
-    context = Context(device, arch, 1)
-    chosen, index = {}, 0
-    while len(chosen) < count and index < 40 * count:
-        index += 1
-        text = _typed(r, make(seed + 1, index, [], impossible=0).problem)
+    chosen = {}
+    for _ in range(40 * count):
+        whole = r.random() < (0.2 if is_cpu else 0.6)
+        text = _typed(r, problem_text(r, whole=whole))
         try:
             names = context.candidates(text, r.choice(rule_sets))
         except Refused:
             continue
         if names:
-            chosen.setdefault(names[0] if r.random() < 0.3 else r.choice(names), text)
-    return [{"kernel": kernel, "problem": text} for kernel, text in chosen.items()]
+            name = names[0] if r.random() < 0.3 else r.choice(names)
+            chosen.setdefault(name, {"kernel": name, "problem": text, "whole": whole})
+        if len(chosen) == count:
+            break
+    return list(chosen.values())
 
 
-def load(path, device, arch, rule_sets, count, seed, jobs):
-    """The set of an arch, chosen and built where the file is not there yet. What does not compile is told and left out."""
+def load(path, device, arch, rule_sets, count, jobs):
+    """The set of an arch, chosen and built where the file is not there yet, and why some do not compile."""
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8")), {}
-    chosen = choose(device, arch, rule_sets, count, seed)
-    failed = build_for(device, arch, chosen, jobs)
+    context = Context(device, arch, 1)
+    chosen = choose(context, device == "cpu", rule_sets, count, 1)
+    if device == "cpu":
+        failed = build([entry["kernel"] for entry in chosen], jobs)
+    else:
+        failed = _prepare_each(context, chosen)
     kept = [entry for entry in chosen if entry["kernel"] not in failed]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(kept, indent=0), encoding="utf-8")
     return kept, failed
 
 
-def build_for(device, arch, chosen, jobs):
-    if device == "cpu":
-        return build([entry["kernel"] for entry in chosen], jobs)
+def _prepare_each(context, chosen):
+    """What an emulated device runs is compiled when a problem is prepared."""
     failed = {}
-    context = Context(device, arch, 1)
-    for entry in chosen:  # an emulated device compiles when a problem is prepared
+    for entry in chosen:
         try:
             with context.prepare(entry["problem"], entry["kernel"]):
                 pass

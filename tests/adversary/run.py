@@ -55,7 +55,7 @@ def load_pool(options, jobs):
     if not options.kernels:
         return [], {}
     name = f"{options.device}-{options.arch or 'own'}-{options.kernels}-{options.rule_sets}.json".replace(":", "-")
-    return pool.load(options.cache / name, options.device, options.arch, options.rule_sets.split(","), options.kernels, 1,
+    return pool.load(options.cache / name, options.device, options.arch, options.rule_sets.split(","), options.kernels,
                      jobs)
 
 
@@ -70,6 +70,8 @@ def run_one(machine, case, entries):
         except Refused as refusal:
             if refusal.status != UNSUPPORTED:
                 raise trial.Wrong(f"refused, {refusal}") from refusal
+        if not case.kernel:
+            break
         similar = [entry for entry in entries if entry["key"] == trial.key_of(case.problem)]
         case.kernel = similar[(case.seed + attempt) % len(similar)]["kernel"]
     case.kernel = ""
@@ -82,14 +84,15 @@ def work(options):
     for entry in entries:
         entry["key"] = trial.key_of(entry["problem"])
     machine = trial.Machine(options.device, options.arch)
-    threads = (1, 2) if machine.is_cpu else (1,)
     for index in range(options.first, options.first + options.cases):
-        case = cases.make(options.seed, index, entries, threads)
+        case = cases.make(options.seed, index, entries, machine.is_cpu)
         try:
             kernel = run_one(machine, case, entries)
             print("done", index, kernel or "refused", flush=True)
         except trial.Wrong as fault:
             print("wrong", index, str(fault).replace("\n", " "), flush=True)
+        except trial.NoCode:
+            print("done", index, "no code", flush=True)
 
 
 # ---- those who watch them -----------------------------------------------------------------------------------------------
@@ -196,9 +199,10 @@ def run_many(options):
         server.start()
     for server in servers:
         server.join()
-    refused = tally.kernels.pop("refused", 0)
-    print(f"{options.device} {options.arch}: {tally.done} cases, {len(tally.failures)} wrong; {len(tally.kernels)} kernels "
-          f"({len(entries)} compiled), {refused} impossible problems refused; {time.monotonic() - started:.0f} s")
+    refused, without = tally.kernels.pop("refused", 0), tally.kernels.pop("no code", 0)
+    print(f"{options.device} {options.arch}: {tally.done - without} cases, {len(tally.failures)} wrong; {len(tally.kernels)} "
+          f"kernels ({len(entries)} compiled), {refused} impossible problems refused, {without} without a kernel left out; "
+          f"{time.monotonic() - started:.0f} s")
     return 1 if tally.failures else 0
 
 

@@ -11,7 +11,7 @@ import judge
 import reference
 import values
 from formats import BYTES, STORED, decode
-from library import UNSUPPORTED, Context, Operands, Refused
+from library import TOOLCHAIN, UNSUPPORTED, Context, Operands, Refused
 from memory import CANARY, POISON, DeviceMemory, HostMemory
 from problem import Problem
 
@@ -51,6 +51,10 @@ class Wrong(Exception):
     """The library did what it must not."""
 
 
+class NoCode(Exception):
+    """No kernel for the problem was built, and there is no compiler."""
+
+
 class Machine:
     """A device under test, with its memory."""
 
@@ -88,6 +92,8 @@ def run(machine, case):
             return ""
         if not impossible and case.kernel:
             raise
+        if refusal.status == TOOLCHAIN:
+            raise NoCode from refusal
         raise Wrong(f"refused, {refusal}") from refusal
     with ready:
         if impossible:
