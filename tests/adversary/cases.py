@@ -14,6 +14,8 @@ EDGES = (7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 WHOLE = (8, 8, 16, 16, 24, 32, 32, 40, 48, 64, 64, 80, 96, 128)
 MOST_ELEMENTS = 60_000
 MOST_PRODUCTS = 4_000_000
+ANY_BUILTIN = "any"  # in place of a kernel: one of those built in, by the case's seed
+CHOICES = (("", "", ""), ("", "", ""), ("", "builtin", ""), (ANY_BUILTIN, "", ""), ("", "", "first-fit"))
 STYLES = {"normal": 45, "whole": 15, "wide": 10, "special": 12, "tiny": 6, "extreme": 8, "ones": 4}
 
 
@@ -26,11 +28,11 @@ def make(seed, index, pool, is_cpu, impossible=0.04):
     if entry and r.random() < 0.8:
         case.kernel = entry["kernel"]
     elif not entry:
-        case.rule_set, case.strategy = r.choice((("", ""), ("", ""), ("builtin", ""), ("builtin", ""), ("", "first-fit")))
+        case.kernel, case.rule_set, case.strategy = r.choice(CHOICES)
     if is_cpu:
         case.threads = r.choice((1, 2))
         if r.random() < 0.001:
-            case.problem, case.kernel, case.style = _deep(r), "", "extreme"
+            case.problem, case.kernel, case.style = _deep(r), ANY_BUILTIN, "extreme"
     if r.random() < impossible:
         case.problem, case.kernel = _broken(r, Problem(case.problem)), ""
     return case
@@ -184,7 +186,7 @@ def _deep(r):
     """Sums of int8 that pass 2^31."""
     k = r.choice((131_072, 131_073, 140_000, 280_000))
     if r.random() < 0.7:
-        return f"gemm:m={r.randint(1, 5)},n={r.randint(1, 20)},k={k},dtype=int8,layout={r.choice(LAYOUTS)}"
+        return f"gemm:m={r.randint(1, 5)},n={r.choice((1, 8, 17, 35))},k={k},dtype=int8,layout={r.choice(LAYOUTS)}"
     return f"conv_fwd:n=1,g=1,c={k // 9 + 1},k={r.randint(1, 5)},in=3x3,filter=3x3,dtype=int8,layout={r.choice(CHANNELS[2])}"
 
 

@@ -7,8 +7,10 @@ import math
 import numpy as np
 
 UNIT = 2.0**-24            # roundoff of fp32
+DOUBLE_UNIT = 2.0**-52     # more than that of double, in which what follows a sum that stays an integer is computed
 LEAST = 2.0**-149          # the smallest number of fp32
-BEYOND = 2.0**127          # sums from here on may pass the largest number of fp32 on the way
+NORMAL = 2.0**-126         # the smallest that is no denormal, in fp32 and bf16
+LARGEST = (2 - 2.0**-23) * 2.0**127
 TF32_UNIT = 2.0**-10       # tf32 cuts each input to so much
 TF32X3_UNIT = 2.0**-19
 FUNCTION_UNITS = 16        # of an activation's argument
@@ -124,53 +126,64 @@ def wrapped(total):
     return (total + 2.0**31) % 2.0**32 - 2.0**31
 
 
-def expected(problem, a, b, terms, alpha, beta):
-    """The result before it is rounded to its type. `terms` has c, bias, d0 and so on, scale_a and scale_b, decoded."""
+def _summed(problem, a, b):
+    """The sum of products as fp32 or int32 has it, where NaN is right as well, and where its order decides."""
     total, magnitude, or_nan, depth = sums(problem, a, b)
     if problem.dtype == "int8":
-        x, error = wrapped(total), np.zeros_like(total)
-        if problem.out != "int32":
-            error = _rounding(x, error, 1)
-    else:
-        units = {"tf32": 2.1 * TF32_UNIT, "tf32x3": 2.1 * TF32X3_UNIT}.get(problem.math, 0)
-        x, error = total, (UNIT * (depth + 8) + units) * magnitude + LEAST * (depth + 8)
-    anything = (np.abs(magnitude) > BEYOND) & np.isfinite(x)
+        return wrapped(total), np.zeros_like(total), or_nan, np.zeros_like(or_nan)
+    units = {"tf32": 2.1 * TF32_UNIT, "tf32x3": 2.1 * TF32X3_UNIT}.get(problem.math, 0)
+    error = (UNIT * (depth + 8) + units) * magnitude + LEAST * (depth + 8)
+    if problem.dtype == "bf16":  # denormals may count as zeros
+        kept = sums(problem, *(np.where(np.abs(t) < NORMAL, 0, t) for t in (a, b)))[1]
+        error = error + (magnitude - kept) + NORMAL * (depth + 8)
+    beyond = np.isfinite(total) & (magnitude + error > LARGEST)
+    infinite = beyond & (np.abs(total) == magnitude) & (magnitude - error > 2 * LARGEST)
+    return np.where(infinite, np.copysign(np.inf, total), total), error, or_nan, beyond & ~infinite
+
+
+def expected(problem, a, b, terms, alpha, beta):
+    """The result before it is rounded to its type. `terms` has c, bias, d0 and so on, scale_a and scale_b, decoded."""
+    x, error, or_nan, anything = _summed(problem, a, b)
+    unit = DOUBLE_UNIT if problem.out == "int32" else UNIT
+    if problem.dtype == "int8":
+        error = _rounding(x, error, unit)
     factor = np.float64(alpha)
     if problem.scale == "row":
         factor = factor * terms["scale_a"][:, None] * terms["scale_b"]
     elif problem.scale == "tensor":
         factor = factor * terms["scale_a"][0] * terms["scale_b"][0]
     if np.any(factor != 1):
-        x = x * factor
-        error = _rounding(x, error * np.abs(factor), 4)
+        x, error = _times(x, error, factor, 4 * unit)
     if beta != 0:
-        x, error = _plus(x, error, beta * terms["c"])
+        x, error = _plus(x, error, beta * terms["c"], unit)
     for operation in problem.epilogue:
         if operation == "bias":
-            x, error = _plus(x, error, _along_channels(problem, terms["bias"]))
+            x, error = _plus(x, error, _along_channels(problem, terms["bias"]), unit)
         else:
             value, slope, size = activation(operation, x)
-            x, error = value, slope * error + (0 if size is None else FUNCTION_UNITS * UNIT * size)
+            own = 0 if size is None else FUNCTION_UNITS * UNIT * size
+            x, error = value, slope * error + own
     for i, operation in enumerate(problem.d_ops):
-        d = terms[f"d{i}"]
-        x, error = _plus(x, error, d) if operation == "add" else (x * d, _rounding(x * d, error * np.abs(d), 1))
-        anything |= (np.abs(x) > BEYOND) & np.isfinite(x)
+        x, error = (_plus if operation == "add" else _times)(x, error, terms[f"d{i}"], unit)
+        anything |= (np.abs(x) + error > LARGEST) & np.isfinite(x)
+    if problem.out == "bf16":  # a result that is a denormal may be zero
+        error = np.where(np.abs(x) - error < NORMAL, np.maximum(error, NORMAL), error)
     return Expected(x, error + LEAST, or_nan, anything)
 
 
-def _rounding(x, error, count):
-    """The bound after so many roundings. What is exact and fits fp32 stays so, and infinity is infinity."""
+def _rounding(x, error, unit):
+    """The bound after another rounding. What is exact and fits fp32 stays so, and infinity is infinity."""
     kept = ((error == 0) & (x.astype(np.float32) == x)) | ~np.isfinite(x)
-    return np.where(kept, 0, error + count * UNIT * np.abs(x))
+    return np.where(kept, 0, error + unit * np.abs(x))
 
 
-def _plus(x, error, term):
-    total = x + term
-    return total, _rounding(total, error + 2 * UNIT * np.where(_is_fp32(term), 0, np.abs(term)), 1)
+def _times(x, error, factor, unit):
+    return x * factor, _rounding(x * factor, error * np.abs(factor), unit)
 
 
-def _is_fp32(x):
-    return np.asarray(x, np.float32) == x
+def _plus(x, error, term, unit):
+    exact = np.asarray(term, np.float32) == term
+    return x + term, _rounding(x + term, error + unit * np.where(exact, 0, np.abs(term)), unit)
 
 
 def _along_channels(problem, bias):

@@ -63,6 +63,9 @@ def load_pool(options, jobs):
 
 def run_one(machine, case, entries):
     """Runs the case; a named kernel that does not take it gives way to another, and at last to the library's choice."""
+    if case.kernel == cases.ANY_BUILTIN:
+        names = machine.context(case.threads).candidates(case.problem, "builtin")
+        case.kernel = names[case.seed % len(names)]
     for attempt in range(ATTEMPTS):
         print("case", case.arguments(), flush=True)
         try:
@@ -73,6 +76,8 @@ def run_one(machine, case, entries):
         if not case.kernel:
             break
         similar = [entry for entry in entries if entry["key"] == trial.key_of(case.problem)]
+        if not similar:
+            break
         case.kernel = similar[(case.seed + attempt) % len(similar)]["kernel"]
     case.kernel = ""
     print("case", case.arguments(), flush=True)

@@ -55,7 +55,7 @@ def _integers(rng, style, dtype, shape):
     if style == "whole":
         return rng.integers(-2, 3, shape, dtype=np.int8).view(stored)
     if style == "extreme":
-        return rng.choice(np.array([-128, -128, -128, 127], np.int8), shape).view(stored)
+        return np.where(rng.random(shape) < rng.choice((0, 0, 0, 0.5)), 127, -128).astype(np.int8).view(stored)
     if style == "ones":
         return np.ones(shape, stored)
     return rng.integers(-128, 128, shape, dtype=np.int8).view(stored)
