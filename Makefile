@@ -3,7 +3,8 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
-        test-fuzz test-kernels test-builds tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu bench-gpu-conv format manifest clean
+        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu \
+        bench-gpu-conv format manifest clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -39,7 +40,7 @@ demo: build ## show what tilewise does
 test: setup test-release lint test-asan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
 
-test-full: test test-ubsan test-tsan test-fuzz test-kernels tidy test-pip test-install ## the tests and the long checks
+test-full: test test-ubsan test-tsan test-fuzz test-kernels test-adversary tidy test-pip test-install ## the tests and the long checks
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -74,7 +75,7 @@ test-tsan:
 
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
-	@$(VENV)/python -m pytest -q tests/capi tests/cli tests/benchmarks > build/test-cli.log 2>&1 & first=$$!; \
+	@$(VENV)/python -m pytest -q tests/capi tests/cli tests/benchmarks tests/adversary > build/test-cli.log 2>&1 & first=$$!; \
 	$(VENV)/python -m pytest -q tests/python tests/docs tests/examples; second=$$?; \
 	wait $$first; first=$$?; cat build/test-cli.log; [ $$first = 0 ] && [ $$second = 0 ]
 
@@ -96,6 +97,10 @@ test-kernels:
 test-builds: build ## compile every distinct source of the rule set full (ARCH=cpu-avx2 PART=1/8; hours)
 	@TILEWISE_CACHE_DIR=build/test-builds TILEWISE_CACHE_MAX=32G \
 		build/bin/tilewise build --arch $(or $(ARCH),cpu-avx2) --rule-set full $(if $(PART),--shard $(PART))
+
+test-adversary: ## random cases on kernels of this CPU and of emulated GPUs against NumPy (an hour; CASES=10000)
+	$(PHASE) 'random cases against an independent reference'
+	@$(VENV)/python tests/adversary/run.py --cases $(or $(CASES),200000) --kernels 100 --gpu-kernels 80 --jobs $(JOBS)
 
 tidy:
 	$(PHASE) 'clang-tidy'

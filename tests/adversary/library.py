@@ -77,6 +77,9 @@ class Context:
         self.handle = POINTER()
         check(LIBRARY.tilewise_context_create(device.encode(), ctypes.byref(options), ctypes.byref(self.handle)))
 
+    def close(self):
+        LIBRARY.tilewise_context_destroy(self.handle)
+
     def candidates(self, problem, rule_set):
         """The kernels that may run the problem, best first; none is an empty list."""
         options = _choice(None, rule_set, None)

@@ -43,20 +43,29 @@ def choose(context, is_cpu, rule_sets, count, seed):
     return list(chosen.values())
 
 
-def load(path, device, arch, rule_sets, count, jobs):
-    """The set of an arch, chosen and built where the file is not there yet, and why some do not compile."""
-    if path.exists():
-        return json.loads(path.read_text(encoding="utf-8")), {}
+def make(path, device, arch, rule_sets, count, jobs):
+    """Chooses the set of a device, builds what the cache lacks, and writes it down. Why some do not compile."""
     context = Context(device, arch, 1)
-    chosen = choose(context, device == "cpu", rule_sets, count, 1)
+    chosen = choose(context, device == "cpu", rule_sets, count, 1) if count else []
     if device == "cpu":
         failed = build([entry["kernel"] for entry in chosen], jobs)
     else:
         failed = _prepare_each(context, chosen)
-    kept = [entry for entry in chosen if entry["kernel"] not in failed]
+    kept = [entry | {"key": key_of(entry["problem"])} for entry in chosen if entry["kernel"] not in failed]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(kept, indent=0), encoding="utf-8")
-    return kept, failed
+    return failed
+
+
+def load(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def key_of(text):
+    """Kernels are for one operation, number of dimensions, types and form of B."""
+    problem = Problem(text)
+    return [problem.op, len(problem.size) if problem.is_conv else 0, problem.dtype, problem.dtype_b, problem.out,
+            problem.packed_b]
 
 
 def _prepare_each(context, chosen):

@@ -138,7 +138,8 @@ def _summed(problem, a, b):
         error = error + (magnitude - kept) + NORMAL * (depth + 8)
     beyond = np.isfinite(total) & (magnitude + error > LARGEST)
     infinite = beyond & (np.abs(total) == magnitude) & (magnitude - error > 2 * LARGEST)
-    return np.where(infinite, np.copysign(np.inf, total), total), error, or_nan, beyond & ~infinite
+    x = np.where(infinite, np.copysign(np.inf, total), total)
+    return x, np.where(np.isfinite(x), error, 0), or_nan, beyond & ~infinite
 
 
 def expected(problem, a, b, terms, alpha, beta):
@@ -162,7 +163,7 @@ def expected(problem, a, b, terms, alpha, beta):
         else:
             value, slope, size = activation(operation, x)
             own = 0 if size is None else FUNCTION_UNITS * UNIT * size
-            x, error = value, slope * error + own
+            x, error = value, np.where(np.isfinite(x), slope * error + own, 0)
     for i, operation in enumerate(problem.d_ops):
         x, error = (_plus if operation == "add" else _times)(x, error, terms[f"d{i}"], unit)
         anything |= (np.abs(x) + error > LARGEST) & np.isfinite(x)

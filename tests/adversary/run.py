@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Random cases on the C interface against a reference in float64.
 
-    run.py --arch cpu-avx2 --cases 200000 --jobs 2     many cases
+    run.py --cases 200000 --kernels 100 --jobs 2       on every CPU arch that runs here, a tenth as many on emulated GPUs
+    run.py --arch cpu-avx2 --cases 1000                on one
     run.py --arch cpu-avx2 --problem TEXT ...          one case, as a failure's line says
 
 Workers are processes of their own: one that a guard page ends, or that hangs, is a failure with its case, and the next one
@@ -19,88 +20,54 @@ import sys
 import threading
 import time
 
-import cases
 import pool
 import trial
-from library import ROOT, Refused, UNSUPPORTED
+import worker
+from library import ROOT, Context, Refused
 
+CPU_ARCHS = ("cpu-generic", "cpu-avx2", "cpu-avx512", "cpu-amx")
+GPUS = ("emulated:sm_90a", "emulated:sm_80")
+GPU_SHARE = 20           # one case on each for so many on a CPU arch
 HANG_SECONDS = 120
 CASES_PER_WORKER = 2000  # what was prepared stays in memory
-ATTEMPTS = 4             # named kernels that refuse a problem before the library chooses
+PLACE = ROOT / "build" / "adversary"
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu", help="cpu, emulated:sm_90a, cuda:0")
-    parser.add_argument("--arch", default="", help="of a CPU: cpu-generic, cpu-avx2, cpu-avx512")
+    parser.add_argument("--device", default="", help="cpu, emulated:sm_90a, cuda:0")
+    parser.add_argument("--arch", default="", help="of a CPU: " + ", ".join(CPU_ARCHS))
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the cases; with --problem, of its values")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--time", type=float, default=0, help="seconds after which no case begins; 0: no limit")
-    parser.add_argument("--kernels", type=int, default=0, help="how many kernels to compile besides those built in")
-    parser.add_argument("--rule-sets", default="default,full-tests", help="where these are from")
-    parser.add_argument("--cache", type=pathlib.Path, default=ROOT / "build" / "adversary")
-    parser.add_argument("--problem", default="", help="one case: its text; --seed is that of its values")
+    parser.add_argument("--time", type=float, default=1e9, help="seconds on each device after which no case begins")
+    parser.add_argument("--kernels", type=int, default=0, help="how many to compile for a CPU, besides those built in")
+    parser.add_argument("--gpu-kernels", type=int, default=8, help="how many to compile for a GPU")
+    parser.add_argument("--rule-sets", default="default,full-tests,full", help="where these are from")
+    parser.add_argument("--problem", default="")
     parser.add_argument("--style", default="normal", choices=trial.STYLES)
     parser.add_argument("--kernel", default="")
     parser.add_argument("--rule-set", default="")
     parser.add_argument("--strategy", default="")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    parser.add_argument("--worker", type=pathlib.Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.device = options.device or ("cpu" if options.arch else "")
+    return options
 
 
-def load_pool(options, jobs):
-    if not options.kernels:
-        return [], {}
-    name = f"{options.device}-{options.arch or 'own'}-{options.kernels}-{options.rule_sets}.json".replace(":", "-")
-    return pool.load(options.cache / name, options.device, options.arch, options.rule_sets.split(","), options.kernels,
-                     jobs)
-
-
-# ---- a worker ---------------------------------------------------------------------------------------------------------
-
-def run_one(machine, case, entries):
-    """Runs the case; a named kernel that does not take it gives way to another, and at last to the library's choice."""
-    if case.kernel == cases.ANY_BUILTIN:
-        names = machine.context(case.threads).candidates(case.problem, "builtin")
-        case.kernel = names[case.seed % len(names)]
-    for attempt in range(ATTEMPTS):
-        print("case", case.arguments(), flush=True)
+def places():
+    """Device and arch of all that can be tested here."""
+    found = []
+    for arch in CPU_ARCHS:
         try:
-            return trial.run(machine, case)
-        except Refused as refusal:
-            if refusal.status != UNSUPPORTED:
-                raise trial.Wrong(f"refused, {refusal}") from refusal
-        if not case.kernel:
-            break
-        similar = [entry for entry in entries if entry["key"] == trial.key_of(case.problem)]
-        if not similar:
-            break
-        case.kernel = similar[(case.seed + attempt) % len(similar)]["kernel"]
-    case.kernel = ""
-    print("case", case.arguments(), flush=True)
-    return trial.run(machine, case)
+            Context("cpu", arch, 1).close()
+            found.append(("cpu", arch))
+        except Refused:
+            pass  # this CPU lacks what the arch needs
+    return found + [(gpu, "") for gpu in GPUS]
 
-
-def work(options):
-    entries, _ = load_pool(options, 1)
-    for entry in entries:
-        entry["key"] = trial.key_of(entry["problem"])
-    machine = trial.Machine(options.device, options.arch)
-    for index in range(options.first, options.first + options.cases):
-        case = cases.make(options.seed, index, entries, machine.is_cpu)
-        try:
-            kernel = run_one(machine, case, entries)
-            print("done", index, kernel or "refused", flush=True)
-        except trial.Wrong as fault:
-            print("wrong", index, str(fault).replace("\n", " "), flush=True)
-        except trial.NoCode:
-            print("done", index, "no code", flush=True)
-
-
-# ---- those who watch them -----------------------------------------------------------------------------------------------
 
 class Tally:
     """What was seen, shared by the threads that watch workers."""
@@ -109,106 +76,114 @@ class Tally:
         self.lock = threading.Lock()
         self.done = 0
         self.kernels = collections.Counter()
-        self.failures = []
+        self.failures = 0
 
-    def add(self, kernel=None, failure=None):
+    def add(self, kernel):
         with self.lock:
             self.done += 1
-            if kernel:
-                self.kernels[kernel] += 1
-            if failure:
-                self.failures.append(failure)
-                print(failure, flush=True)
+            self.kernels[kernel] += 1
+
+    def fail(self, what, repro=""):
+        with self.lock:
+            self.done += 1
+            self.failures += 1
+            print(f"FAIL {what}\n  {repro}", flush=True)
 
 
-def command(options, extra):
-    words = [sys.executable, str(pathlib.Path(__file__).resolve()), "--device", options.device]
-    words += ["--arch", options.arch] if options.arch else []
-    return words + extra
+class Campaign:
+    """Many cases on one device."""
 
+    def __init__(self, options, device, arch):
+        self.options, self.device, self.arch = options, device, arch
+        self.kernels = PLACE / f"{arch or device.replace(':', '-')}-{os.getpid()}.json"
+        self.tally = Tally()
+        self.deadline = 0.0
+        self.cases = options.cases if device == "cpu" or options.device else -(-options.cases // GPU_SHARE)
 
-def watch(options, first, count, deadline, tally):
-    """Lets workers run cases [first, first + count); returns when all are done or time is up."""
-    end = first + count
-    while first < end and time.monotonic() < deadline:
-        extra = ["--worker", "--first", str(first), "--cases", str(end - first), "--seed", str(options.seed), "--kernels",
-                 str(options.kernels), "--rule-sets", options.rule_sets, "--cache", str(options.cache)]
-        worker = subprocess.Popen(command(options, extra), stdout=subprocess.PIPE, text=True, stderr=subprocess.PIPE,
-                                  env=worker_environment(options))
-        lines = queue.Queue()
-        threading.Thread(target=lambda: [lines.put(line) for line in worker.stdout] + [lines.put(None)],
-                         daemon=True).start()
-        case, hung = "", False
-        while True:
+    def run(self):
+        """Whether nothing was wrong."""
+        options, started = self.options, time.monotonic()
+        count = options.kernels if self.device == "cpu" else options.gpu_kernels
+        for kernel, why in pool.make(self.kernels, self.device, self.arch, options.rule_sets.split(","), count,
+                                     options.jobs).items():
+            self.tally.fail(f"does not compile: {kernel}: {why}")
+        self.deadline = time.monotonic() + options.time
+        chunks = queue.SimpleQueue()
+        end = options.first + self.cases
+        for first in range(options.first, end, CASES_PER_WORKER):
+            chunks.put((first, min(end, first + CASES_PER_WORKER)))
+        servers = [threading.Thread(target=self._serve, args=(chunks,)) for _ in range(options.jobs)]
+        for server in servers:
+            server.start()
+        for server in servers:
+            server.join()
+        self.kernels.unlink()
+        tally = self.tally
+        refused, without = tally.kernels.pop("refused", 0), tally.kernels.pop("no code", 0)
+        print(f"{self.arch or self.device}: {tally.done - without} cases, {tally.failures} wrong; {len(tally.kernels)} "
+              f"kernels, {refused} impossible problems refused, {without} problems without a kernel left out; "
+              f"{time.monotonic() - started:.0f} s", flush=True)
+        return tally.failures == 0
+
+    def _serve(self, chunks):
+        while not chunks.empty():
             try:
-                line = lines.get(timeout=HANG_SECONDS)
-            except queue.Empty:
-                hung = True
-                worker.kill()
-                continue
-            if line is None:
-                break
-            word, _, rest = line.rstrip("\n").partition(" ")
-            if word == "case":
-                case = rest
-                continue
-            index, _, rest = rest.partition(" ")
-            first, failed = int(index) + 1, word == "wrong"
-            tally.add(None if failed else rest, f"FAIL {rest}\n  {repro(options, case)}" if failed else None)
-            case = ""
-            if time.monotonic() > deadline:
-                worker.terminate()
-                worker.wait()
-                return
-        status = worker.wait()
-        if status != 0:
-            what = "hung" if hung else signal.Signals(-status).name if status < 0 else worker.stderr.read()
-            tally.add(None, f"FAIL {what}\n  {repro(options, case)}")
-            first = first + 1 if status < 0 else end  # a fault of these tests would come again
-
-
-def repro(options, case):
-    where = f"--device {options.device}" + (f" --arch {options.arch}" if options.arch else "")
-    return f"TILEWISE_CACHE_DIR={options.cache / 'kernels'} {sys.executable} tests/adversary/run.py {where} {case}"
-
-
-def worker_environment(options):
-    """Without a compiler: what is not built in comes from the cache."""
-    return os.environ | {"TILEWISE_CACHE_DIR": str(options.cache / "kernels"), "TILEWISE_CXX": "/nonexistent",
-                         "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
-
-def run_many(options):
-    os.environ["TILEWISE_CACHE_DIR"] = str(options.cache / "kernels")
-    started = time.monotonic()
-    entries, failed = load_pool(options, options.jobs)
-    tally = Tally()
-    for kernel, why in failed.items():
-        tally.failures.append(f"FAIL does not compile: {kernel}: {why[:300]}")
-        print(tally.failures[-1], flush=True)
-    deadline = time.monotonic() + (options.time or 1e9)
-    chunks = queue.Queue()
-    for first in range(options.first, options.first + options.cases, CASES_PER_WORKER):
-        chunks.put((first, min(CASES_PER_WORKER, options.first + options.cases - first)))
-
-    def serve():
-        while True:
-            try:
-                first, count = chunks.get_nowait()
+                first, end = chunks.get_nowait()
             except queue.Empty:
                 return
-            watch(options, first, count, deadline, tally)
+            while first < end and time.monotonic() < self.deadline:
+                first = self._watch(first, end)
 
-    servers = [threading.Thread(target=serve) for _ in range(options.jobs)]
-    for server in servers:
-        server.start()
-    for server in servers:
-        server.join()
-    refused, without = tally.kernels.pop("refused", 0), tally.kernels.pop("no code", 0)
-    print(f"{options.device} {options.arch}: {tally.done - without} cases, {len(tally.failures)} wrong; {len(tally.kernels)} "
-          f"kernels ({len(entries)} compiled), {refused} impossible problems refused, {without} without a kernel left out; "
-          f"{time.monotonic() - started:.0f} s")
-    return 1 if tally.failures else 0
+    def _where(self):
+        return ["--device", self.device] + (["--arch", self.arch] if self.arch else [])
+
+    def _watch(self, first, end):
+        """Lets one worker run cases [first, end); the first that is left when it ended."""
+        command = [sys.executable, os.path.abspath(__file__), *self._where(), "--worker", str(self.kernels), "--first",
+                   str(first), "--cases", str(end - first), "--seed", str(self.options.seed)]
+        # Without a compiler: what is not built in comes from the cache.
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=os.environ | {"TILEWISE_CXX": "/nonexistent"}) as process:
+            lines = queue.SimpleQueue()
+            threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
+            case, hung = "", False
+            while True:
+                try:
+                    line = lines.get(timeout=HANG_SECONDS)
+                except queue.Empty:
+                    hung = True
+                    process.kill()
+                    continue
+                if line is None:
+                    break
+                word, _, rest = line.partition(" ")
+                if word == "case":
+                    case = rest
+                    continue
+                number, _, rest = rest.partition(" ")
+                first = int(number) + 1
+                if word == "wrong":
+                    self.tally.fail(rest, self._repro(case))
+                else:
+                    self.tally.add(rest)
+                if time.monotonic() > self.deadline:
+                    process.kill()
+                    return end
+            status = process.wait()
+            if status == 0:
+                return end
+            what = "hung" if hung else signal.Signals(-status).name if status < 0 else process.stderr.read()
+            self.tally.fail(what, self._repro(case))
+            return first + 1 if status < 0 else end  # a fault of these tests would come again
+
+    def _repro(self, case):
+        return " ".join(["tests/adversary/run.py", *self._where(), case])
+
+
+def _read(stream, lines):
+    for line in stream:
+        lines.put(line.rstrip("\n"))
+    lines.put(None)
 
 
 def run_given(options):
@@ -216,18 +191,25 @@ def run_given(options):
                       options.threads)
     try:
         print("right:", trial.run(trial.Machine(options.device, options.arch), case) or "refused")
-        return 0
+        return True
     except (trial.Wrong, Refused) as fault:
         print("wrong:", fault)
-        return 1
+        return False
 
 
 def main():
     options = arguments()
+    os.environ["TILEWISE_CACHE_DIR"] = str(PLACE / "kernels")
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    if options.problem:
+        return run_given(options)
     if options.worker:
-        return work(options)
-    return run_given(options) if options.problem else run_many(options)
+        worker.work(options.device, options.arch, options.worker, options.seed,
+                    range(options.first, options.first + options.cases))
+        return True
+    given = [(options.device, options.arch)] if options.device else places()
+    return all([Campaign(options, device, arch).run() for device, arch in given])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(0 if main() else 1)

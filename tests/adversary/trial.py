@@ -3,6 +3,7 @@
 it looked at."""
 import ctypes
 import dataclasses
+import os
 import shlex
 
 import numpy as np
@@ -40,13 +41,6 @@ class Case:
         return shlex.join(words)
 
 
-def key_of(text):
-    """Kernels are for one operation, number of dimensions, types and form of B."""
-    problem = Problem(text)
-    return (problem.op, len(problem.size) if problem.is_conv else 0, problem.dtype, problem.dtype_b, problem.out,
-            problem.packed_b)
-
-
 class Wrong(Exception):
     """The library did what it must not."""
 
@@ -61,29 +55,33 @@ class Machine:
     def __init__(self, device, arch):
         self.device, self.arch = device, arch
         self._contexts = {}
-        self._memory = {}
+        self._memory = HostMemory()
 
     @property
     def is_cpu(self):
         return self.device == "cpu"
 
-    def context(self, threads):
-        if threads not in self._contexts:
-            self._contexts[threads] = Context(self.device, self.arch, threads)
-        return self._contexts[threads]
+    def context(self, case):
+        """One for every number of threads. An emulated device is opened for each case: the order of its threads follows
+        from the seed it is opened with."""
+        if not self.is_cpu:
+            for context in self._contexts.values():
+                context.close()
+            self._contexts.clear()
+            os.environ["TILEWISE_EMULATE_SEED"] = str(case.seed)
+        if case.threads not in self._contexts:
+            self._contexts[case.threads] = Context(self.device, self.arch, case.threads)
+        return self._contexts[case.threads]
 
-    def memory(self, threads):
-        key = 0 if self.is_cpu else threads
-        if key not in self._memory:
-            self._memory[key] = HostMemory() if self.is_cpu else DeviceMemory(self.context(threads))
-        return self._memory[key]
+    def memory(self, context):
+        return self._memory if self.is_cpu else DeviceMemory(context)
 
 
 def run(machine, case):
     """Raises Wrong, or Refused where a named kernel does not take the problem. Returns the kernel that ran, "" where the
     problem was refused as it had to be."""
     problem = Problem(case.problem)
-    context = machine.context(case.threads)
+    context = machine.context(case)
     impossible = problem.impossible()
     try:
         ready = context.prepare(case.problem, case.kernel or None, case.rule_set or None, case.strategy or None)
@@ -98,7 +96,7 @@ def run(machine, case):
     with ready:
         if impossible:
             raise Wrong(f"accepted, though impossible ({impossible})")
-        memory = machine.memory(case.threads)
+        memory = machine.memory(context)
         try:
             _Run(problem, case, memory, machine).check(ready)
         except Refused as refusal:
