@@ -87,7 +87,9 @@ class _Maker:
             return min(most, self.r.randint(2, 9))
         if kind < 0.8:
             return min(most, self.r.randint(10, 40))
-        return min(most, self.r.choice(EDGES)) if kind < 0.95 else self.r.randint(1, most)
+        if kind < 0.95:
+            return min(most, self.r.choice(EDGES))
+        return self.r.randint(1, most if kind < 0.98 else 8 * most)
 
     def _types(self, op):
         if self.like:
@@ -103,7 +105,7 @@ class _Maker:
         keeps_layout = self.like and not self.is_cpu and self._often(0.95)
         fields["layout"] = self.like.layout if keeps_layout else r.choice(LAYOUTS)
         if self._often(0.3):
-            fields["batch"] = self._size(5)
+            fields["batch"] = r.choice((1, 2, 3, 5, 5))
         for which, (high, wide), letter in zip("abc", ("mk", "kn", "mn"), fields["layout"]):
             rows, length = (fields[high], fields[wide]) if letter == "r" else (fields[wide], fields[high])
             leading = length
@@ -130,11 +132,7 @@ class _Maker:
             pads = [list(pad) for pad in like.pads]
         else:
             groups, c, k = self._channels()
-            taps = [r.choice((1, 1, 2, 3, 3, 3, 4, 5, 7, extent)) for extent in size]
-            taps = [min(tap, 4) if rank == 3 else tap for tap in taps]
-            stride = [r.choice((1, 1, 1, 2, 2, 3, 5)) for _ in range(rank)]
-            dilation = [r.choice((1, 1, 1, 1, 2, 3)) for _ in range(rank)]
-            pads = [[r.choice((0, 0, 1, 1, 2, 3, tap)) for _ in range(2)] for tap in taps]
+            taps, stride, dilation, pads = self._window(size)
         if self._often(0.5):
             pads = [[pad[0], pad[0]] for pad in pads]
         for d in range(rank):  # a filter that does not fit gets more room
@@ -144,6 +142,18 @@ class _Maker:
         return {"n": r.choice((1, 1, 2, 3, 5)), "g": groups, "c": groups * c, "k": groups * k, "in": join(size),
                 "filter": join(taps), "stride": join(stride), "dilation": join(dilation),
                 "pad": "x".join(f"{before}:{after}" for before, after in pads), "layout": layout}
+
+    def _window(self, size):
+        """Filter, stride, dilation and padding: often the same in every dimension, as networks have them."""
+        r, rank = self.r, len(size)
+        if self._often(0.4):
+            tap = r.choice((1, 2, 3, 3, 3, 4 if rank == 3 else 5))
+            return [tap] * rank, [r.choice((1, 1, 2))] * rank, [1] * rank, [[tap // 2, tap // 2] for _ in range(rank)]
+        taps = [r.choice((1, 1, 2, 3, 3, 3, 4, 5, 7, extent)) for extent in size]
+        taps = [min(tap, 4) if rank == 3 else tap for tap in taps]
+        stride = [r.choice((1, 1, 1, 2, 2, 3, 5)) for _ in range(rank)]
+        dilation = [r.choice((1, 1, 1, 1, 2, 3)) for _ in range(rank)]
+        return taps, stride, dilation, [[r.choice((0, 0, 1, 1, 2, 3, tap)) for _ in range(2)] for tap in taps]
 
     def _channels(self):
         """Groups, and channels of each: dense, grouped, or depthwise."""

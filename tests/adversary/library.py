@@ -69,6 +69,14 @@ def build(kernels, jobs):
     return {row["kernel"]: row["error"]["message"] for row in rows if "error" in row}
 
 
+def kernels(arch, rule_set):
+    """Those of a rule set that there is code for, as dicts of name, config and more."""
+    text = ctypes.c_void_p()
+    query = json.dumps({"arch": arch, "rule_set": rule_set, "available": True})
+    check(LIBRARY.tilewise_kernels(query.encode(), ctypes.byref(text)))
+    return json.loads(_taken(text))["kernels"]
+
+
 class Context:
     """A device that was opened."""
 
@@ -80,9 +88,9 @@ class Context:
     def close(self):
         LIBRARY.tilewise_context_destroy(self.handle)
 
-    def candidates(self, problem, rule_set):
+    def candidates(self, problem, rule_set=None, kernel=None):
         """The kernels that may run the problem, best first; none is an empty list."""
-        options = _choice(None, rule_set, None)
+        options = _choice(kernel, rule_set, None)
         plan = POINTER()
         check(LIBRARY.tilewise_plan_create(self.handle, problem.encode(), ctypes.byref(options), ctypes.byref(plan)))
         names = []

@@ -18,6 +18,12 @@ from problem import Problem
 NATIVE = {"fp8": ml_dtypes.float8_e4m3fn, "bf8": ml_dtypes.float8_e5m2, "bf16": ml_dtypes.bfloat16, "fp16": np.float16}
 
 
+@pytest.fixture(autouse=True)
+def _quiet():
+    with np.errstate(all="ignore"):
+        yield
+
+
 @pytest.mark.parametrize("dtype", NATIVE)
 def test_every_value_of_a_format(dtype):
     width = formats.BYTES[dtype]

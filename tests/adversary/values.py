@@ -22,8 +22,9 @@ def fill(rng, style, dtype, shape):
     if style == "tiny":
         values = _tiny(rng, dtype, values)
     if style == "extreme":
-        limit = FLOATS[dtype][2] if BYTES[dtype] == 1 else 2.0**60 if dtype != "fp16" else 32768.0
+        limit = FLOATS[dtype][2] if BYTES[dtype] == 1 else 32768.0 if dtype == "fp16" else 2.0**rng.choice((60, 70))
         values = np.where(rng.random(shape) < 0.5, values, np.copysign(limit, values))
+        values = np.abs(values) if rng.random() < 0.3 else values
     if style == "special":
         values = _sprinkled(rng, dtype, values)
     return encode(dtype, values)
