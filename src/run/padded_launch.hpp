@@ -20,10 +20,10 @@ struct Operands;
 class PaddedLaunch {
 public:
     // `kernel` is ready for the padded problem. The device must outlive this.
-    PaddedLaunch(const PaddedTensors& tensors, std::shared_ptr<const Executable> kernel, Device& device);
+    PaddedLaunch(const PaddedTensors& padded, std::shared_ptr<const Executable> kernel, Device& device);
 
     std::int64_t workspace_bytes() const;  // of the copies, and what the kernel itself needs after them
-    Status run(const Operands& operands, Stream stream) const;
+    Status run(const Operands& given, Stream stream) const;
 
 private:
     // One operand's way in and out: the copy from the caller's memory, and what is set to zero around it.

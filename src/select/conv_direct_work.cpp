@@ -31,7 +31,7 @@ SharedTaps shared_taps(const ConvShape& s, const KernelConfig& c, std::int64_t l
     const bool backward = c.op == Op::conv_bwd_data;
     const bool compiled = c.ct_filter.rank > 0 && c.ct_stride.rank > 0 && (!backward || s.stride[last] == 1);
     const bool side_by_side = s.dilation[last] == 1 && (backward || s.stride[last] == 1);
-    const double taps = static_cast<double>(line_taps);
+    const auto taps = static_cast<double>(line_taps);
     if (line_taps <= 1 || !(compiled || side_by_side)) return {1, taps, false, compiled};
     const double together = compiled ? taps : std::min(kTogether, taps);
     return {together, std::ceil(taps / together), true, compiled};
