@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Files and folders that several processes use at once: whole-file reads and writes, folders that appear in one step,
-// private folders that clean up after themselves even after a kill, advisory locks, and the question of whom a folder
-// belongs to. Every error names the path and the reason.
+// Files and folders that several processes use at once: whole-file reads, files and folders that appear in one step, private
+// folders that clean up after themselves even after a kill, and advisory locks. Every error names the path and the
+// reason. Whom a file or folder belongs to is asked in trust.hpp.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,31 @@
 namespace tilewise {
 
 Result<std::string> read_file(const std::string& path);
+Result<std::string> read_open_file(int fd, const std::string& path);  // from where it stands; `path` is for messages
 
-Status write_file(const std::string& path, std::string_view text);
+// A file that takes the place of another in one step, or leaves it as it was. Until then it is beside it, under a name that
+// nobody can foresee and that did not exist before. Only a plain file is replaced: no link, folder or device.
+class NewFile {
+public:
+    static Result<NewFile> create(const std::string& path, mode_t mode);
+
+    NewFile(NewFile&& other) noexcept;
+    NewFile& operator=(NewFile&&) = delete;
+    NewFile(const NewFile&) = delete;
+    ~NewFile();  // removes what was not published
+
+    Status append(std::string_view text);
+    Status sync();  // what was written is on the disk when this returns
+    Status publish();
+
+private:
+    NewFile(std::string path, std::string unfinished, int fd);
+
+    std::string path_, unfinished_;
+    int fd_;
+};
+
+Status write_file(const std::string& path, std::string_view text, mode_t mode = 0600);  // a NewFile with this text
 Status sync_files(const std::string& folder);  // the files in it are on the disk when this returns
 
 Status make_directories(const std::string& path);  // missing ones are made for the owner alone
@@ -28,16 +51,18 @@ Result<bool> publish_directory(const std::string& from, const std::string& to);
 // Removes a file, a link or a folder with all that is in it; links are removed, not followed. Missing is fine.
 Status remove_tree(const std::string& path);
 
-// Whether what is in a folder can be trusted: it is ours, and nobody else may put things there or take them away.
-// A missing folder is fine. `allow_sticky`: others may add to it, but not touch what is ours.
-Status check_owner(const std::string& path, bool allow_sticky);
+// A path that leads to what is open, wherever it is moved and whatever takes its name. `path`, its name, serves where there
+// is no /proc.
+std::string path_of(int fd, const std::string& path);
+std::string shown(const std::string& path);  // such a path as people know it, others as they are
 
-// A folder for this process alone, removed at the end. The lock it holds tells a living owner from a killed one.
+// A folder for this process alone, removed at the end. The lock it holds tells a living owner from a killed one, a mark in
+// it a folder made here from any other.
 class PrivateDir {
 public:
-    // <parent>/<prefix>XXXXXX; the parent must exist.
+    // <parent>/<prefix> and random digits; the parent must exist.
     static Result<PrivateDir> create(const std::string& parent, std::string_view prefix);
-    // Removes those of killed processes; what cannot be removed stays.
+    // Removes those of killed processes, and nothing that was not made here; what cannot be removed stays.
     static void remove_abandoned(const std::string& parent, std::string_view prefix);
 
     PrivateDir(PrivateDir&& other) noexcept;
@@ -46,6 +71,7 @@ public:
     ~PrivateDir();  // does nothing in a forked child
 
     const std::string& path() const { return path_; }
+    std::string inside() const { return path_of(fd_, path_); }  // for what must not end up elsewhere
 
 private:
     PrivateDir(std::string path, int fd);

@@ -135,6 +135,14 @@ Result<BuiltKernel> Builder::build(const BuildRequest& request) {
     return result;
 }
 
+void Builder::forget(const std::string& digest) {
+    State& now = state();
+    now.cache.forget(digest);
+    const std::scoped_lock lock(now.mutex);
+    // One that is being built is as new as can be.
+    if (const auto at = now.slots.find(digest); at != now.slots.end() && at->second->result) now.slots.erase(at);
+}
+
 bool Builder::loads_here(const Manifest& manifest) const {
     if (!settings_.driver_version) return true;
     const auto version = version_of_compiler(manifest.compiler);
@@ -157,7 +165,7 @@ Result<CacheEntry> Builder::publish(State& now, const std::string& folder, const
 }
 
 Result<BuiltKernel> Builder::obtain(State& now, const BuildRequest& request, const std::string& digest) {
-    if (auto status = now.cache.check(); !status) return status.error();
+    if (auto status = now.cache.check(digest); !status) return status.error();
     if (auto entry = find_cached(now, digest)) return built_from(std::move(*entry), KernelOrigin::cache);
     if (auto kernel = from_packs(now, request, digest)) return std::move(*kernel);
     return compile(now, request, digest);
@@ -182,7 +190,7 @@ std::optional<BuiltKernel> Builder::from_pack(State& now, const Pack& pack, Kern
     const auto put_into_cache = [&]() -> Result<CacheEntry> {
         auto dir = now.cache.private_dir();
         if (!dir) return dir.error();
-        const std::string folder = dir->path() + "/entry";
+        const std::string folder = dir->inside() + "/entry";
         auto status = make_directories(folder);
         if (status) status = write_file(folder + "/source.cpp", request.source);
         if (status) status = write_file(fmt::format("{}/{}", folder, manifest->file), *contents);
@@ -248,14 +256,14 @@ Result<BuiltKernel> Builder::compile(State& now, const BuildRequest& request, co
     const auto lock = now.cache.lock(digest, settings_.compile_limit + kLockGrace);
     if (auto entry = find_cached(now, digest)) return built_from(std::move(*entry), KernelOrigin::cache);
 
-    auto outcome = compile_kernel({request, digest, *toolchain, settings_.compile_limit}, dir->path());
+    auto outcome = compile_kernel({request, digest, *toolchain, settings_.compile_limit}, dir->inside());
     if (const auto* fault = std::get_if<CompileFault>(&outcome)) {
         if (fault->storage) return compile_privately(now, request, digest, *toolchain, fault->message);
-        const auto kept = now.cache.keep_failed(dir->path() + "/work", digest);
+        const auto kept = now.cache.keep_failed(dir->inside() + "/work", digest);
         if (!kept) return toolchain_error(fault->message);
         return toolchain_error(fmt::format("{}\nsource, headers, command and log are in {}", fault->message, *kept));
     }
-    auto entry = publish(now, dir->path() + "/work/entry", digest);
+    auto entry = publish(now, dir->inside() + "/work/entry", digest);
     if (!entry) return compile_privately(now, request, digest, *toolchain, entry.error().message);
     // Failing to make room is no failure of this build.
     if (time_to_prune(digest)) static_cast<void>(now.cache.prune(settings_.cache_max_bytes, digest));
@@ -264,7 +272,7 @@ Result<BuiltKernel> Builder::compile(State& now, const BuildRequest& request, co
 
 Result<BuiltKernel> Builder::compile_privately(State& now, const BuildRequest& request, const std::string& digest,
                                                const Toolchain& toolchain, const std::string& why) {
-    std::string root;
+    std::string root, root_inside;
     {
         const std::scoped_lock lock(now.private_mutex);
         if (!now.private_root) {
@@ -278,18 +286,18 @@ Result<BuiltKernel> Builder::compile_privately(State& now, const BuildRequest& r
             now.private_root.emplace(std::move(*made));
         }
         root = now.private_root->path();
+        root_inside = now.private_root->inside();
     }
-    auto dir = PrivateDir::create(root, "build-");
+    auto dir = PrivateDir::create(root_inside, "build-");
     if (!dir) return toolchain_error(fmt::format("{}; {}", why, dir.error().message));
-    auto outcome = compile_kernel({request, digest, toolchain, settings_.compile_limit}, dir->path());
+    auto outcome = compile_kernel({request, digest, toolchain, settings_.compile_limit}, dir->inside());
     if (const auto* fault = std::get_if<CompileFault>(&outcome)) {
         return toolchain_error(fmt::format("{}\nthe cache cannot be used: {}", fault->message, why));
     }
-    const std::string folder = fmt::format("{}/{}", root, digest);
-    const auto moved = publish_directory(dir->path() + "/work/entry", folder);
+    const auto moved = publish_directory(dir->inside() + "/work/entry", fmt::format("{}/{}", root_inside, digest));
     if (!moved) return toolchain_error(moved.error().message);
     auto& manifest = std::get<Manifest>(outcome);
-    return BuiltKernel{fmt::format("{}/{}", folder, manifest.file), digest, KernelOrigin::private_,
+    return BuiltKernel{fmt::format("{}/{}/{}", root, digest, manifest.file), digest, KernelOrigin::private_,
                        "built for this process only, since the cache cannot be used: " + why, std::move(manifest)};
 }
 

@@ -44,6 +44,9 @@ public:
     std::vector<Result<BuiltKernel>> build_all(std::span<const BuildRequest> requests, int jobs,
                                                const std::function<void(const BuildProgress&)>& progress = {});
 
+    // The next build() of this digest looks at the file again, since it turned out not to be what was built.
+    void forget(const std::string& digest);
+
     // Whether build() would need a compiler: it is not remembered, cached, packed or built in. Compiles and loads nothing;
     // what is there may still turn out to be damaged.
     bool needs_compiler(const BuildRequest& request);

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "base/files.hpp"
 #include "base/process.hpp"
 #include "base/sha256.hpp"
+#include "base/trust.hpp"
 #include "build/code_suffix.hpp"
 #include "build/nvrtc.hpp"
 
@@ -77,6 +79,16 @@ const Kind* kind_of(std::string_view suffix) {
 
 Error unknown_kind(std::string_view suffix) {
     return {ErrorCode::toolchain, fmt::format("nothing here builds {} files", suffix)};
+}
+
+// With the rights of a group or of capabilities we still write as the user who started us, who could exchange source and
+// code on the way.
+Error exchangeable() {
+    return {
+        ErrorCode::toolchain,
+        fmt::format("this program has raised rights, but what it builds would belong to user {}, who started it, and "
+                    "could be exchanged. A set-user-ID program, or one without raised rights, can build",
+                    getuid())};
 }
 
 Status write_source(const CompileJob& job, const std::string& work) {
@@ -147,6 +159,7 @@ std::string object_file(const BuildRequest& request) { return "entry/kernel" + r
 Result<Toolchain> find_toolchain(std::string_view suffix, const BuildSettings& settings) {
     const Kind* kind = kind_of(suffix);
     if (!kind) return unknown_kind(suffix);
+    if (!trusts_owner(geteuid())) return exchangeable();
     auto found = kind->find(settings);
     if (found) return found;
     return Error{found.error().code, fmt::format("{}. {}", found.error().message, kind->way_out)};
@@ -164,11 +177,14 @@ std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const
     const auto run = kind->run(job, work);
     if (!run) return CompileFault{false, run.error().message};
     if (!run->failure.empty()) return refused(job, *kind, work, *run);
-    const auto object = read_file(fmt::format("{}/{}", work, object_file(job.request)));
+    const std::string object_path = fmt::format("{}/{}", work, object_file(job.request));
+    const auto object = read_file(object_path);
     if (!object || !kind->is_whole(*object)) return refused(job, *kind, work, *run);
 
+    // Written again, so that it has our mode, whatever the umask, and is no file that the compiler may still have open.
     Manifest manifest = describe(job, *run, *object);
-    const auto status = write_file(work + "/entry/manifest.json", manifest_json(manifest).dump(2) + "\n");
+    auto status = write_file(object_path, *object);
+    if (status) status = write_file(work + "/entry/manifest.json", manifest_json(manifest).dump(2) + "\n");
     if (!status) return CompileFault{true, status.error().message};
     return manifest;
 }

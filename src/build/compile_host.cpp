@@ -2,6 +2,7 @@
 // CPU kernels: the host's compiler, run as a process of its own.
 #include <fmt/core.h>
 
+#include "base/files.hpp"
 #include "base/process.hpp"
 #include "build/compile.hpp"
 
@@ -26,7 +27,7 @@ std::vector<std::string> host_command(const CompileJob& job, const std::string& 
     std::vector<std::string> argv = {job.toolchain.path};
     for (const std::string_view flag : fixed_flags(job.request.suffix)) argv.emplace_back(flag);
     argv.insert(argv.end(), job.request.flags.begin(), job.request.flags.end());
-    argv.push_back(fmt::format("-ffile-prefix-map={}=.", work));
+    argv.push_back(fmt::format("-ffile-prefix-map={}=.", shown(work)));
     argv.insert(argv.end(),
                 {"-I", "include", std::string(kSourceFile), "-o", object_file(job.request), "-lm", "-lc", "-lgcc"});
     return argv;
@@ -36,8 +37,9 @@ Result<CompilerRun> run_host_compiler(const CompileJob& job, const std::string& 
     ProcessSpec spec;
     spec.argv = host_command(job, work);
     spec.directory = work;
-    // The compiler's own temporary files go where they are removed with the rest even if all of us are killed.
-    spec.environment = {{"TMPDIR", work.substr(0, work.rfind('/'))}, {"LC_ALL", "C"}};
+    // The compiler's own temporary files go where they are removed with the rest even if all of us are killed: beside
+    // `work`, said so that nobody can lead it elsewhere.
+    spec.environment = {{"TMPDIR", ".."}, {"LC_ALL", "C"}};
     spec.time_limit = job.time_limit;
     auto outcome = run_process(spec);
     if (!outcome) return outcome.error();

@@ -12,33 +12,30 @@
 #include <utility>
 
 #include "base/sha256.hpp"
+#include "base/trust.hpp"
 #include "build/build_request.hpp"
 
 namespace tilewise {
 namespace {
 
 constexpr std::string_view kBuildPrefix = "build-";
+constexpr std::size_t kShardDigits = 2;
 
 bool exists(const std::string& path) {
     struct stat info {};
     return lstat(path.c_str(), &info) == 0;
 }
 
-// A plain file of ours, not a link to something else.
-Result<struct stat> own_file(const std::string& path) {
-    struct stat info {};
-    if (lstat(path.c_str(), &info) != 0) return usage_error(fmt::format("'{}' is missing", path));
-    if (!S_ISREG(info.st_mode)) return usage_error(fmt::format("'{}' is not a file", path));
-    if (info.st_uid != geteuid()) return usage_error(fmt::format("'{}' belongs to another user", path));
-    return info;
-}
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 }  // namespace
 
 Result<CacheEntry> read_entry(const std::string& folder, const std::string& digest, bool hash) {
+    for (const std::string& level : {parent_of(folder), folder}) {
+        if (auto status = check_owner(level, false); !status) return status.error();
+    }
     const std::string manifest_path = folder + "/manifest.json";
-    if (const auto info = own_file(manifest_path); !info) return info.error();
-    const auto text = read_file(manifest_path);
+    const auto text = read_trusted_file(manifest_path);
     if (!text) return text.error();
     const auto json = Json::parse(*text);
     if (!json) return usage_error(fmt::format("{}: {}", manifest_path, json.error().message));
@@ -49,20 +46,21 @@ Result<CacheEntry> read_entry(const std::string& folder, const std::string& dige
     CacheEntry entry;
     entry.manifest = std::move(*manifest);
     entry.path = fmt::format("{}/{}", folder, entry.manifest.file);
-    const auto kernel = own_file(entry.path);
+    const auto kernel = TrustedFile::open(entry.path, O_RDONLY | O_NOFOLLOW);
     if (!kernel) return kernel.error();
-    if (kernel->st_size != entry.manifest.size) {
+    const std::int64_t kernel_bytes = kernel->info().st_size;
+    if (kernel_bytes != entry.manifest.size) {
         return usage_error(
-            fmt::format("'{}' has {} bytes instead of {}", entry.path, kernel->st_size, entry.manifest.size));
+            fmt::format("'{}' has {} bytes instead of {}", entry.path, kernel_bytes, entry.manifest.size));
     }
     if (hash) {
-        const auto contents = read_file(entry.path);
+        const auto contents = read_open_file(kernel->fd(), entry.path);
         if (!contents) return contents.error();
         if (sha256_hex(*contents) != entry.manifest.sha256) {
             return usage_error(fmt::format("the contents of '{}' have changed", entry.path));
         }
     }
-    entry.bytes = kernel->st_size + static_cast<std::int64_t>(text->size());
+    entry.bytes = kernel_bytes + static_cast<std::int64_t>(text->size());
     struct stat info {};
     if (lstat((folder + "/source.cpp").c_str(), &info) == 0) entry.bytes += info.st_size;
     if (lstat((folder + "/used").c_str(), &info) == 0) {
@@ -74,15 +72,22 @@ Result<CacheEntry> read_entry(const std::string& folder, const std::string& dige
 KernelCache::KernelCache(std::string root) : root_(std::move(root)) {}
 
 std::string KernelCache::entry_dir(const std::string& digest) const {
-    return fmt::format("{}/v1/{}/{}", root_, digest.substr(0, 2), digest);
+    return fmt::format("{}/v1/{}/{}", root_, digest.substr(0, kShardDigits), digest);
 }
 
-Status KernelCache::check() const {
+// Checked once it is there: someone may have been quicker to make it.
+Status KernelCache::make_folder(const std::string& path, std::string_view digest) const {
+    if (auto status = make_directories(path); !status) return status;
+    return check(digest);
+}
+
+Status KernelCache::check(std::string_view digest) const {
     if (root_.empty()) return {};
-    for (const char* folder : {"", "/v1", "/tmp", "/locks", "/failed"}) {
+    std::vector<std::string> folders = {"", "/v1", "/tmp", "/locks", "/failed", "/libraries"};
+    if (!digest.empty()) folders.push_back(fmt::format("/v1/{}", digest.substr(0, kShardDigits)));
+    for (const std::string& folder : folders) {
         // In a sticky root others cannot take our folders away; those themselves must be ours alone.
-        const bool is_root = *folder == '\0';
-        if (auto status = check_owner(root_ + folder, is_root); !status) {
+        if (auto status = check_owner(root_ + folder, folder.empty()); !status) {
             return Error{status.error().code,
                          fmt::format("the kernel cache is refused: {}. Or name another folder with "
                                      "TILEWISE_CACHE_DIR",
@@ -102,10 +107,7 @@ std::optional<CacheEntry> KernelCache::find(const std::string& digest) {
     }
     auto entry = read_entry(folder, digest, !seen);
     if (!entry) {
-        {
-            const std::scoped_lock lock(mutex_);
-            seen_.erase(digest);
-        }
+        forget(digest);
         // Whatever is there instead would be in the way of a good one. If it cannot be moved, the kernel is built
         // elsewhere.
         if (exists(folder)) static_cast<void>(discard(folder));
@@ -119,6 +121,11 @@ std::optional<CacheEntry> KernelCache::find(const std::string& digest) {
     return std::move(*entry);
 }
 
+void KernelCache::forget(const std::string& digest) {
+    const std::scoped_lock lock(mutex_);
+    seen_.erase(digest);
+}
+
 bool KernelCache::may_have(const std::string& digest) const { return !root_.empty() && exists(entry_dir(digest)); }
 
 std::optional<Manifest> KernelCache::peek(const std::string& digest) const {
@@ -129,10 +136,8 @@ std::optional<Manifest> KernelCache::peek(const std::string& digest) const {
 
 // Failing is fine: on a read-only disk nothing is ever removed either.
 void KernelCache::touch(const std::string& folder) const {
-    const int fd = open((folder + "/used").c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) return;
-    futimens(fd, nullptr);
-    close(fd);
+    const auto used = TrustedFile::open(folder + "/used", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
+    if (used) futimens(used->fd(), nullptr);
 }
 
 Result<PrivateDir> KernelCache::private_dir() {
@@ -140,7 +145,7 @@ Result<PrivateDir> KernelCache::private_dir() {
         return usage_error("no folder for cached kernels: none of TILEWISE_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
     }
     const std::string parent = root_ + "/tmp";
-    if (auto status = make_directories(parent); !status) return status.error();
+    if (auto status = make_folder(parent); !status) return status.error();
     auto dir = PrivateDir::create(parent, kBuildPrefix);
     if (dir) PrivateDir::remove_abandoned(parent, kBuildPrefix);  // ours is locked, thus not abandoned
     return dir;
@@ -153,7 +158,7 @@ Result<CacheEntry> KernelCache::publish(const std::string& folder, const std::st
     Error last = usage_error(fmt::format("cannot put a kernel at '{}'", target));
     constexpr int kAttempts = 5;  // only a fight over a broken entry or against clear() needs more than one
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-        if (auto status = make_directories(target.substr(0, target.rfind('/'))); !status) return status.error();
+        if (auto status = make_folder(parent_of(target), digest); !status) return status.error();
         const auto published = publish_directory(folder, target);
         if (!published) {
             last = published.error();
@@ -170,16 +175,13 @@ Result<CacheEntry> KernelCache::publish(const std::string& folder, const std::st
 }
 
 Status KernelCache::remove(const std::string& digest) {
-    {
-        const std::scoped_lock lock(mutex_);
-        seen_.erase(digest);
-    }
+    forget(digest);
     return discard(entry_dir(digest));
 }
 
 Result<std::string> KernelCache::keep_failed(const std::string& folder, const std::string& digest) {
     std::string target = fmt::format("{}/failed/{}", root_, digest);
-    if (auto status = make_directories(root_ + "/failed"); !status) return status.error();
+    if (auto status = make_folder(root_ + "/failed"); !status) return status.error();
     auto kept = publish_directory(folder, target);
     if (kept && !*kept) {  // of an earlier attempt
         if (auto status = discard(target); !status) return status.error();
@@ -190,7 +192,7 @@ Result<std::string> KernelCache::keep_failed(const std::string& folder, const st
 }
 
 Result<std::optional<FileLock>> KernelCache::lock(const std::string& digest, std::chrono::milliseconds time_limit) {
-    if (auto status = make_directories(root_ + "/locks"); !status) return status.error();
+    if (auto status = make_folder(root_ + "/locks"); !status) return status.error();
     return FileLock::acquire(fmt::format("{}/locks/{}", root_, digest), time_limit);
 }
 
@@ -198,7 +200,7 @@ Result<std::optional<FileLock>> KernelCache::lock(const std::string& digest, std
 Status KernelCache::discard(const std::string& path) {
     auto trash = private_dir();
     if (!trash) return trash.error();
-    const std::string target = trash->path() + "/gone";
+    const std::string target = trash->inside() + "/gone";
     if (rename(path.c_str(), target.c_str()) != 0 && errno != ENOENT) {
         return usage_error(fmt::format("cannot remove '{}': {}", path, std::strerror(errno)));
     }

@@ -6,6 +6,7 @@
 //   <root>/tmp/build-*        what is being built or removed; a killed process's is removed by the next one
 //   <root>/locks/<digest>     held while that kernel is built, to save others the work; nothing depends on it
 //   <root>/failed/<digest>/   source, headers, command and log of a kernel that did not compile
+//   <root>/libraries/         names that the Python package gives to kernels
 //
 // Nothing is judged by file times; that of `used` orders entries when the cache has grown too large.
 #pragma once
@@ -49,12 +50,15 @@ public:
 
     const std::string& root() const { return root_; }
 
-    // An error when another user owns the cache or may write to it: what is in it could be anything.
-    Status check() const;
+    // An error when another user owns the cache, the shard of `digest` or another of its folders, or may write to it: what
+    // is in it could be anything.
+    Status check(std::string_view digest = {}) const;
 
-    // The entry, if it is there and whole. One that is not is moved out of the way, never returned. Contents are
-    // hashed the first time this object sees them.
+    // The entry, if it is there, whole and ours alone. One that is not is moved out of the way, never returned. Contents
+    // are hashed the first time this object sees them.
     std::optional<CacheEntry> find(const std::string& digest);
+
+    void forget(const std::string& digest);  // its contents are hashed again
 
     // What the manifest of find()'s entry says; the file itself may still turn out to be damaged.
     std::optional<Manifest> peek(const std::string& digest) const;
@@ -82,6 +86,7 @@ public:
 
 private:
     std::string entry_dir(const std::string& digest) const;
+    Status make_folder(const std::string& path, std::string_view digest = {}) const;
     // An entry's folders by digest, readable or not.
     std::vector<std::string> digests() const;
     std::vector<std::string> failed() const;
@@ -93,7 +98,8 @@ private:
     std::set<std::string, std::less<>> seen_;  // digests whose contents were hashed and found right
 };
 
-// Reads an entry's manifest and compares it with the files; `hash`: the contents, too.
+// Reads an entry's manifest and compares it with the files; `hash`: the contents, too. An error also where another user
+// owns any of it, its shard included, or may write to it.
 Result<CacheEntry> read_entry(const std::string& folder, const std::string& digest, bool hash);
 
 }  // namespace tilewise

@@ -13,6 +13,8 @@
 namespace tilewise {
 namespace {
 
+constexpr std::string_view kOpenFiles = "/proc/self/fd/";
+
 Error failure(int error) {
     return {ErrorCode::toolchain, fmt::format("cannot keep a kernel in memory: {}", std::strerror(error))};
 }
@@ -37,9 +39,13 @@ Result<std::string> memory_file(const std::string& digest, std::string_view cont
         contents.remove_prefix(static_cast<std::size_t>(count));
     }
     // Never closed: the loader knows libraries by name, and a number used again would be taken for the first kernel.
-    std::string path = fmt::format("/proc/self/fd/{}", fd);
+    std::string path = fmt::format("{}{}", kOpenFiles, fd);
     paths.emplace(digest, path);
     return path;
+}
+
+bool is_memory_file(std::string_view path) {
+    return path.starts_with(kOpenFiles) && path.find('/', kOpenFiles.size()) == std::string_view::npos;
 }
 
 }  // namespace tilewise

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,19 +29,11 @@ Error Pack::broken(std::string_view why) const {
 }
 
 Result<Pack> Pack::open(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return Error{ErrorCode::toolchain, fmt::format("cannot open the pack '{}': {}", path, std::strerror(errno))};
-    }
+    auto file = TrustedFile::open(path, O_RDONLY);
+    if (!file) return Error{ErrorCode::toolchain, fmt::format("the pack is not used: {}", file.error().message)};
     Pack pack(path);
-    pack.fd_ = {new int(fd), [](const int* open_fd) {
-                    close(*open_fd);
-                    delete open_fd;
-                }};
-    struct stat info {};
-    if (fstat(fd, &info) != 0) return pack.broken(std::strerror(errno));
-    if (!S_ISREG(info.st_mode)) return pack.broken("it is not a file");
-    if (auto status = pack.read_index(info.st_size); !status) return status.error();
+    pack.file_ = std::make_shared<const TrustedFile>(std::move(*file));
+    if (auto status = pack.read_index(pack.file_->info().st_size); !status) return status.error();
     return pack;
 }
 
@@ -55,11 +46,12 @@ Result<Pack> Pack::from_memory(std::string_view contents, std::string name) {
 
 // The caller has made sure that the pack is as long as its index says, though a file may have been cut off since.
 Result<std::string> Pack::bytes(std::int64_t offset, std::int64_t count) const {
-    if (!fd_) return std::string(memory_.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(count)));
+    if (!file_) return std::string(memory_.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(count)));
     std::string text(static_cast<std::size_t>(count), '\0');
     std::size_t have = 0;
     while (have < text.size()) {
-        const ssize_t got = pread(*fd_, text.data() + have, text.size() - have, offset + static_cast<off_t>(have));
+        const ssize_t got =
+            pread(file_->fd(), text.data() + have, text.size() - have, offset + static_cast<off_t>(have));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return broken(std::strerror(errno));
         if (got == 0) return broken("it is cut off");

@@ -5,7 +5,8 @@
 //   the index, JSON: {"abi", "version", "kernels": [{"offset", "manifest"}]}
 //   the kernels, one after the other; offsets count from the end of the index
 //
-// The index is checked when a pack is opened, a kernel when it is read. Which kernels fit is decided by their digests.
+// The index is checked when a pack is opened, a kernel when it is read. Which kernels fit is decided by their digests. What
+// is in a pack runs with our rights: one that others than root and this user may have written is refused (trust.hpp).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/trust.hpp"
 #include "build/manifest.hpp"
 
 namespace tilewise {
@@ -49,7 +51,7 @@ private:
     Error broken(std::string_view why) const;
 
     std::string path_;
-    std::shared_ptr<const int> fd_;  // closed with the last copy; null for a pack in memory
+    std::shared_ptr<const TrustedFile> file_;  // closed with the last copy; null for a pack in memory
     std::string_view memory_;
     std::map<std::string, Kernel, std::less<>> kernels_;
 };

@@ -69,6 +69,7 @@ Result<std::string> build(const char* configs_json, int jobs) {
         if (wanted.back().request) requests.push_back(*wanted.back().request);
     }
     Builder builder(std::move(*settings));
+    if (!builder.pack_errors().empty()) return builder.pack_errors().front();
     const auto built = builder.build_all(requests, jobs == 0 ? usable_cpus() : jobs);
 
     Json::Array list;

@@ -141,6 +141,7 @@ Result<int> run_build(Context& context) {
     auto settings = build_settings();
     if (!settings) return settings.error();
     Builder builder(std::move(*settings));
+    if (!builder.pack_errors().empty()) return builder.pack_errors().front();
     const auto built = builder.build_all(requests, static_cast<int>(*jobs), [](const BuildProgress& progress) {
         show_progress(progress.done, progress.total,
                       progress.failed > 0 ? fmt::format("{} failed", progress.failed) : "built");

@@ -2,8 +2,7 @@
 // tilewise kernels: the configs of a rule set for a target.
 #include <fmt/core.h>
 
-#include <fstream>
-
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/kernel_query.hpp"
@@ -16,10 +15,8 @@ namespace {
 Result<int> export_registry(const std::vector<Kernel>& kernels, const std::string& path, bool json) {
     Registry registry("export");
     registry.add(kernels);
-    std::ofstream file(path, std::ios::binary);
-    file << registry.to_json().dump(2) << '\n';
-    file.close();
-    if (!file) return usage_error(fmt::format("cannot write '{}'", path));
+    constexpr mode_t kReadByAll = 0644;
+    if (auto status = write_file(path, registry.to_json().dump(2) + "\n", kReadByAll); !status) return status.error();
     print(json ? Json::object({{"count", registry.size()}, {"file", path}}).dump()
                : fmt::format("{} kernels written to {}", registry.size(), path));
     return 0;

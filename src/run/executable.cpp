@@ -60,8 +60,9 @@ Error missing(std::string_view what) {
 
 using Loaded = std::pair<BuiltKernel, std::shared_ptr<const Code>>;
 
-// Another process may prune the kernel between its building and its loading; then it is built again. That this happens
-// over and over means that the cache is too small to work with.
+// Another process may prune or replace the kernel between its building and its loading, which answers with a toolchain
+// error where the file is not what was built; then it is looked for again, and built if need be. That this happens over and
+// over means that the cache is too small to work with.
 Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Builder& builder) {
     constexpr int kAttempts = 3;
     for (int attempt = 1;; ++attempt) {
@@ -70,14 +71,16 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
         auto code = device.load(*built);
         if (code) return Loaded{std::move(*built), std::move(*code)};
         const bool is_gone = access(built->path.c_str(), F_OK) != 0;
-        if (!is_gone) return code.error();
+        if (!is_gone && code.error().code != ErrorCode::toolchain) return code.error();
         if (attempt == kAttempts) {
-            return Error{ErrorCode::toolchain,
-                         fmt::format("kernel {} was built {} times, and each time its file was gone before it could be "
-                                     "loaded: is another process clearing the cache, or is TILEWISE_CACHE_MAX too "
-                                     "small? {}",
-                                     request.name, kAttempts, code.error().message)};
+            return Error{
+                ErrorCode::toolchain,
+                fmt::format("kernel {} was built {} times, and each time its file was gone or changed before it "
+                            "could be loaded: is another process clearing the cache, or is TILEWISE_CACHE_MAX "
+                            "too small? {}",
+                            request.name, kAttempts, code.error().message)};
         }
+        builder.forget(built->digest);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -30,6 +32,14 @@ protected:
     void write(const std::string& name, std::string_view text = "x") const {
         ASSERT_TRUE(make_directories(fs::path(at(name)).parent_path()).ok());
         ASSERT_TRUE(write_file(at(name), text).ok());
+    }
+
+    int entries() const {
+        return static_cast<int>(std::distance(fs::directory_iterator(root_), fs::directory_iterator()));
+    }
+    static int mode_of(const std::string& path) {
+        struct stat info {};
+        return lstat(path.c_str(), &info) == 0 ? static_cast<int>(info.st_mode & 07777) : -1;
     }
 
     std::string root_ = "/tmp/tilewise-files-test-XXXXXX";
@@ -68,10 +78,52 @@ TEST_F(FileTree, WriteReplacesAndErrorsNameThePath) {
     }
 }
 
-TEST_F(FileTree, AFullDiskIsAnError) {
-    const auto status = write_file("/dev/full", "x");
+TEST_F(FileTree, WhatCannotBeWrittenLeavesTheOldFileAndNothingElse) {
+    write("a", "old");
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit none{0, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+    const auto status = write_file(at("a"), "new");
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
     ASSERT_FALSE(status.ok());
-    EXPECT_NE(status.error().message.find("No space"), std::string::npos) << status.error().message;
+    EXPECT_NE(status.error().message.find("too large"), std::string::npos) << status.error().message;
+    EXPECT_EQ(*read_file(at("a")), "old");
+    EXPECT_EQ(entries(), 1);
+}
+
+// A file appears under its name with all its text, and no name that others may have made is written through.
+TEST_F(FileTree, OnlyAPlainFileIsReplaced) {
+    write("mine", "mine");
+    fs::create_symlink(at("mine"), at("link"));
+    fs::create_symlink(at("nothing"), at("dangling"));
+    ASSERT_EQ(mkfifo(at("fifo").c_str(), 0600), 0);
+    for (const std::string& path : {at("link"), at("dangling"), at("fifo"), root_, std::string("/dev/null")}) {
+        const auto status = write_file(path, "x");
+        ASSERT_FALSE(status.ok()) << path;
+        EXPECT_NE(status.error().message.find("not a plain file"), std::string::npos) << status.error().message;
+    }
+    EXPECT_EQ(*read_file(at("mine")), "mine");
+    EXPECT_FALSE(fs::exists(at("nothing")));
+    EXPECT_EQ(entries(), 4);
+}
+
+TEST_F(FileTree, NobodyElseMayWriteToWhatIsWritten) {
+    const mode_t before = umask(0);
+    write("secret", "x");
+    ASSERT_TRUE(write_file(at("public"), "x", 0644).ok());
+    {
+        auto file = NewFile::create(at("unfinished"), 0644);
+        ASSERT_TRUE(file.ok() && file->append("x").ok());
+        for (const auto& path : fs::directory_iterator(root_)) EXPECT_EQ(mode_of(path.path()) & 022, 0) << path;
+        EXPECT_FALSE(fs::exists(at("unfinished"))) << "it is published as a whole";
+    }
+    umask(before);
+    EXPECT_EQ(mode_of(at("secret")), 0600);
+    EXPECT_EQ(mode_of(at("public")), 0644);
+    EXPECT_EQ(entries(), 2) << "what was not published is gone";
 }
 
 TEST_F(FileTree, DirectoriesAreForTheOwnerAlone) {
@@ -105,29 +157,6 @@ TEST_F(FileTree, RemovingFollowsNoLinks) {
     EXPECT_FALSE(fs::exists(at("gone")));
     EXPECT_FALSE(fs::exists(fs::symlink_status(at("top"))));
     EXPECT_TRUE(fs::exists(at("keep/f")));
-}
-
-TEST_F(FileTree, OwnerCheck) {
-    EXPECT_TRUE(check_owner(at("missing"), false).ok());
-    EXPECT_TRUE(check_owner(root_, false).ok());
-    ASSERT_EQ(chmod(root_.c_str(), 0770), 0);
-    const auto shared = check_owner(root_, true);
-    ASSERT_FALSE(shared.ok());
-    EXPECT_NE(shared.error().message.find("chmod go-w"), std::string::npos) << shared.error().message;
-    ASSERT_EQ(chmod(root_.c_str(), 01777), 0);
-    EXPECT_TRUE(check_owner(root_, true).ok());
-    EXPECT_FALSE(check_owner(root_, false).ok());
-}
-
-TEST_F(FileTree, OwnerCheckRefusesAnotherUsersFolder) {
-    if (geteuid() != 0) {
-        EXPECT_FALSE(check_owner("/", true).ok());
-        return;
-    }
-    ASSERT_EQ(chown(root_.c_str(), 12345, 12345), 0);
-    const auto status = check_owner(root_, true);
-    ASSERT_FALSE(status.ok());
-    EXPECT_NE(status.error().message.find("belongs to user 12345"), std::string::npos) << status.error().message;
 }
 
 TEST_F(FileTree, PrivateDirIsPrivateAndGoesAway) {
@@ -166,6 +195,42 @@ TEST_F(FileTree, PrivateDirOfAKilledProcessIsRemovedByTheNext) {
     ASSERT_FALSE(fs::is_empty(root_));
     PrivateDir::remove_abandoned(root_, "p-");
     EXPECT_TRUE(fs::is_empty(root_));
+}
+
+// Only a folder with our mark in it goes, or an empty one that its maker had no time to mark.
+TEST_F(FileTree, FoldersThatWereNotMadeHereStay) {
+    write("p-results/figures", "a user's");
+    ASSERT_EQ(mkdir(at("p-empty").c_str(), 0700), 0);
+    ASSERT_EQ(mkdir(at("p-killed").c_str(), 01700), 0);
+    write("p-marked/.made-by-tilewise", "");
+    write("p-marked/work/source.cpp", "x");
+    fs::create_directory_symlink(at("p-results"), at("p-link"));
+    PrivateDir::remove_abandoned(root_, "p-");
+    EXPECT_TRUE(fs::exists(at("p-results/figures")));
+    EXPECT_TRUE(fs::exists(at("p-empty")));
+    EXPECT_TRUE(fs::exists(at("p-link")));
+    EXPECT_EQ(entries(), 3);
+}
+
+// Who may rename the folders above cannot lead us elsewhere.
+TEST_F(FileTree, InsideAPrivateDirIsInsideItWhateverTakesItsName) {
+    ASSERT_TRUE(make_directories(at("parent")).ok());
+    {
+        auto dir = PrivateDir::create(at("parent"), "p-");
+        ASSERT_TRUE(dir.ok()) << dir.error().message;
+        const std::string name = fs::path(dir->path()).filename();
+        fs::rename(at("parent"), at("moved"));
+        write("parent/" + name + "/theirs");
+        ASSERT_TRUE(write_file(dir->inside() + "/ours", "x").ok());
+        EXPECT_TRUE(fs::exists(at("moved/" + name + "/ours")));
+        EXPECT_FALSE(fs::exists(at("parent/" + name + "/ours")));
+        EXPECT_EQ(shown(dir->inside() + "/ours"), at("moved/" + name + "/ours"));
+        const auto status = write_file(dir->inside() + "/missing/x", "");
+        EXPECT_NE(status.error().message.find(at("moved")), std::string::npos) << status.error().message;
+    }
+    EXPECT_FALSE(fs::exists(at("moved/ours")));
+    EXPECT_EQ(std::distance(fs::recursive_directory_iterator(at("parent")), fs::recursive_directory_iterator()), 2)
+        << "what took its name is not touched";
 }
 
 TEST_F(FileTree, LockKeepsOthersOutUntilItsHolderEnds) {

@@ -224,6 +224,26 @@ TEST_F(BuilderFaults, NoPlaceAtAll) {
     EXPECT_NE(refused.error().message.find("/nonexistent"), std::string::npos) << refused.error().message;
 }
 
+TEST_F(BuilderFaults, APrivateBuildRemovesOnlyFoldersThatTilewiseMade) {
+    const std::string prefix = settings_.temp_dir + "/tilewise-" + std::to_string(geteuid()) + "-";
+    ASSERT_TRUE(make_directories(prefix + "results").ok());
+    ASSERT_TRUE(write_file(prefix + "results/figures", "a user's").ok());
+    ASSERT_TRUE(make_directories(prefix + "empty").ok());
+    settings_.cache_dir = "";
+    const pid_t child = fork();  // leaves its folder behind
+    if (child == 0) {
+        Builder builder(settings_);
+        if (!builder.build(answering(45)).ok()) _exit(1);
+        kill(getpid(), SIGKILL);
+    }
+    EXPECT_EQ(exit_code(child), -SIGKILL);
+    EXPECT_EQ(std::distance(fs::directory_iterator(settings_.temp_dir), fs::directory_iterator()), 3);
+    ASSERT_TRUE(Builder(settings_).build(answering(45)).ok());
+    EXPECT_EQ(std::distance(fs::directory_iterator(settings_.temp_dir), fs::directory_iterator()), 2);
+    EXPECT_EQ(*read_file(prefix + "results/figures"), "a user's");
+    for (const char* name : {"results", "empty"}) fs::remove_all(prefix + name);
+}
+
 TEST_F(BuilderFaults, AFullDisk) {
     const int code = exit_code(start("HasAFullDisk"));
     if (code == kSkip) GTEST_SKIP() << "no small file system can be mounted here";

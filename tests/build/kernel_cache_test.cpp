@@ -181,10 +181,70 @@ TEST_F(KernelCacheTest, ACacheOthersCanWriteIsRefused) {
     EXPECT_FALSE(Builder(settings_).build(answering(10)).ok()) << "but within, nobody else has any business";
 }
 
+TEST_F(KernelCacheTest, AShardIsCheckedAsStrictlyAsTheCache) {
+    const std::string digest = built(12);
+    const std::string shard = entry(digest).substr(0, entry(digest).rfind('/'));
+    const auto expect_refused = [&](const std::string& word) {
+        EXPECT_FALSE(cache().verify().empty() && cache().check(digest).ok());
+        Builder builder(settings_);
+        const auto kernel = builder.build(answering(12));
+        ASSERT_FALSE(kernel.ok());
+        for (const std::string& part : {std::string("refused"), shard, word}) {
+            EXPECT_NE(kernel.error().message.find(part), std::string::npos) << kernel.error().message;
+        }
+    };
+    for (const mode_t mode : {0720U, 0777U, 01777U}) {
+        ASSERT_EQ(chmod(shard.c_str(), mode), 0);
+        expect_refused("chmod go-w");
+    }
+    ASSERT_EQ(chmod(shard.c_str(), 0700), 0);
+    EXPECT_TRUE(Builder(settings_).build(answering(12)).ok());
+    if (geteuid() == 0) {
+        ASSERT_EQ(chown(shard.c_str(), 12345, 12345), 0);
+        expect_refused("belongs to user 12345");
+        ASSERT_EQ(chown(shard.c_str(), geteuid(), 0), 0);
+    }
+    fs::rename(shard, at("elsewhere"));
+    fs::create_directory_symlink(at("elsewhere"), shard);
+    expect_refused("is a link");
+}
+
+// Whatever lies there, it is neither used nor waited for, and makes room for a good one.
+TEST_F(KernelCacheTest, AnEntryThatIsNotOursAloneIsBuiltAgain) {
+    const std::string digest = built(13);
+    for (const char* part : {"", "/kernel.so", "/manifest.json"}) {
+        ASSERT_EQ(chmod((entry(digest) + part).c_str(), 0777), 0);
+        ASSERT_EQ(cache().verify().size(), 1U) << part;
+        EXPECT_NE(cache().verify()[0].reason.find("chmod go-w"), std::string::npos) << cache().verify()[0].reason;
+        expect_rebuilt(13);
+    }
+    fs::rename(entry(digest), at("elsewhere"));
+    fs::create_directory_symlink(at("elsewhere"), entry(digest));
+    expect_rebuilt(13);
+    EXPECT_TRUE(fs::exists(at("elsewhere/kernel.so")));
+    for (const char* part : {"/kernel.so", "/manifest.json"}) {
+        fs::remove(entry(digest) + part);
+        ASSERT_EQ(mkfifo((entry(digest) + part).c_str(), 0600), 0);
+        expect_rebuilt(13);
+    }
+}
+
+TEST_F(KernelCacheTest, WhatIsKeptIsForItsOwnerAloneWhateverTheUmask) {
+    const mode_t before = umask(0);
+    const std::string digest = built(14);
+    umask(before);
+    for (const auto& path : fs::recursive_directory_iterator(settings_.cache_dir)) {
+        EXPECT_EQ(fs::status(path).permissions() & fs::perms(077), fs::perms::none) << path;
+    }
+    Builder builder(settings_);
+    EXPECT_EQ(builder.build(answering(14))->origin, KernelOrigin::cache);
+}
+
 TEST_F(KernelCacheTest, AnotherUsersCacheIsRefused) {
     if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
     built(11);
-    for (const char* folder : {"", "/v1"}) {
+    ASSERT_TRUE(make_directories(settings_.cache_dir + "/libraries").ok());
+    for (const char* folder : {"", "/v1", "/libraries"}) {
         ASSERT_EQ(chown((settings_.cache_dir + folder).c_str(), 12345, 12345), 0);
         Builder builder(settings_);
         const auto kernel = builder.build(answering(11));

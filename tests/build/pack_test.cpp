@@ -194,7 +194,61 @@ TEST_F(PackTest, WritingIsAllOrNothing) {
     EXPECT_NE(status.error().message.find("have changed"), std::string::npos) << status.error().message;
     EXPECT_EQ(*read_file(pack_), before);
     EXPECT_FALSE(write_pack(items_, at("missing/x.pack")).ok());
-    EXPECT_FALSE(fs::exists(pack_ + "." + std::to_string(getpid()) + ".tmp"));
+    for (const auto& path : fs::directory_iterator(root_)) {
+        EXPECT_TRUE(path.path() == pack_ || !path.path().string().starts_with(pack_)) << path << " is left";
+    }
+}
+
+TEST_F(PackTest, OnlyItsOwnerMayWriteToItWhateverTheUmask) {
+    const mode_t before = umask(0);
+    const auto status = write_pack(items_, pack_);
+    umask(before);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    struct stat info {};
+    ASSERT_EQ(stat(pack_.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0644U);
+}
+
+// In a folder where others may write they know our process number, and could lead us to a file of ours.
+TEST_F(PackTest, NoLinkIsWrittenThrough) {
+    ASSERT_TRUE(write_file(at("mine"), "mine").ok());
+    fs::create_symlink(at("mine"), pack_ + "." + std::to_string(getpid()) + ".tmp");
+    EXPECT_TRUE(write_pack(items_, pack_).ok());
+    fs::create_symlink(at("mine"), at("link.pack"));
+    const auto status = write_pack(items_, at("link.pack"));
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.error().message.find("not a plain file"), std::string::npos) << status.error().message;
+    EXPECT_EQ(*read_file(at("mine")), "mine");
+}
+
+TEST_F(PackTest, OneThatOthersMayHaveWrittenIsRefusedAndLeavesNothingInTheCache) {
+    const auto expect_refused = [&](const std::string& word) {
+        Builder builder(settings_);
+        ASSERT_EQ(builder.pack_errors().size(), 1U);
+        const std::string& message = builder.pack_errors()[0].message;
+        for (const std::string& part : {word, pack_}) EXPECT_NE(message.find(part), std::string::npos) << message;
+        EXPECT_TRUE(builder.needs_compiler(answering(1)));
+        EXPECT_FALSE(builder.build(answering(1)).ok());
+        EXPECT_FALSE(builder.add_pack(pack_).ok());
+        EXPECT_FALSE(builder.build(answering(2)).ok());
+        EXPECT_EQ(cache().stats().entries, 0);
+    };
+    for (const mode_t mode : {0664U, 0646U, 0666U}) {
+        ASSERT_EQ(chmod(pack_.c_str(), mode), 0);
+        expect_refused("chmod go-w");
+    }
+    ASSERT_EQ(chmod(pack_.c_str(), 0644), 0);
+    if (geteuid() == 0) {
+        ASSERT_EQ(chown(pack_.c_str(), 12345, 12345), 0);
+        expect_refused("belongs to user 12345");
+        ASSERT_EQ(chown(pack_.c_str(), 0, 0), 0);
+    }
+    fs::rename(pack_, at("moved.pack"));
+    ASSERT_EQ(mkfifo(pack_.c_str(), 0600), 0);
+    expect_refused("not a plain file");
+    fs::remove(pack_);
+    fs::create_symlink(at("moved.pack"), pack_);
+    EXPECT_TRUE(Builder(settings_).build(answering(1)).ok()) << "a link to a trusted pack";
 }
 
 }  // namespace

@@ -49,6 +49,23 @@ TEST_F(ExecutableTest, AKernelThatIsPrunedBeforeItIsLoadedIsBuiltAgain) {
     EXPECT_TRUE(report->ok) << describe(*report);
 }
 
+// Changed since it was built, by a fault or by another process with another compiler: it is never loaded as it is.
+TEST_F(ExecutableTest, AKernelWhoseContentsChangeIsBuiltAgain) {
+    Builder builder(settings_);
+    ASSERT_TRUE(Executable::prepare(problem_, small_kernel(), *device_, builder).ok());
+    const auto entries = KernelCache(settings_.cache_dir).ls();
+    ASSERT_EQ(entries.size(), 1U);
+    std::string contents = *read_file(entries[0].path);
+    contents.back() = static_cast<char>(contents.back() ^ 1);
+    ASSERT_TRUE(write_file(entries[0].path, contents).ok());
+    auto ready = Executable::prepare(problem_, small_kernel(), *device_, builder);
+    ASSERT_TRUE(ready.ok()) << ready.error().message;
+    EXPECT_TRUE(KernelCache(settings_.cache_dir).verify().empty());
+    const auto report = checked_run(problem_, std::move(*ready));
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_TRUE(report->ok) << describe(*report);
+}
+
 TEST_F(ExecutableTest, AKernelThatIsAlwaysPrunedIsAnErrorThatSaysSo) {
     Builder builder(settings_);
     PruningDevice device(*device_, settings_.cache_dir, 1000);

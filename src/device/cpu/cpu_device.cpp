@@ -11,6 +11,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "build/checked_code.hpp"
 #include "codegen/kernel_source.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
@@ -188,7 +189,9 @@ public:
     }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {
-        void* handle = dlopen(built.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        const auto checked = CheckedCode::open(built);
+        if (!checked) return checked.error();
+        void* handle = dlopen(checked->path().c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!handle) return device_error(fmt::format("cannot load kernel: {}", dlerror()));
         const auto* kernel = static_cast<const CpuKernel*>(dlsym(handle, kKernelSymbol));
         if (!kernel || kernel->abi != kKernelAbi) {

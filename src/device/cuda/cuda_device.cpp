@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/files.hpp"
+#include "build/checked_code.hpp"
 #include "config/cuda_arch.hpp"
 #include "config/geometry.hpp"
 #include "device/cuda/context_scope.hpp"
@@ -126,9 +126,9 @@ public:
             const std::scoped_lock lock(codes_mutex_);
             if (const auto found = codes_.find(built.digest); found != codes_.end()) return found->second;
         }
-        const auto image = read_file(built.path);
-        if (!image) return image.error();
-        auto code = load_cuda_code(driver_, context_, *image, built.manifest.kernel);
+        const auto checked = CheckedCode::open(built);
+        if (!checked) return checked.error();
+        auto code = load_cuda_code(driver_, context_, checked->bytes(), built.manifest.kernel);
         if (!code) return code.error();
         const std::scoped_lock lock(codes_mutex_);
         return codes_.emplace(built.digest, std::move(*code)).first->second;

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "build/checked_code.hpp"
 #include "device/device_error.hpp"
 #include "device/emulated/calls.hpp"
 #include "device/emulated/grid.hpp"
@@ -196,7 +197,9 @@ std::mutex& emulated_launches() {
 }
 
 Result<std::shared_ptr<const Code>> load_emulated_code(const BuiltKernel& kernel) {
-    void* const handle = dlopen(kernel.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const auto checked = CheckedCode::open(kernel);
+    if (!checked) return checked.error();
+    void* const handle = dlopen(checked->path().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char* why = dlerror();
         return device_error(fmt::format("cannot load '{}': {}", kernel.path, why ? why : "no reason given"));
