@@ -24,8 +24,12 @@ Result<int> run_tune(Context& context) {
         auto plan = runtime->dispatcher->plan(problem, *options);
         if (!plan) return plan.error();
         table.add({print_problem(problem), (*plan)->kernel->name, (*plan)->why});
-        results.push_back(Json::object(
-            {{"problem", print_problem(problem)}, {"kernel", (*plan)->kernel->name}, {"why", (*plan)->why}}));
+        results.push_back(Json::object({{"problem", print_problem(problem)},
+                                        {"kernel", (*plan)->kernel->name},
+                                        {"why", (*plan)->why},
+                                        {"notes", notes_to_json((*plan)->notes)}}));
+        if (context.json) continue;
+        for (const Note& note : (*plan)->notes) print_error(fmt::format("tilewise: note: {}", note.message));
     }
     print(context.json ? Json::object({{"device", runtime->device->identity()},
                                        {"database", runtime->tuning->path()},

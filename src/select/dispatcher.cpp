@@ -211,6 +211,9 @@ Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, 
         selection.plan = Plan{first->kernel, "first-fit", "the first by priority and name"};
     } else if (options.strategy == Strategy::automatic) {
         use_tuned(problem, selection);
+        if (const auto refused = tuning_ ? tuning_->refused() : std::nullopt) {
+            selection.plan->notes.push_back({"tuning", refused->code, refused->message});
+        }
     }
     return {};
 }

@@ -13,7 +13,7 @@ Result<Runtime> open_runtime(const RuntimeOptions& options, const ArchCatalog& a
     if (!settings) return settings.error();
     settings->driver_version = (*device)->driver_version();
     settings->packs.insert(settings->packs.end(), options.packs.begin(), options.packs.end());
-    const std::string tuning_path = settings->cache_dir + "/tuning.jsonl";
+    const std::string tuning_path = settings->cache_dir.empty() ? "" : settings->cache_dir + "/tuning.jsonl";
     runtime.device = std::move(*device);
     runtime.builder = std::make_unique<Builder>(std::move(*settings));
     if (!runtime.builder->pack_errors().empty()) return runtime.builder->pack_errors().front();

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include "base/fork_safe_mutex.hpp"
 #include "base/json_object.hpp"
 #include "base/text.hpp"
+#include "base/trust.hpp"
 
 namespace tilewise {
 namespace {
@@ -47,8 +49,14 @@ std::string print_record(const TuningRecord& r) {
 void TuningDatabase::read_once() {
     if (was_read_) return;
     was_read_ = true;
-    const auto text = read_file(path_);
-    if (!text) return;  // nothing was tuned yet
+    struct stat info {};
+    if (path_.empty() || lstat(path_.c_str(), &info) != 0) return;  // nothing was tuned yet
+    const auto text = read_trusted_file(path_);
+    if (!text) {
+        refused_ =
+            Error{ErrorCode::check_failed, fmt::format("the tuning results are not used: {}", text.error().message)};
+        return;
+    }
     for (const std::string_view line : split(*text, '\n')) {
         if (trim(line).empty()) continue;
         if (auto record = parse_record(line)) {
@@ -70,21 +78,32 @@ Status TuningDatabase::add(const TuningRecord& record) {
     const std::lock_guard lock(fork_safe_mutex());
     read_once();
     records_[key(record.device, record.problem)] = record;
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+    auto status = append(record);
+    if (status) return status;
+    return Error{ErrorCode::check_failed,
+                 fmt::format("the tuning result is kept for this process only: {}", status.error().message)};
+}
+
+Status TuningDatabase::append(const TuningRecord& record) const {
+    if (path_.empty()) {
+        return usage_error("no folder for tuning results: none of TILEWISE_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+    }
+    if (auto status = make_directories(std::filesystem::path(path_).parent_path()); !status) return status;
+    const auto file = TrustedFile::open(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    if (!file) return file.error();
+    if (file->info().st_nlink > 1) {
+        return usage_error(fmt::format("'{}' is also another file's name, which is not written to", path_));
+    }
     // A leading line break ends whatever a killed process left unfinished; one write is one line.
     const std::string line = '\n' + print_record(record) + '\n';
-    const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    const ssize_t written = fd < 0 ? -1 : write(fd, line.data(), line.size());
-    const int error = errno;
-    if (fd >= 0) close(fd);
+    const ssize_t written = write(file->fd(), line.data(), line.size());
     if (written == static_cast<ssize_t>(line.size())) return {};
-    return Error{ErrorCode::check_failed,
-                 fmt::format("the tuning result could not be kept in '{}': {}", path_, std::strerror(error))};
+    return usage_error(
+        fmt::format("cannot write '{}': {}", path_, written < 0 ? std::strerror(errno) : "the disk is full"));
 }
 
 Result<std::size_t> TuningDatabase::load(const std::string& path) {
-    const auto text = read_file(path);
+    const auto text = read_trusted_file(path);
     if (!text) return usage_error(fmt::format("cannot read the tuning records: {}", text.error().message));
     std::vector<TuningRecord> records;
     int number = 0;
@@ -99,6 +118,12 @@ Result<std::size_t> TuningDatabase::load(const std::string& path) {
     read_once();
     for (TuningRecord& record : records) records_[key(record.device, record.problem)] = std::move(record);
     return records.size();
+}
+
+std::optional<Error> TuningDatabase::refused() {
+    const std::lock_guard lock(fork_safe_mutex());
+    read_once();
+    return refused_;
 }
 
 std::size_t TuningDatabase::size() {

@@ -25,25 +25,31 @@ struct TuningRecord {
 
 class TuningDatabase {
 public:
-    explicit TuningDatabase(std::string path) : path_(std::move(path)) {}  // nothing is read before it is needed
+    // Nothing is read before it is needed. An empty path: results are kept for this process only.
+    explicit TuningDatabase(std::string path) : path_(std::move(path)) {}
 
     const std::string& path() const { return path_; }
 
     std::optional<TuningRecord> find(const std::string& device, const std::string& problem);
     Status add(const TuningRecord& record);  // the newest record of a device and problem is the one that counts
-    // Adds the records of another file, for this process only. When a line cannot be read nothing is added.
+    // Adds the records of another file, for this process only. When a line cannot be read nothing is added. It must be as
+    // trustworthy as our own.
     Result<std::size_t> load(const std::string& path);
+    // Why our own file is not used: a link, no plain file, or one that others than root and this user may have written.
+    std::optional<Error> refused();
     std::size_t size();
     std::size_t unreadable();  // lines that were passed over
 
 private:
     void read_once();
+    Status append(const TuningRecord& record) const;
     static std::string key(const std::string& device, const std::string& problem) { return device + '\n' + problem; }
 
     std::string path_;
     // Under fork_safe_mutex:
     bool was_read_ = false;
     std::size_t unreadable_ = 0;
+    std::optional<Error> refused_;
     std::unordered_map<std::string, TuningRecord> records_;
 };
 

@@ -145,6 +145,17 @@ TEST_F(DispatcherTest, WhatMeasuringCouldNotDoIsNoted) {
     EXPECT_NE((*rest)->notes[0].message.find("not this one"), std::string::npos);
 }
 
+TEST_F(DispatcherTest, ATuningFileThatIsNotTrustedIsNoted) {
+    ASSERT_TRUE(tuning_->add({"d", "p", "k", "c", 2.0}).ok());
+    std::filesystem::permissions(tuning_->path(), std::filesystem::perms(0666));
+    TuningDatabase reread(tuning_->path());
+    const auto plan = *Dispatcher(*device_, *builder_, &reread).plan(problem(kSmall));
+    EXPECT_EQ(plan->source, "rules");
+    ASSERT_EQ(plan->notes.size(), 1u);
+    EXPECT_EQ(plan->notes[0].kind, "tuning");
+    EXPECT_NE(plan->notes[0].message.find("chmod go-w"), std::string::npos) << plan->notes[0].message;
+}
+
 TEST_F(DispatcherTest, ADamagedTuningFileLosesOnlyItsDamagedLines) {
     ASSERT_TRUE(tuning_->add({"d", "p", "k", "c", 2.0}).ok());
     std::ofstream(tuning_->path(), std::ios::app) << "{\"schema\": 1, \"device\"";

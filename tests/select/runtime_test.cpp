@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "build/build_testing.hpp"
 #include "config/archs.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
@@ -27,6 +28,14 @@ TEST(Runtime, ChoosesByNameOrByTheOptions) {
     ASSERT_TRUE(named.ok()) << named.error().message;
     EXPECT_EQ(named->source, "named");
     EXPECT_EQ(named->kernel->name, by_rules->kernel->name);
+}
+
+// Without a home there is no file; root of all users would write to /tuning.jsonl.
+TEST(Runtime, WithoutAHomeTuningIsForThisProcess) {
+    const build_testing::Variable cache("TILEWISE_CACHE_DIR", ""), home("HOME", ""), xdg("XDG_CACHE_HOME", "relative");
+    auto runtime = open_runtime({}, embedded_archs());
+    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+    EXPECT_EQ(runtime->tuning->path(), "");
 }
 
 TEST(Runtime, APackThatIsNoneIsAnError) {
