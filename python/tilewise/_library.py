@@ -58,8 +58,21 @@ _USAGE = 2
 _ERRORS = {1: CheckFailedError, _USAGE: UsageError, 3: UnsupportedError, 4: ToolchainError, 5: DeviceError}
 
 
+_AT_SECURE = 23  # of <elf.h>
+
+
+def has_raised_rights() -> bool:
+    """Whether this program may do what the user who started it may not (set-user-ID, set-group-ID, capabilities)."""
+    return bool(ctypes.CDLL(None).getauxval(ctypes.c_ulong(_AT_SECURE)))
+
+
+def variable(name: str) -> str:
+    """A variable of the environment that chooses code or where it is kept; with raised rights, as if none were set."""
+    return "" if has_raised_rights() else os.environ.get(name, "")
+
+
 def _find() -> pathlib.Path:
-    chosen = os.environ.get("TILEWISE_LIBRARY")
+    chosen = variable("TILEWISE_LIBRARY")
     if chosen:  # asked for by name: nothing else is taken in its place
         if not os.path.isfile(chosen):
             raise ImportError(f"TILEWISE_LIBRARY is {chosen!r}, which is not a file; correct or unset it")

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import shutil
+import stat
 import tempfile
 from collections.abc import Sequence
 from typing import Any
@@ -98,12 +99,22 @@ def _exposed(item: dict[str, Any], verbose: bool) -> BuildOutcome:
     name = library_name(config)
     path = get_generated_kernels_dir() / name
     cached = item["origin"] != "built"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_private(path.parent)
     if not path.is_symlink() or os.readlink(path) != item["path"]:
         _place(path, item)
     if verbose:
         print(f"  {(CACHED if cached else BUILT).format(name)}")
     return BuildOutcome(config.name, path, cached)
+
+
+def _make_private(folder: pathlib.Path) -> None:
+    """Who could exchange what is in it would choose what others load by these names."""
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    info = folder.lstat()
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o022:
+        raise PermissionError(f"{folder} is a link, belongs to user {info.st_uid} or may be written to by others (mode "
+                              f"{stat.S_IMODE(info.st_mode):o}); remove it, or name another folder with TILEWISE_CACHE_DIR")
 
 
 def _place(path: pathlib.Path, item: dict[str, Any]) -> None:
@@ -113,9 +124,11 @@ def _place(path: pathlib.Path, item: dict[str, Any]) -> None:
         if item["origin"] == "private" or not os.path.realpath(item["path"]).startswith(
                 os.path.realpath(path.parent.parent) + os.sep):
             shutil.copyfile(item["path"], new / "library")  # it is not in the cache and goes with this process
+            (new / "library").chmod(0o600)
         else:
             os.symlink(item["path"], new / "library")
         (new / "json").write_text(json.dumps({"kernel": item["kernel"], "digest": item["digest"]}))
+        (new / "json").chmod(0o600)
         os.replace(new / "json", f"{path}.json")
         os.replace(new / "library", path)
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ._library import DeviceError
+from ._library import DeviceError, has_raised_rights, variable
 from .api import kernels
 from .config import check
 
@@ -39,10 +39,11 @@ def get_ck_root() -> pathlib.Path:
 
 def get_build_dir() -> pathlib.Path:
     """Where built kernels are kept (TILEWISE_CACHE_DIR)."""
-    given = os.environ.get("TILEWISE_CACHE_DIR")
+    given = variable("TILEWISE_CACHE_DIR")
     if given:
         return pathlib.Path(given)
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tilewise"
+    shared = variable("XDG_CACHE_HOME")  # as its specification says, one that is not absolute is ignored
+    return (pathlib.Path(shared) if os.path.isabs(shared) else pathlib.Path.home() / ".cache") / "tilewise"
 
 
 def get_generated_kernels_dir() -> pathlib.Path:
@@ -82,8 +83,9 @@ def _nvidia_arch() -> str | None:
         return None
     # In a process of its own: this one may fork later, which a process that has opened a GPU must not.
     code = "import tilewise; print(tilewise.Dispatcher('cuda:0').describe()['arch'])"
-    path = os.pathsep.join([os.fspath(get_dispatcher_root().parent), os.environ.get("PYTHONPATH", "")])
-    asked = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True,
+    path = os.pathsep.join([os.fspath(get_dispatcher_root().parent), variable("PYTHONPATH")])
+    inherited = {} if has_raised_rights() else os.environ
+    asked = subprocess.run([sys.executable, "-c", code], env={**inherited, "PYTHONPATH": path}, capture_output=True,
                            text=True)
     return asked.stdout.strip() or None if asked.returncode == 0 else None
 

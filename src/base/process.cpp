@@ -15,6 +15,8 @@
 #include <string_view>
 #include <thread>
 
+#include "base/trust.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -23,10 +25,12 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{10};  // how soon the end of a program is seen that leaves its output open
 
-// Ours, with the given variables put in the place of those of the same name.
+// Ours, with the given variables put in the place of those of the same name. Compilers take programs, plugins and options
+// from many variables (COMPILER_PATH, GCC_EXEC_PREFIX, LD_PRELOAD), so that with raised rights none is passed on.
 std::vector<std::string> child_environment(const ProcessSpec& spec) {
     std::vector<std::string> variables;
-    for (char** variable = environ; variable && *variable; ++variable) {
+    if (has_raised_rights()) variables.push_back(fmt::format("PATH={}", kTrustedPath));
+    for (char** variable = environ; !has_raised_rights() && variable && *variable; ++variable) {
         const std::string_view text = *variable;
         const auto replaced = [&](const auto& set) {
             return text.size() > set.first.size() && text.starts_with(set.first) && text[set.first.size()] == '=';

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs a program and waits for it: no shell, no signal handlers, nothing inherited but the environment. The program
+// Runs a program and waits for it: no shell, no signal handlers, nothing inherited but the environment, and with raised
+// rights (trust.hpp) not even that: the program then gets what is given here and a PATH that only root can change. The program
 // gets a process group of its own, so that a time limit also ends what it has started itself.
 #pragma once
 
@@ -16,7 +17,7 @@ namespace tilewise {
 struct ProcessSpec {
     std::vector<std::string> argv;                                 // argv[0] is a path; PATH is not searched
     std::string directory;                                         // where it runs; empty: where we are
-    std::vector<std::pair<std::string, std::string>> environment;  // set in addition to ours
+    std::vector<std::pair<std::string, std::string>> environment;  // set in addition
     std::chrono::milliseconds time_limit = std::chrono::seconds(60);
     std::size_t output_limit = std::size_t{1} << 20;  // of the output, the first so many bytes are kept
 };

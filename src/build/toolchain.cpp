@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "base/process.hpp"
 #include "base/text.hpp"
+#include "base/trust.hpp"
 #include "build/toolchain_error.hpp"
 
 namespace tilewise {
@@ -29,15 +31,23 @@ constexpr std::array<std::string_view, 13> kNames = {
     "c++",        "g++",        "clang++",    "g++-14",     "g++-13",     "g++-12",    "clang++-19",
     "clang++-18", "clang++-17", "clang++-16", "clang++-15", "clang++-14", "clang++-13"};
 
+// The user's PATH, unless we have rights that the user lacks.
+std::string search_path() {
+    const char* path = secure_getenv("PATH");
+    return path ? path : std::string(kTrustedPath);
+}
+
+// An absolute path: a compiler is run elsewhere than it is looked for, and where we are may be anyone's folder.
 std::optional<std::string> on_path(std::string_view name) {
     const auto runs = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };
     if (name.find('/') != std::string_view::npos) {
-        std::string path(name);
-        return runs(path) ? std::optional(path) : std::nullopt;
+        std::error_code unknown;
+        const std::string path = std::filesystem::absolute(name, unknown);
+        return !unknown && runs(path) ? std::optional(path) : std::nullopt;
     }
-    const char* folders = std::getenv("PATH");
-    for (const std::string_view folder : split(folders ? folders : "", ':')) {
-        if (folder.empty()) continue;
+    const std::string folders = search_path();
+    for (const std::string_view folder : split(folders, ':')) {
+        if (!folder.starts_with('/')) continue;
         std::string path = fmt::format("{}/{}", folder, name);
         if (runs(path)) return path;
     }
@@ -114,8 +124,7 @@ Result<Toolchain> find_any() {
 Result<Toolchain> find_host_compiler(const std::string& wanted) {
     static std::mutex mutex;
     static std::map<std::pair<std::string, std::string>, Toolchain> known;
-    const char* path = std::getenv("PATH");
-    const std::pair key(wanted, std::string(path ? path : ""));
+    const std::pair key(wanted, search_path());
     {
         const std::scoped_lock lock(mutex);
         if (const auto at = known.find(key); at != known.end()) return at->second;

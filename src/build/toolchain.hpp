@@ -19,8 +19,8 @@ struct Toolchain {
     bool operator==(const Toolchain&) const = default;
 };
 
-// `wanted` is a name or a path ($TILEWISE_CXX) that must do; when it is empty, the first compiler on PATH that is new
-// enough. The error says what was looked for, what was found and what is needed.
+// `wanted` is a name or a path ($TILEWISE_CXX) that must do; when it is empty, the first compiler in the absolute folders of
+// PATH, with raised rights in those of kTrustedPath, that is new enough. The error says what was looked for, what was found and what is needed.
 Result<Toolchain> find_host_compiler(const std::string& wanted);
 
 // The compiler's words for the CPU features of an arch file: avx512_vnni is -mavx512vnni.

@@ -9,7 +9,7 @@ const Result<ArchCatalog>& archs() {
     // Never destroyed: another static of the program may still hold a context when the process ends.
     static const auto* catalog = new Result<ArchCatalog>([] {
         auto embedded = ArchCatalog::embedded();
-        const char* file = std::getenv("TILEWISE_ARCH_FILE");
+        const char* file = secure_getenv("TILEWISE_ARCH_FILE");
         if (embedded && file && *file) {
             if (auto status = embedded->add_file(file); !status) return Result<ArchCatalog>(status.error());
         }

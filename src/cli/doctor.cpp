@@ -100,7 +100,7 @@ Result<int> run_doctor(Context& context) {
         add("NVRTC", find_nvrtc(settings->nvrtc, settings->driver_version));
     }
     for (const Variable& variable : kVariables) {
-        const char* value = std::getenv(std::string(variable.name).c_str());
+        const char* value = secure_getenv(std::string(variable.name).c_str());
         findings.push_back(
             {std::string(variable.name), fmt::format("{} ({})", value ? value : "not set", variable.help), true});
     }

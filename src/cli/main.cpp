@@ -26,7 +26,7 @@ int fail(const Error& error, bool json) {
 
 Status add_arch_files(const Arguments& arguments, ArchCatalog& archs) {
     std::vector<std::string> files = arguments.values("arch-file");
-    if (const char* variable = std::getenv("TILEWISE_ARCH_FILE"); variable && *variable) {
+    if (const char* variable = secure_getenv("TILEWISE_ARCH_FILE"); variable && *variable) {
         files.insert(files.begin(), variable);
     }
     for (const std::string& file : files) {

@@ -47,7 +47,7 @@ bool is_number(std::string_view text) {
 }  // namespace
 
 void use_colour(std::string_view when) {
-    const char* no_colour = std::getenv("NO_COLOR");
+    const char* no_colour = secure_getenv("NO_COLOR");
     const bool wanted = isatty(STDOUT_FILENO) != 0 && !(no_colour && *no_colour);
     g_colour = when == "always" || (when == "auto" && wanted);
 }

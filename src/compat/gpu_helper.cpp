@@ -41,7 +41,7 @@ struct Arguments {
 };
 
 std::string environment_or(const char* name, std::string otherwise) {
-    const char* value = std::getenv(name);
+    const char* value = secure_getenv(name);
     return value && *value ? value : otherwise;
 }
 

@@ -54,7 +54,7 @@ Settings settings_of_environment(std::string& problem) {
     Settings settings;
     for (const char* name : kNames) {
         const std::string variable = variable_of(name);
-        const char* value = std::getenv(variable.c_str());
+        const char* value = secure_getenv(variable.c_str());
         if (value && *value && !settings.set(name, value)) problem = variable + " has no such value: " + value;
     }
     return settings;

@@ -31,6 +31,22 @@ TEST_F(ToolchainTest, ANameIsLookedForOnPathAndAPathIsTaken) {
     EXPECT_EQ(find_host_compiler("my-c++")->kind, "g++");
 }
 
+// Where we are may be anyone's folder, and kernels are compiled elsewhere.
+TEST_F(ToolchainTest, OnlyAbsoluteFoldersOfPathAreLookedAt) {
+    const std::string path = fake_compiler("exit 1", "my-c++");
+    const std::string before = fs::current_path();
+    fs::current_path(root_);
+    {
+        const Variable variable("PATH", ".::../" + root_.substr(root_.rfind('/') + 1));
+        EXPECT_FALSE(find_host_compiler("my-c++").ok());
+        EXPECT_FALSE(find_host_compiler("").ok());
+    }
+    const auto named = find_host_compiler("./my-c++");
+    fs::current_path(before);
+    ASSERT_TRUE(named.ok()) << named.error().message;
+    EXPECT_TRUE(named->path.starts_with(root_)) << named->path;
+}
+
 TEST_F(ToolchainTest, AnOldCompilerIsNamedWithItsVersionAndWhatIsNeeded) {
     const std::string path = fake_compiler("exit 1", "g++", 9);
     const auto named = find_host_compiler(path);

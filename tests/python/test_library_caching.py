@@ -65,6 +65,15 @@ def test_04_cache_message(capsys):
     assert f"  Using cached library: {setup.library_path.name}\n" in capsys.readouterr().out
 
 
+def test_04b_names_that_others_could_exchange_are_not_given(own_cache):
+    folder = get_generated_kernels_dir()
+    folder.chmod(0o777)
+    refused = setup_gemm_dispatcher(KernelConfig(**CONFIG))
+    folder.chmod(0o700)
+    assert not refused.success and "chmod go-w" in refused.error and os.fspath(folder) in refused.error
+    assert setup_gemm_dispatcher(KernelConfig(**CONFIG)).success
+
+
 def test_05_no_rebuild_in_a_second_process(own_cache):
     """It even needs no compiler."""
     before = {path: path.stat().st_ino for path in kernels_in(own_cache)}

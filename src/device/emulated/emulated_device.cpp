@@ -86,7 +86,7 @@ Result<std::unique_ptr<Device>> make_emulated_device(const ArchSpec& arch, std::
     if (arch.backend != "cuda") {
         return device_error(fmt::format("arch {} is of {}; only CUDA's are emulated", arch.name, arch.backend));
     }
-    if (const char* text = std::getenv("TILEWISE_EMULATE_SEED")) {
+    if (const char* text = secure_getenv("TILEWISE_EMULATE_SEED")) {
         const auto number = parse_integer(text);
         if (!number || *number < 0) return usage_error(fmt::format("TILEWISE_EMULATE_SEED={} is no number", text));
         seed = static_cast<std::uint64_t>(*number);
