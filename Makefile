@@ -75,7 +75,7 @@ test-tsan:
 
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
-	@$(VENV)/python -m pytest -q tests/capi tests/cli tests/benchmarks tests/adversary > build/test-cli.log 2>&1 & first=$$!; \
+	@$(VENV)/python -m pytest -q -rs tests/capi tests/cli tests/benchmarks tests/security tests/adversary > build/test-cli.log 2>&1 & first=$$!; \
 	$(VENV)/python -m pytest -q tests/python tests/docs tests/examples; second=$$?; \
 	wait $$first; first=$$?; cat build/test-cli.log; [ $$first = 0 ] && [ $$second = 0 ]
 
