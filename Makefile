@@ -81,8 +81,8 @@ test-python:
 
 test-fuzz:
 	$(PHASE) 'fuzzing'
-	@$(CONFIGURE) asan
-	@$(BUILD) asan --target all
+	@$(CONFIGURE) fuzz
+	@$(BUILD) fuzz
 	@$(CTEST) fuzz
 
 test-kernels:

@@ -67,8 +67,10 @@ constexpr Walk forward_walk(const KernelConv& conv) {
     return walk;
 }
 
-// Residue classes of backward data; one that no pixel belongs to does not count.
-constexpr Index classes_along(const KernelConv& conv, int d) { return least_index(conv.stride[d], conv.in[d]); }
+// From pixel to pixel of a residue class of backward data. With one output the stride says nothing: all pixels are of one class.
+constexpr Index class_stride(const KernelConv& conv, int d) { return conv.out[d] == 1 ? 1 : conv.stride[d]; }
+// Classes; one that no pixel belongs to does not count.
+constexpr Index classes_along(const KernelConv& conv, int d) { return least_index(class_stride(conv, d), conv.in[d]); }
 constexpr Index class_count(const KernelConv& conv) {
     return classes_along(conv, 0) * classes_along(conv, 1) * classes_along(conv, 2);
 }
@@ -83,11 +85,12 @@ constexpr Index common_divisor(Index a, Index b) {
 
 // Input pixels i = r + s * j; tap t leads to (i + pad - t * dilation) / s, where that is whole.
 constexpr WalkDim backward_dim(const KernelConv& conv, int d, Index r) {
-    const Index s = conv.stride[d], dilation = conv.dilation[d], at = r + conv.pad[d];
+    const Index s = class_stride(conv, d), dilation = conv.dilation[d], at = r + conv.pad[d];
     const Index common = common_divisor(s, dilation), step = s / common;
     WalkDim dim = {(conv.in[d] - r + s - 1) / s, r, s, 1, 0, conv.out[d], 0, 0, step, -(dilation / common)};
-    while (dim.tap_first < step && (at - dim.tap_first * dilation) % s != 0) ++dim.tap_first;
-    if (dim.tap_first >= least_index(step, conv.filter[d])) return dim;  // no tap leads from here to any output
+    const Index most = least_index(step, conv.filter[d]);
+    while (dim.tap_first < most && (at - dim.tap_first * dilation) % s != 0) ++dim.tap_first;
+    if (dim.tap_first >= most) return dim;  // no tap leads from here to any output
     dim.taps = (conv.filter[d] - dim.tap_first + step - 1) / step;
     dim.in_first = (at - dim.tap_first * dilation) / s;
     return dim;

@@ -36,14 +36,14 @@ constexpr HaloFirstLaunch halo_first_launch(const KernelConv& conv, const HaloTi
     for (int d = 0; d < kMaxKernelDims; ++d) p.axes[d] = halo_axis(conv, d, false);
     p.tile = tile;
     p.patch = halo_patch_shape(p.axes, tile, 0);
-    p.lines = int(conv.filter[0] * conv.filter[1]);
-    p.line_steps = halo_divide_up(int(conv.filter[2]), kHaloStepTaps);
+    p.lines = to_int(conv.filter[0] * conv.filter[1]);
+    p.line_steps = halo_divide_up(to_int(conv.filter[2]), kHaloStepTaps);
     // Taps that fill up a step read pixels that count for nothing, but are there.
-    const int filled = p.line_steps * kHaloStepTaps - int(conv.filter[2]);
+    const int filled = p.line_steps * kHaloStepTaps - to_int(conv.filter[2]);
     p.patch.pitch = kHaloFewBytes, p.patch.steps[2] = 1, p.patch.phase = (p.patch.columns + filled + 1) / 2 * 2;
     for (int d = 0; d < kMaxKernelDims; ++d) p.tiles[d] = halo_divide_up(p.axes[d].outputs, tile.extent[d]);
-    p.image_tiles = halo_divide_up(int(conv.images), tile.images);
-    p.column_tiles = halo_divide_up(int(conv.k), k.tile_n);
+    p.image_tiles = halo_divide_up(to_int(conv.images), tile.images);
+    p.column_tiles = halo_divide_up(to_int(conv.k), k.tile_n);
 
     p.weight_pitch = halo_odd_chunks(p.lines * p.line_steps * 2 * kHaloChunkBytes);
     const int drain_pitch = halo_odd_chunks(k.tile_n * k.out_bytes);

@@ -63,7 +63,7 @@ constexpr int halo_chunk_up(int bytes) { return (bytes + kHaloChunkBytes - 1) / 
 
 // Groups of a product; more than `merge` where no number of groups fits.
 constexpr int halo_product_groups(const KernelConv& conv, const HaloKernel& kernel) {
-    const int in = int(kernel.backward_data ? conv.k : conv.c), out = int(kernel.backward_data ? conv.c : conv.k);
+    const Index in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
     int groups = 1;
     while (groups <= kernel.merge && (in * groups * kernel.element_bytes % kHaloChunkBytes != 0 ||
                                       (!kernel.by_element && out * groups * kernel.out_bytes % kHaloChunkBytes != 0))) {
@@ -99,10 +99,10 @@ constexpr bool halo_leaves_as_boxes(const HaloPlan& p, const HaloKernel& kernel,
 constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMaxKernelDims], const HaloTile& tile,
                              const HaloKernel& kernel, int warp_rows) {
     HaloPlan p{};
-    const int in = int(kernel.backward_data ? conv.k : conv.c), out = int(kernel.backward_data ? conv.c : conv.k);
+    const Index in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
     p.product_groups = halo_product_groups(conv, kernel);
     p.products = kernel.merge / p.product_groups;
-    p.in_channels = in * p.product_groups, p.out_channels = out * p.product_groups;
+    p.in_channels = to_int(in * p.product_groups), p.out_channels = to_int(out * p.product_groups);
     p.chunks = p.in_channels * kernel.element_bytes / kHaloChunkBytes;
     p.column_tiles = (p.out_channels + kernel.columns - 1) / kernel.columns;
     p.classes = axes[0].classes * axes[1].classes * axes[2].classes;
@@ -137,7 +137,8 @@ constexpr HaloPlan halo_plan(const KernelConv& conv, const HaloAxis (&axes)[kMax
     p.row_table = p.tap_table + (p.classes == 1 ? 0 : halo_chunk_up(taps * kHaloEntry));
     p.drain = p.row_table + halo_chunk_up(kernel.tile_m * kHaloEntry);
     p.barriers = p.drain + kernel.warps * p.drain_bytes;
-    const int out_chunks = out * kernel.merge * kernel.out_bytes / kHaloChunkBytes;
+    const Index all_chunks = out * kernel.merge * kernel.out_bytes / kHaloChunkBytes;
+    const int out_chunks = all_chunks <= kHaloMostBoxChunks ? to_int(all_chunks) : kHaloMostBoxChunks + 1;
     if (kernel.out_stages > 0 && halo_leaves_as_boxes(p, kernel, out_chunks)) {  // or by threads: one place for both
         p.out = halo_round_up(p.drain, kHaloBoxAlign);
         p.out_pitch = out_chunks * kHaloChunkBytes, p.out_swizzle = halo_box_swizzle(out_chunks);
@@ -177,10 +178,10 @@ constexpr HaloLaunch halo_launch(const KernelConv& conv, const HaloTile& tile, c
     }
     launch.tile = tile;
     launch.plan = halo_plan(conv, launch.axes, tile, kernel, warp_rows);
-    launch.image_tiles = (int(conv.images) + tile.images - 1) / tile.images;
+    launch.image_tiles = (to_int(conv.images) + tile.images - 1) / tile.images;
     const Index pixels = Index(launch.image_tiles) * launch.tiles[0] * launch.tiles[1] * launch.tiles[2];
     const Index all = beside > 1 ? pixels : pixels * launch.plan.column_tiles * (conv.groups / kernel.merge);
-    launch.units = int(all / (blocks / beside)), launch.longer = int(all % (blocks / beside));
+    launch.units = to_int(all / (blocks / beside)), launch.longer = to_int(all % (blocks / beside));
     launch.beside = beside;
     return launch;
 }

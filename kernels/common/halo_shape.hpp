@@ -8,7 +8,7 @@
 //   backward data             staged dy, a class for every residue of the input position modulo the stride (output q of class r is
 //                             input q * stride + r), in_step = 1; every tap belongs to one class
 #pragma once
-#include "args.hpp"
+#include "to_int.hpp"
 
 namespace tilewise {
 
@@ -56,12 +56,12 @@ struct HaloAxis {
 
 constexpr HaloAxis halo_axis(const KernelConv& conv, int d, bool backward_data) {
     HaloAxis a{};
-    const int stride = int(conv.stride[d]);
-    a.inputs = int(backward_data ? conv.out[d] : conv.in[d]);
-    a.outputs = int(backward_data ? conv.in[d] : conv.out[d]);
+    const int stride = to_int(conv.stride[d]);
+    a.inputs = to_int(backward_data ? conv.out[d] : conv.in[d]);
+    a.outputs = to_int(backward_data ? conv.in[d] : conv.out[d]);
     a.in_step = backward_data ? 1 : stride;
     a.classes = backward_data ? stride : 1;
-    a.taps = int(conv.filter[d]), a.dilation = int(conv.dilation[d]), a.pad = int(conv.pad[d]);
+    a.taps = to_int(conv.filter[d]), a.dilation = to_int(conv.dilation[d]), a.pad = to_int(conv.pad[d]);
     a.period = backward_data ? stride / halo_gcd(stride, a.dilation) : 1;
     a.reversed = backward_data ? 1 : 0;
     const int reach = (a.taps - 1) * a.dilation;

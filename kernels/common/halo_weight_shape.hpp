@@ -52,7 +52,7 @@ constexpr int halo_weight_sum_bytes(int wave_rows, int wave_columns, int waves) 
 // y as a tensor that is staged as it is.
 constexpr HaloAxis halo_plain_axis(const KernelConv& conv, int d) {
     HaloAxis a{};
-    a.inputs = a.outputs = int(conv.out[d]);
+    a.inputs = a.outputs = to_int(conv.out[d]);
     a.in_step = a.classes = a.taps = a.dilation = a.period = a.span = 1;
     return a;
 }
@@ -76,18 +76,19 @@ constexpr HaloWeightShape halo_weight_shape(const KernelConv& conv, const HaloTi
         s.x.pitch = kHaloFewBytes;
         s.x.steps[2] = 1, s.x.phase = (s.x.columns + 2) / 2 * 2;
     }
-    for (int d = 0; d < kMaxKernelDims; ++d) s.tiles[d] = halo_divide_up(int(conv.out[d]), tile.extent[d]);
-    s.image_tiles = halo_divide_up(int(conv.images), tile.images);
+    for (int d = 0; d < kMaxKernelDims; ++d) s.tiles[d] = halo_divide_up(to_int(conv.out[d]), tile.extent[d]);
+    s.image_tiles = halo_divide_up(to_int(conv.images), tile.images);
     s.together = 1;
     return s;
 }
 
 // Rows of the product that belong to one tap, or with few channels to a line of taps.
 constexpr int halo_weight_tap_rows(const KernelConv& conv, int groups, bool few) {
-    return few ? int(conv.filter[2] + 1) / 2 * 2 * kHaloFewChannels : groups * int(conv.c);
+    return few ? to_int(conv.filter[2] + 1) / 2 * 2 * kHaloFewChannels : groups * to_int(conv.c);
 }
 constexpr int halo_weight_rows(const KernelConv& conv, int groups, bool few) {
-    return halo_weight_tap_rows(conv, groups, few) * int(conv.filter[0] * conv.filter[1] * (few ? 1 : conv.filter[2]));
+    return halo_weight_tap_rows(conv, groups, few) *
+           to_int(conv.filter[0] * conv.filter[1] * (few ? 1 : conv.filter[2]));
 }
 
 }  // namespace tilewise

@@ -5,8 +5,8 @@
 // several such walks, one for each remainder that a tap's distance leaves, and each tap belongs to one. The host plans by these
 // numbers (config/tap_weight_plan.cpp) and the kernel counts with them: one truth.
 #pragma once
-#include "args.hpp"
 #include "position_extent.hpp"
+#include "to_int.hpp"
 
 namespace tilewise {
 
@@ -30,13 +30,13 @@ static_assert(sizeof(TapWeightShape) <= sizeof(int) * kMaxKernelGeometry);
 
 constexpr int tap_weight_walks(const KernelConv& conv, int d) {
     const Index reach = (conv.filter[d] - 1) * conv.dilation[d] + 1;
-    return int(reach < conv.stride[d] ? reach : conv.stride[d]);
+    return to_int(reach < conv.stride[d] ? reach : conv.stride[d]);
 }
 constexpr int tap_weight_extent(const KernelConv& conv, int d) {
     const Index stride = conv.stride[d], before = conv.pad[d] - tap_weight_walks(conv, d) + 1;
     const Index zeros = before > 0 ? (before + stride - 1) / stride : 0;  // that every walk begins with
-    return int(position_extent(conv.out[d], (conv.filter[d] - 1) * conv.dilation[d] / stride, zeros,
-                               (conv.in[d] - 1 + conv.pad[d]) / stride + 1));
+    return to_int(position_extent(conv.out[d], (conv.filter[d] - 1) * conv.dilation[d] / stride, zeros,
+                                  (conv.in[d] - 1 + conv.pad[d]) / stride + 1));
 }
 // At most so many: whole planes of taps, or lines of one plane, or taps of one line, so that the first is never beyond another.
 constexpr int tap_count_of_block(const KernelConv& conv, int most) {
@@ -44,12 +44,12 @@ constexpr int tap_count_of_block(const KernelConv& conv, int most) {
         while (size % limit != 0) --limit;
         return limit;
     };
-    const int width = int(conv.filter[2]), height = int(conv.filter[1]), plane = width * height;
-    if (most >= plane * int(conv.filter[0])) return plane * int(conv.filter[0]);
+    const int width = to_int(conv.filter[2]), height = to_int(conv.filter[1]), plane = width * height;
+    if (most >= plane * to_int(conv.filter[0])) return plane * to_int(conv.filter[0]);
     if (most >= plane) return most / plane * plane;
     return most >= width ? even_part(height, most / width) * width : even_part(width, most);
 }
-constexpr int tap_count(const KernelConv& conv) { return int(conv.filter[0] * conv.filter[1] * conv.filter[2]); }
+constexpr int tap_count(const KernelConv& conv) { return to_int(conv.filter[0] * conv.filter[1] * conv.filter[2]); }
 
 // A line of dy at a position, and how many a tile's columns are: 64 channels to a line, or 32 where that fetches less.
 constexpr int tap_weight_line_bytes(int columns) { return (columns + 31) / 32 % 2 == 0 ? 128 : 64; }
@@ -68,11 +68,11 @@ struct TapPlace {
 constexpr TapPlace tap_place(const KernelConv& conv, const TapWeightShape& shape, int tap) {
     TapPlace p{0, 0};
     int scale = 1;  // of the tap's number along an axis
-    for (int d = 1; d < kMaxKernelDims; ++d) scale *= int(conv.filter[d]);
+    for (int d = 1; d < kMaxKernelDims; ++d) scale *= to_int(conv.filter[d]);
     for (int d = 0; d < kMaxKernelDims; ++d) {
-        const int along = tap / scale, far = along * int(conv.dilation[d]), stride = int(conv.stride[d]);
+        const int along = tap / scale, far = along * to_int(conv.dilation[d]), stride = to_int(conv.stride[d]);
         tap -= along * scale;
-        if (d + 1 < kMaxKernelDims) scale /= int(conv.filter[d + 1]);
+        if (d + 1 < kMaxKernelDims) scale /= to_int(conv.filter[d + 1]);
         const int positions = stride == 1 ? far : far / stride;
         p.walk = p.walk * shape.walks[d] + far - positions * stride;
         p.shift = p.shift * shape.extent[d] + positions;

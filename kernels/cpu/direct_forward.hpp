@@ -142,7 +142,7 @@ struct DirectForward {
     TILEWISE_OUTER Index find_rows(Index line) {
         const Index image = line / (out_size[0] * out_size[1]), o0 = line / out_size[1] % out_size[0];
         const Index o1 = line % out_size[1];
-        const Index step0 = kBackward ? conv.stride[0] : 1, step1 = kBackward ? conv.stride[1] : 1;
+        const Index step0 = kBackward ? class_stride(conv, 0) : 1, step1 = kBackward ? class_stride(conv, 1) : 1;
         const WalkDim &y = outer[0][o0 % step0], &x = outer[1][o1 % step1];
         const Index j0 = o0 / step0, j1 = o1 / step1;
         const TapRange r0 = y.inside(j0), r1 = x.inside(j1);

@@ -32,4 +32,20 @@ private:
     u32 divisor_, magic_, shift_;
 };
 
+// Of numbers of any size, which mostly are below 2^31.
+class WideDivisor {
+public:
+    explicit TILEWISE_DEVICE WideDivisor(u64 divisor) : divisor_(divisor), small_(u32(divisor)) {}
+
+    TILEWISE_DEVICE u64 divide(u64& x) const {
+        const u64 q = (x | divisor_) >> 31 == 0 ? small_.quotient(u32(x)) : x / divisor_;
+        x -= q * divisor_;
+        return q;
+    }
+
+private:
+    u64 divisor_;
+    Divisor small_;
+};
+
 }  // namespace tilewise::cuda

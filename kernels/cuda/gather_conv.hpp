@@ -35,10 +35,11 @@ struct ConvTiles {
                                        : kAll               ? Config::ct_filter[2]
                                                             : 0;
     static constexpr int kTaps = kForward || kWeight ? kCompiledIn : 0;
-    using Activation = Patches<Gathered, Config::ndim, kWeight, kTaps>;
+    static constexpr bool kWide = Config::split_image;
+    using Activation = Patches<Gathered, Config::ndim, kWeight, kTaps, kWide>;
     // dy of backward weight with channels first: pixels without taps.
-    using Pixels = Patches<typename Config::A, Config::ndim, true>;
-    using Turned = Weights<typename Config::B, Config::ndim>;
+    using Pixels = Patches<typename Config::A, Config::ndim, true, 0, kWide>;
+    using Turned = Weights<typename Config::B, Config::ndim, kWide>;
 
     // Channels-first activations are contiguous along pixels.
     static constexpr bool kRowsAlongK = Config::channels_last, kPixelsAlongK = !Config::channels_last;
@@ -67,18 +68,19 @@ requires requires { Config::direction; }
 struct OperandTiles<Config> : ConvTiles<Config> {};
 
 // Rows of the product and the pixels of dx that they stand for.
-template <int ndim>
+template <int ndim, bool wide>
 struct ClassRows {
+    using Count = typename Counting<wide>::Count;
     static constexpr bool kEven = false;
     const Walk& walk;
     Index pixels;  // of an image
-    u32 first;
-    PositionWalk<ndim> positions;
+    Count first;
+    PositionWalk<ndim, wide> positions;
 
     TILEWISE_DEVICE Index operator()(int row) const {
-        u32 at[kMaxKernelDims];
-        const u32 image = positions.locate(first + u32(row), at);
-        return image * pixels + walk.out_pixel(at[0], at[1], at[2]);
+        Count at[kMaxKernelDims];
+        const auto image = Index(positions.locate(first + Count(row), at));
+        return image * pixels + walk.out_pixel(Index(at[0]), Index(at[1]), Index(at[2]));
     }
 };
 
@@ -112,7 +114,7 @@ struct GatherConv {
     static constexpr bool kForward = Tiles::kForward, kWeight = Tiles::kWeight, kData = !kForward && !kWeight;
     static constexpr bool kStreams = Config::stream_k != StreamK::off;
     static_assert(!kStreams || !kData, "tiles that are shared out by steps have all the same number of them");
-    using Rows = typename Either<kData, ClassRows<Config::ndim>, EvenRows>::type;
+    using Rows = typename Either<kData, ClassRows<Config::ndim, Tiles::kWide>, EvenRows>::type;
     using Out = Drain<Config, Core, Rows>;
 
     const KernelArgs& args;
@@ -166,8 +168,8 @@ struct GatherConv {
             TILEWISE_ROLLED
             for (Index at = first; at < lines * per_line; at += threads) {
                 const Index line = quotient(at, per_line), element = (at - line * per_line) * kVector;
-                const auto pixel = source.pixel(u32(line));
-                const auto tap = source.tap(u32(element));
+                const auto pixel = source.pixel(typename Tiles::Activation::Count(line));
+                const auto tap = source.tap(typename Tiles::Activation::Count(element));
                 Packet<kBytes> packet = zero_packet<kBytes>();
                 if (source.is_inside(pixel, tap)) packet = load_global<kBytes>(source.address(pixel, tap));
                 store_global<kBytes>(to + at * kBytes, packet);
@@ -221,7 +223,8 @@ struct GatherConv {
 
     TILEWISE_DEVICE Rows rows_from(Index row) const {
         if constexpr (kData) {
-            return {walk, conv.in[0] * conv.in[1] * conv.in[2], u32(row), PositionWalk<Config::ndim>(walk)};
+            return {walk, conv.in[0] * conv.in[1] * conv.in[2], typename Rows::Count(row),
+                    PositionWalk<Config::ndim, Tiles::kWide>(walk)};
         } else {
             return {row};
         }

@@ -20,26 +20,42 @@ struct Either<false, A, B> {
     using type = B;
 };
 
-inline constexpr int kFar = 1 << 29;  // outside of everything, also after a shift
+// How far a kernel counts. In 32 bits pixels, taps and channels are fewer than 2^31, and pixels and taps at most 2^30 away from each
+// other (rule fit_index_range); wide kernels (split_image) have no such limits.
+template <bool wide>
+struct Counting {
+    using Count = u32;
+    using Place = int;
+    using By = Divisor;
+    static constexpr Place kFar = 1 << 30;  // outside of everything, also after a shift
+};
+template <>
+struct Counting<true> {
+    using Count = u64;
+    using Place = Index;
+    using By = WideDivisor;
+    static constexpr Place kFar = Index(1) << 60;
+};
 
 // The taps of a walk, in the order of their numbers in the filter. `taps` is how many there are in each dimension, where that is
 // known when compiled; 0 otherwise.
-template <int ndim, int taps = 0>
+template <int ndim, int taps = 0, bool wide = false>
 struct TapWalk {
+    using Count = typename Counting<wide>::Count;
     static constexpr int kFirst = kMaxKernelDims - ndim;  // of the dimensions that there are
-    Divisor channels, inner, last;                        // channels; taps of the last two dimensions; of the last
+    typename Counting<wide>::By channels, inner, last;    // channels; taps of the last two dimensions; of the last
 
     TILEWISE_DEVICE TapWalk(const Walk& walk, Index channel_count)
-        : channels(u32(channel_count)),
-          inner(u32(at_least_one(walk.dim[1].taps * walk.dim[2].taps))),
-          last(u32(at_least_one(walk.dim[2].taps))) {}
+        : channels(Count(channel_count)),
+          inner(Count(at_least_one(walk.dim[1].taps * walk.dim[2].taps))),
+          last(Count(at_least_one(walk.dim[2].taps))) {}
     // A residue class may have no taps at all; then nothing is looked up.
     static TILEWISE_DEVICE Index at_least_one(Index count) { return count < 1 ? 1 : count; }
 
     // Of number `index` of (tap, channel): the tap's place in each dimension; returns the channel.
-    TILEWISE_DEVICE u32 locate(u32 index, u32 (&tap)[kMaxKernelDims]) const {
-        u32 at = index;
-        u32 rest = channels.divide(at);
+    TILEWISE_DEVICE Count locate(Count index, Count (&tap)[kMaxKernelDims]) const {
+        Count at = index;
+        Count rest = channels.divide(at);
         tap[0] = tap[1] = 0;
         if constexpr (taps > 0) {
             tap[0] = rest / (taps * taps), tap[1] = rest / taps % taps, tap[2] = rest % taps;
@@ -53,18 +69,19 @@ struct TapWalk {
 };
 
 // The positions of a walk, image after image.
-template <int ndim>
+template <int ndim, bool wide = false>
 struct PositionWalk {
-    Divisor image, plane, line;
+    using Count = typename Counting<wide>::Count;
+    typename Counting<wide>::By image, plane, line;
 
     explicit TILEWISE_DEVICE PositionWalk(const Walk& walk)
-        : image(u32(walk.positions())),
-          plane(u32(walk.dim[1].count * walk.dim[2].count)),
-          line(u32(walk.dim[2].count)) {}
+        : image(Count(walk.positions())),
+          plane(Count(walk.dim[1].count * walk.dim[2].count)),
+          line(Count(walk.dim[2].count)) {}
     // Of row `index`: its position in each dimension; returns the image.
-    TILEWISE_DEVICE u32 locate(u32 index, u32 (&position)[kMaxKernelDims]) const {
-        u32 rest = index;
-        const u32 in_image = image.divide(rest);
+    TILEWISE_DEVICE Count locate(Count index, Count (&position)[kMaxKernelDims]) const {
+        Count rest = index;
+        const Count in_image = image.divide(rest);
         position[0] = position[1] = 0;
         if constexpr (ndim == 3) position[0] = plane.divide(rest);
         if constexpr (ndim >= 2) position[1] = line.divide(rest);
@@ -73,16 +90,19 @@ struct PositionWalk {
     }
 };
 
-template <class T, int ndim, bool pixels_along_k, int fixed_taps = 0>
+template <class T, int ndim, bool pixels_along_k, int fixed_taps = 0, bool wide = false>
 struct Patches {
+    using Count = typename Counting<wide>::Count;
+    using Place = typename Counting<wide>::Place;
     static constexpr int kFirst = kMaxKernelDims - ndim;
+    static constexpr Place kFar = Counting<wide>::kFar;
     struct Pixel {
-        const char* at;   // of tap 0, channel 0; may be outside
-        int place[ndim];  // of tap 0
+        const char* at;     // of tap 0, channel 0; may be outside
+        Place place[ndim];  // of tap 0
     };
     struct Tap {
         Index offset;  // in bytes, of the tap and the channel
-        int shift[ndim];
+        Place shift[ndim];
     };
     using Outer = typename Either<pixels_along_k, Tap, Pixel>::type;  // along the extent
     using Inner = typename Either<pixels_along_k, Pixel, Tap>::type;  // along k
@@ -90,18 +110,18 @@ struct Patches {
     const char* data;  // of the group
     Index image_bytes, channel_bytes;
     Index dim_bytes[ndim];  // from pixel to pixel
-    int size[ndim], step[ndim], first[ndim], tap_shift[ndim];
-    u32 rows, columns;  // pixels; taps x channels
-    TapWalk<ndim, fixed_taps> taps;
-    PositionWalk<ndim> positions;
+    Place size[ndim], step[ndim], first[ndim], tap_shift[ndim];
+    Count rows, columns;  // pixels; taps x channels
+    TapWalk<ndim, fixed_taps, wide> taps;
+    PositionWalk<ndim, wide> positions;
 
     TILEWISE_DEVICE Patches(const void* group, const KernelActivation& shape, const Walk& walk, Index images,
                             Index channels)
         : data(static_cast<const char*>(group)),
           image_bytes(shape.image_stride * T::bytes),
           channel_bytes(shape.channel_stride * T::bytes),
-          rows(u32(images * walk.positions())),
-          columns(u32(walk.taps() * channels)),
+          rows(Count(images * walk.positions())),
+          columns(Count(walk.taps() * channels)),
           taps(walk, channels),
           positions(walk) {
         Index bytes = shape.pixel_stride * T::bytes;
@@ -110,43 +130,46 @@ struct Patches {
             const WalkDim& dim = walk.dim[kFirst + d];
             dim_bytes[d] = bytes;
             bytes *= dim.in_size;
-            size[d] = int(dim.in_size), step[d] = int(dim.in_step);
-            first[d] = int(dim.in_first), tap_shift[d] = int(dim.tap_shift);
+            size[d] = Place(dim.in_size), step[d] = Place(dim.in_step);
+            first[d] = Place(dim.in_first), tap_shift[d] = Place(dim.tap_shift);
         }
     }
 
-    TILEWISE_DEVICE Pixel pixel(u32 row) const {
+    // Bytes of some positions, as far as 64 bits go: of what is outside, the sum does not matter.
+    static TILEWISE_DEVICE Index bytes_of(Place places, Index each) { return Index(u64(places) * u64(each)); }
+
+    TILEWISE_DEVICE Pixel pixel(Count row) const {
         Pixel p;
-        u32 position[kMaxKernelDims];
+        Count position[kMaxKernelDims];
         p.at = data + positions.locate(row, position) * image_bytes;
         TILEWISE_UNROLL
         for (int d = 0; d < ndim; ++d) {
-            p.place[d] = int(position[kFirst + d]) * step[d] + first[d];
-            p.at += p.place[d] * dim_bytes[d];
+            p.place[d] = Place(position[kFirst + d]) * step[d] + first[d];
+            p.at += bytes_of(p.place[d], dim_bytes[d]);
         }
         if (row >= rows) p.place[0] = -kFar;
         return p;
     }
-    TILEWISE_DEVICE Tap tap(u32 index) const {
+    TILEWISE_DEVICE Tap tap(Count index) const {
         Tap t;
-        u32 at[kMaxKernelDims];
-        t.offset = taps.locate(index, at) * channel_bytes;
+        Count at[kMaxKernelDims];
+        t.offset = Index(taps.locate(index, at)) * channel_bytes;
         TILEWISE_UNROLL
         for (int d = 0; d < ndim; ++d) {
-            t.shift[d] = int(at[kFirst + d]) * tap_shift[d];
-            t.offset += t.shift[d] * dim_bytes[d];
+            t.shift[d] = Place(at[kFirst + d]) * tap_shift[d];
+            t.offset += bytes_of(t.shift[d], dim_bytes[d]);
         }
         if (index >= columns) t.shift[0] = -kFar;
         return t;
     }
-    TILEWISE_DEVICE Outer outer(u32 index) const {
+    TILEWISE_DEVICE Outer outer(Count index) const {
         if constexpr (pixels_along_k) {
             return tap(index);
         } else {
             return pixel(index);
         }
     }
-    TILEWISE_DEVICE Inner inner(u32 index) const {
+    TILEWISE_DEVICE Inner inner(Count index) const {
         if constexpr (pixels_along_k) {
             return pixel(index);
         } else {
@@ -158,15 +181,16 @@ struct Patches {
     TILEWISE_DEVICE bool is_inside(const Pixel& p, const Tap& t) const {
         bool inside = true;
         TILEWISE_UNROLL
-        for (int d = 0; d < ndim; ++d) inside = inside && u32(p.place[d] + t.shift[d]) < u32(size[d]);
+        for (int d = 0; d < ndim; ++d) inside = inside && Count(p.place[d] + t.shift[d]) < Count(size[d]);
         return inside;
     }
     TILEWISE_DEVICE bool is_inside(const Tap& t, const Pixel& p) const { return is_inside(p, t); }
 };
 
 // [output channel][tap][input channel], read by the taps of a walk.
-template <class T, int ndim>
+template <class T, int ndim, bool wide = false>
 struct Weights {
+    using Count = typename Counting<wide>::Count;
     struct Outer {
         Index offset;
         bool exists;
@@ -178,28 +202,28 @@ struct Weights {
 
     const char* data;  // of the group
     Index filter_bytes, tap_bytes;
-    u32 rows, columns;
-    TapWalk<ndim> taps;
-    u32 tap_first[kMaxKernelDims], tap_step[kMaxKernelDims], size[kMaxKernelDims];
+    Count rows, columns;
+    TapWalk<ndim, 0, wide> taps;
+    Count tap_first[kMaxKernelDims], tap_step[kMaxKernelDims], size[kMaxKernelDims];
 
     TILEWISE_DEVICE Weights(const void* group, const KernelConv& conv, const Walk& walk)
         : data(static_cast<const char*>(group)),
           filter_bytes(weights_per_filter(conv) * T::bytes),
           tap_bytes(conv.c * T::bytes),
-          rows(u32(walk.taps() * conv.k)),
-          columns(u32(conv.c)),
+          rows(Count(walk.taps() * conv.k)),
+          columns(Count(conv.c)),
           taps(walk, conv.k) {
         TILEWISE_UNROLL
         for (int d = 0; d < kMaxKernelDims; ++d) {
-            tap_first[d] = u32(walk.dim[d].tap_first), tap_step[d] = u32(walk.dim[d].tap_step);
-            size[d] = u32(conv.filter[d]);
+            tap_first[d] = Count(walk.dim[d].tap_first), tap_step[d] = Count(walk.dim[d].tap_step);
+            size[d] = Count(conv.filter[d]);
         }
     }
-    TILEWISE_DEVICE Outer outer(u32 column) const { return {Index(column) * T::bytes, column < columns}; }
-    TILEWISE_DEVICE Inner inner(u32 index) const {
-        u32 at[kMaxKernelDims];
-        const u32 channel = taps.locate(index, at);
-        u32 tap = 0;
+    TILEWISE_DEVICE Outer outer(Count column) const { return {Index(column) * T::bytes, column < columns}; }
+    TILEWISE_DEVICE Inner inner(Count index) const {
+        Count at[kMaxKernelDims];
+        const Count channel = taps.locate(index, at);
+        Count tap = 0;
         TILEWISE_UNROLL
         for (int d = kMaxKernelDims - ndim; d < kMaxKernelDims; ++d) {
             tap = tap * size[d] + tap_first[d] + at[d] * tap_step[d];

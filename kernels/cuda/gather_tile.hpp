@@ -34,15 +34,16 @@ struct GatherTile {
         Access access[kCount];
     };
     static constexpr int kOuters = along_k ? kDown : kAcross, kInners = along_k ? kAcross : kDown;
+    using Count = typename Source::Count;
 
     const Source& source;
-    u32 k_begin;
+    Count k_begin;
     typename Source::Outer outers[kOuters];
 
-    TILEWISE_DEVICE GatherTile(const Source& from, Index first, Index k) : source(from), k_begin(u32(k)) {
+    TILEWISE_DEVICE GatherTile(const Source& from, Index first, Index k) : source(from), k_begin(Count(k)) {
         TILEWISE_UNROLL
         for (int i = 0; i < kOuters; ++i)
-            outers[i] = source.outer(u32(first) + u32(along_k ? line_of(i) : element_of(i)));
+            outers[i] = source.outer(Count(first) + Count(along_k ? line_of(i) : element_of(i)));
     }
 
     static TILEWISE_DEVICE int line_of(int down) {
@@ -59,11 +60,11 @@ struct GatherTile {
     // Calls f(access, down, across, address, whether it is inside) for every access of tile number `step`.
     template <class F>
     TILEWISE_DEVICE void each(int step, int k_left, F&& f) const {
-        const u32 k = k_begin + u32(step * depth);
+        const Count k = k_begin + Count(step) * depth;
         if constexpr (along_k) {
             TILEWISE_UNROLL
             for (int j = 0; j < kAcross; ++j) {
-                const typename Source::Inner inner = source.inner(k + u32(element_of(j)));
+                const typename Source::Inner inner = source.inner(k + Count(element_of(j)));
                 const bool exists = element_of(j) < k_left;
                 TILEWISE_UNROLL
                 for (int i = 0; i < kDown; ++i) {
@@ -74,7 +75,7 @@ struct GatherTile {
         } else {
             TILEWISE_UNROLL
             for (int i = 0; i < kDown; ++i) {
-                const typename Source::Inner inner = source.inner(k + u32(line_of(i)));
+                const typename Source::Inner inner = source.inner(k + Count(line_of(i)));
                 const bool exists = line_of(i) < k_left;
                 TILEWISE_UNROLL
                 for (int j = 0; j < kAcross; ++j) {
@@ -132,11 +133,13 @@ struct TurnedBytes {
         u32 word[kCount];
     };
 
+    using Count = typename Source::Count;
+
     const Source& source;
-    u32 first, k_begin;
+    Count first, k_begin;
 
     TILEWISE_DEVICE TurnedBytes(const Source& from, Index begin, Index k)
-        : source(from), first(u32(begin)), k_begin(u32(k)) {}
+        : source(from), first(Count(begin)), k_begin(Count(k)) {}
 
     static TILEWISE_DEVICE int row_of(int i) { return (thread_index() + i * threads) % extent; }
     static TILEWISE_DEVICE int k_of(int i) { return (thread_index() + i * threads) / extent * kSteps; }
@@ -146,12 +149,12 @@ struct TurnedBytes {
 
     TILEWISE_DEVICE u32 word_of(int i, int step, int k_left) const {
         u32 word = 0;
-        const typename Source::Outer outer = source.outer(first + u32(row_of(i)));
+        const typename Source::Outer outer = source.outer(first + Count(row_of(i)));
         TILEWISE_UNROLL
         for (int j = 0; j < kSteps; ++j) {
             const int k = k_of(i) + j;
             if (!has_word(i) || k >= k_left) continue;
-            const typename Source::Inner inner = source.inner(k_begin + u32(step * depth + k));
+            const typename Source::Inner inner = source.inner(k_begin + Count(step) * depth + Count(k));
             if (!source.is_inside(outer, inner)) continue;
             word |= u32(load_global<1>(Source::address(outer, inner)).value) << (8 * j);
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 _TEXT = ctypes.c_char_p
 _POINTER = ctypes.c_void_p
@@ -13,6 +14,21 @@ _OUT = ctypes.POINTER(ctypes.c_void_p)  # also for texts: the pointer itself is 
 _OUT_TEXT = ctypes.POINTER(ctypes.c_char_p)  # a text that belongs to the library
 _OUT_LONG = ctypes.POINTER(ctypes.c_int64)
 _OUT_DOUBLE = ctypes.POINTER(ctypes.c_double)
+
+
+
+def _checked(kind: Any) -> Any:
+    """The type of an argument. ctypes by itself passes what is left of a number that is too large."""
+    class Checked(kind):  # type: ignore[misc]
+        @classmethod
+        def from_param(cls, value: Any) -> Any:
+            if isinstance(value, int) and kind(value).value != value:
+                raise OverflowError(f"{value} does not fit {8 * ctypes.sizeof(kind)} bits")
+            return kind.from_param(value)
+    return Checked
+
+
+_GIVEN_INT, _GIVEN_LONG, _GIVEN_SIZE = map(_checked, (ctypes.c_int, ctypes.c_int64, ctypes.c_size_t))
 
 D_TENSORS = 4
 _DIMS, _RANK, _DTYPE_CHARS = 3, 6, 8
@@ -42,12 +58,19 @@ class Tensor(ctypes.Structure):
                 ("shape", _LONG * _RANK), ("strides", _LONG * _RANK), ("bytes", _LONG)]
 
 
-class ContextOptions(ctypes.Structure):
+class _Options(ctypes.Structure):
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, int) and (getattr(self, name) or 0) != value:  # a null pointer is None
+            raise OverflowError(f"{name}: {value} does not fit {8 * getattr(type(self), name).size} bits")
+
+
+class ContextOptions(_Options):
     c_name = "tilewise_context_options"
     _fields_ = [("size", ctypes.c_size_t), ("arch", _TEXT), ("packs", _TEXT), ("threads", ctypes.c_int32)]
 
 
-class SelectOptions(ctypes.Structure):
+class SelectOptions(_Options):
     c_name = "tilewise_select_options"
     _fields_ = [("size", ctypes.c_size_t), ("strategy", _TEXT), ("rule_set", _TEXT), ("kernel", _TEXT),
                 ("top", ctypes.c_int32), ("stream", _POINTER), ("registry", _POINTER), ("rank", Rank),
@@ -68,7 +91,7 @@ _SELECT = ctypes.POINTER(SelectOptions)
 FUNCTIONS = {
     "tilewise_version": (_TEXT, []),
     "tilewise_abi_version": (_INT, []),
-    "tilewise_check_abi": (_STATUS, [_INT]),
+    "tilewise_check_abi": (_STATUS, [_GIVEN_INT]),
     "tilewise_status_name": (_TEXT, [_STATUS]),
     "tilewise_last_error": (_TEXT, []),
     "tilewise_free": (None, [_POINTER]),
@@ -80,7 +103,7 @@ FUNCTIONS = {
     "tilewise_problem_operand": (_STATUS, [_TEXT, _TEXT, ctypes.POINTER(Tensor)]),
     "tilewise_kernels": (_STATUS, [_TEXT, _OUT]),
     "tilewise_find_kernel": (_STATUS, [_TEXT, _TEXT, _OUT]),
-    "tilewise_check": (_STATUS, [_TEXT, _INT, _OUT]),
+    "tilewise_check": (_STATUS, [_TEXT, _GIVEN_INT, _OUT]),
     "tilewise_correct": (_STATUS, [_TEXT, _OUT]),
     "tilewise_config_get": (_STATUS, [_TEXT, _TEXT, _OUT]),
     "tilewise_config_set": (_STATUS, [_TEXT, _TEXT, _TEXT, _OUT]),
@@ -92,10 +115,10 @@ FUNCTIONS = {
     "tilewise_registry_add": (_STATUS, [_POINTER, _TEXT, _TEXT, _OUT_LONG]),
     "tilewise_registry_merge": (_STATUS, [_POINTER, _POINTER, _OUT_LONG]),
     "tilewise_registry_import": (_STATUS, [_POINTER, _TEXT, _OUT_LONG]),
-    "tilewise_registry_export": (_STATUS, [_POINTER, _INT, _OUT]),
+    "tilewise_registry_export": (_STATUS, [_POINTER, _GIVEN_INT, _OUT]),
     "tilewise_registry_clear": (_STATUS, [_POINTER]),
     "tilewise_registry_size": (_LONG, [_POINTER]),
-    "tilewise_registry_name_at": (_STATUS, [_POINTER, _LONG, _OUT]),
+    "tilewise_registry_name_at": (_STATUS, [_POINTER, _GIVEN_LONG, _OUT]),
     "tilewise_registry_find": (_STATUS, [_POINTER, _TEXT, _OUT]),
     "tilewise_context_create": (_STATUS, [_TEXT, ctypes.POINTER(ContextOptions), _OUT]),
     "tilewise_context_destroy": (None, [_POINTER]),
@@ -104,9 +127,9 @@ FUNCTIONS = {
     "tilewise_load_pack": (_STATUS, [_POINTER, _TEXT]),
     "tilewise_load_tuning": (_STATUS, [_POINTER, _TEXT, _OUT_LONG]),
     "tilewise_load_models": (_STATUS, [_POINTER, _TEXT]),
-    "tilewise_allocate": (_STATUS, [_POINTER, ctypes.c_size_t, _OUT]),
+    "tilewise_allocate": (_STATUS, [_POINTER, _GIVEN_SIZE, _OUT]),
     "tilewise_release": (_STATUS, [_POINTER, _POINTER]),
-    "tilewise_copy": (_STATUS, [_POINTER, _POINTER, _POINTER, ctypes.c_size_t, _POINTER]),
+    "tilewise_copy": (_STATUS, [_POINTER, _POINTER, _POINTER, _GIVEN_SIZE, _POINTER]),
     "tilewise_synchronize": (_STATUS, [_POINTER, _POINTER]),
     "tilewise_plan_create": (_STATUS, [_POINTER, _TEXT, _SELECT, _OUT]),
     "tilewise_plan_destroy": (None, [_POINTER]),
@@ -115,9 +138,9 @@ FUNCTIONS = {
     "tilewise_plan_source": (_TEXT, [_POINTER]),
     "tilewise_plan_why": (_TEXT, [_POINTER]),
     "tilewise_plan_candidate_count": (_LONG, [_POINTER]),
-    "tilewise_plan_candidate": (_STATUS, [_POINTER, _LONG, _OUT_TEXT, _OUT_DOUBLE]),
+    "tilewise_plan_candidate": (_STATUS, [_POINTER, _GIVEN_LONG, _OUT_TEXT, _OUT_DOUBLE]),
     "tilewise_plan_rejection_count": (_LONG, [_POINTER]),
-    "tilewise_plan_rejection": (_STATUS, [_POINTER, _LONG, _OUT_TEXT, _OUT_TEXT, _OUT_TEXT, _OUT_TEXT]),
+    "tilewise_plan_rejection": (_STATUS, [_POINTER, _GIVEN_LONG, _OUT_TEXT, _OUT_TEXT, _OUT_TEXT, _OUT_TEXT]),
     "tilewise_prepare": (_STATUS, [_POINTER, _TEXT, _SELECT, _OUT]),
     "tilewise_plan_prepare": (_STATUS, [_POINTER, _OUT]),
     "tilewise_executable_destroy": (None, [_POINTER]),
@@ -129,7 +152,7 @@ FUNCTIONS = {
     "tilewise_executable_describe": (_STATUS, [_POINTER, _OUT]),
     "tilewise_run": (_STATUS, [_POINTER, _POINTER, _POINTER]),
     "tilewise_pack_b": (_STATUS, [_POINTER, _POINTER, _POINTER, _POINTER]),
-    "tilewise_bench": (_STATUS, [_POINTER, _TEXT, _SELECT, _INT, _OUT]),
-    "tilewise_build": (_STATUS, [_TEXT, ctypes.c_int32, _OUT]),
+    "tilewise_bench": (_STATUS, [_POINTER, _TEXT, _SELECT, _GIVEN_INT, _OUT]),
+    "tilewise_build": (_STATUS, [_TEXT, _GIVEN_INT, _OUT]),
     "tilewise_validate": (_STATUS, [_POINTER, _TEXT, _SELECT, _OUT]),
 }

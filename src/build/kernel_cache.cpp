@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -64,7 +65,9 @@ Result<CacheEntry> read_entry(const std::string& folder, const std::string& dige
     struct stat info {};
     if (lstat((folder + "/source.cpp").c_str(), &info) == 0) entry.bytes += info.st_size;
     if (lstat((folder + "/used").c_str(), &info) == 0) {
-        entry.used = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
+        constexpr std::int64_t kUnitsPerSecond = 1'000'000, kLatest = std::int64_t{1} << 42;  // any time may be set
+        entry.used = std::clamp<std::int64_t>(info.st_mtim.tv_sec, 0, kLatest) * kUnitsPerSecond +
+                     info.st_mtim.tv_nsec / (1'000'000'000 / kUnitsPerSecond);
     }
     return entry;
 }

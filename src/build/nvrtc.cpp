@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -112,7 +113,8 @@ std::optional<std::pair<int, int>> nvrtc_version(std::string_view text) {
     const auto parts = split(text, '.');
     const auto major = parse_integer(parts[0]);
     const auto minor = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
-    if (!major || !minor) return std::nullopt;
+    constexpr std::int64_t kMost = 1000;  // of a version that exists
+    if (!major || !minor || std::min(*major, *minor) < 0 || std::max(*major, *minor) > kMost) return std::nullopt;
     return std::pair(static_cast<int>(*major), static_cast<int>(*minor));
 }
 

@@ -8,6 +8,7 @@
 #include "capi/handles.hpp"
 #include "capi/query.hpp"
 #include "codegen/kernel_source.hpp"
+#include "config/config_name.hpp"
 #include "config/rules.hpp"
 
 namespace tilewise::capi {
@@ -33,19 +34,23 @@ Status add_rule_set(Registry& registry, const char* query_json, std::int64_t* ad
     return {};
 }
 
+// Kernels are planned with as soon as they are in a registry, which only valid ones stand.
+Status check_kernel(const KernelConfig& config) {
+    const auto arch = read_arch(config.arch.c_str());
+    if (!arch) return arch.error();
+    const auto broken = check_config(config, **arch);
+    if (broken.empty()) return {};
+    return Error{ErrorCode::check_failed,
+                 fmt::format("the config {} is not valid on {}: rule {}: have {}; need {}; tilewise_correct may help",
+                             kernel_name(config), (*arch)->name, broken[0].rule, broken[0].have, broken[0].need)};
+}
+
 Status add_config(Registry& registry, const char* text, const char* priority_name, std::int64_t* added) {
     auto config = read_config_argument(text);
     if (!config) return config.error();
     const auto priority = parse_enum<Priority>(priority_name ? priority_name : name_of(Priority::normal));
     if (!priority) return priority.error();
-    const auto arch = read_arch(config->arch.c_str());
-    if (!arch) return arch.error();
-    const auto broken = check_config(*config, **arch);
-    if (!broken.empty()) {
-        return Error{ErrorCode::check_failed,
-                     fmt::format("the config is not valid on {}: rule {}: have {}; need {}; tilewise_correct may help",
-                                 (*arch)->name, broken[0].rule, broken[0].have, broken[0].need)};
-    }
+    if (auto status = check_kernel(*config); !status) return status;
     const bool available = has_template(*config);
     count(registry.add(make_kernel(std::move(*config), *priority, available)), added);
     return {};
@@ -68,6 +73,7 @@ Status import(Registry& registry, const char* text, std::int64_t* added) {
     std::vector<Kernel> kernels;
     const auto list = read.kernels();
     for (const KernelPtr& kernel : *list) {
+        if (auto status = check_kernel(kernel->config); !status) return status;
         kernels.push_back(*kernel);
         kernels.back().available = has_template(kernel->config);
     }

@@ -117,7 +117,7 @@ Status add_work(const Context& context, const ArchSpec& arch, const Shard& shard
             if (!request) return request.error();
             if (!shard.takes(request->source)) continue;
             if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
-            work.portable += suffix == kPtx ? 1 : 0;
+            work.portable += suffix == kPtx ? 1U : 0U;
             work.requests.push_back(std::move(*request));
         }
     }
@@ -154,7 +154,7 @@ Result<int> run_build(Context& context) {
             if (++failed == 1) print_error(fmt::format("tilewise: {}: {}", requests[i].name, built[i].error().message));
             continue;
         }
-        compiled += built[i]->origin == KernelOrigin::built ? 1 : 0;
+        compiled += built[i]->origin == KernelOrigin::built ? 1U : 0U;
         items.push_back({built[i]->manifest, built[i]->path});
     }
     // A pack that lacks kernels would only be found out where there is no compiler, so it is not written.

@@ -22,8 +22,10 @@ Result<std::int64_t> read_number(const Context& context, std::string_view option
     const auto text = context.arguments.value(option);
     if (!text) return otherwise;
     const auto number = parse_integer(*text);
-    if (!number || *number < least) {
-        return usage_error(fmt::format("--{} takes a whole number, {} or more, not '{}'", option, least, *text));
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    if (!number || *number < least || *number > kMost) {
+        return usage_error(
+            fmt::format("--{} takes a whole number from {} to {}, not '{}'", option, least, kMost, *text));
     }
     return *number;
 }
@@ -33,8 +35,7 @@ Result<std::int64_t> read_number(const Context& context, std::string_view option
 Result<int> threads_option(const Context& context) {
     auto threads = read_number(context, "threads", 0, 0);
     if (!threads) return threads.error();
-    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-    return static_cast<int>(std::min(*threads, kMost));
+    return static_cast<int>(*threads);
 }
 
 Result<Runtime> open_runtime(const Context& context) {

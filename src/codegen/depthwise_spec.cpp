@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "config/slab_plan.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -104,7 +105,7 @@ void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
     const bool weight = c.op == Op::conv_bwd_weight;
     const std::int64_t stride = extent(c.ct_stride, 0), planes = weight ? 1 : extent(c.ct_filter, 2);
     const std::int64_t outputs = std::int64_t{c.wave.m} * c.warp_tile.m, pitch = c.tile.n * kBytes + 16;
-    spec.line_slots = static_cast<int>(outputs * stride + outputs / 4);  // a filter's width more for each frame
+    spec.line_slots = to_int(outputs * stride + outputs / 4);  // a filter's width more for each frame
     const std::int64_t stage = (planes * spec.line_slots + (weight ? outputs : 0)) * pitch;
     // Results on their way out; or the sums of a plane of taps of every warp, in the place of the ring.
     const std::int64_t waves = std::int64_t{c.wave.m} * c.wave.n;
@@ -112,7 +113,7 @@ void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
     const std::int64_t sums =
         weight ? c.wave.m * extent(c.ct_filter, 0) * extent(c.ct_filter, 1) * c.tile.n * kFloatBytes : 0;
     const std::int64_t share = kUnitBytes / std::max(1, c.blocks_per_unit) - kReserved - results;
-    spec.ring_stages = static_cast<int>(std::clamp<std::int64_t>(share / stage, 2, kMostStages));
+    spec.ring_stages = to_int(std::clamp<std::int64_t>(share / stage, 2, kMostStages));
     spec.shared_bytes = std::max(spec.ring_stages * stage + results, sums);
 }
 
@@ -154,7 +155,7 @@ int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
     } else {
         registers += rows + (taps <= kMostHeld ? taps : 4 * c.vector_a);
     }
-    return static_cast<int>(std::clamp<std::int64_t>(kRegisters / (registers * c.wave.m * kLanes), 1, kMost));
+    return to_int(std::clamp<std::int64_t>(kRegisters / (registers * c.wave.m * kLanes), 1, kMost));
 }
 
 }  // namespace

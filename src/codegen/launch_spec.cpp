@@ -9,6 +9,7 @@
 #include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "config/im2col.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -23,7 +24,7 @@ TensorBox operand_box(const KernelConfig& c, int operand) {
     const std::int64_t line = !is_conv(c.op) || (operand == 0 && !along_k) ? kSwizzleBytes
                               : operand == 0                               ? depth_bytes(c)
                                                                            : column_line_bytes(c);
-    const int columns = static_cast<int>(line / bytes);
+    const int columns = to_int(line / bytes);
     const bool rows = (operand == 0) != c.swap_ab;  // the operand of the tile's rows
     const int extent = rows ? c.tile.m : c.tile.n;
     // Blocks of a cluster that use the same tile each copy a share of its lines.
@@ -34,7 +35,7 @@ TensorBox operand_box(const KernelConfig& c, int operand) {
 
 // kStoreColumns in kernels/cuda/wgmma_shape.hpp.
 int store_columns(const KernelConfig& c) {
-    int columns = static_cast<int>(kSwizzleBytes / bytes_of(c.dtype_out));
+    int columns = to_int(kSwizzleBytes / bytes_of(c.dtype_out));
     if (walks_taps(c) && c.op != Op::conv_bwd_weight) {
         while (c.tile.n <= columns / 2) columns /= 2;
     } else {
@@ -46,7 +47,7 @@ int store_columns(const KernelConfig& c) {
 // Warps that only copy need few registers; the others share the rest of the unit's, in the steps that the chip hands out.
 void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& arch) {
     constexpr int kCopyRegisters = 56, kStep = 8, kMost = 240;
-    const int waves = static_cast<int>(wave_count(c));
+    const int waves = to_int(wave_count(c));
     if (waves < 2 || c.producer_waves == 0 || arch.registers == 0) return;  // each has all it can use
     // Blocks that hand over registers have the unit to themselves; those of a cluster that shares out k are small.
     constexpr int kMostSharing = 64;
@@ -65,7 +66,7 @@ int most_warpgroups(const KernelConfig& c) {
 
 LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     LaunchSpec spec;
-    spec.threads = static_cast<int>(threads_per_block(c, arch));
+    spec.threads = to_int(threads_per_block(c, arch));
     // What a patch takes depends on the problem: the grid says.
     spec.shared_bytes =
         is_halo_conv(c) || is_halo_first(c) ? halo_shared_bytes(c, arch) : shared_bytes(c, arch) / c.blocks_per_unit;

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include "base/bounded_product.hpp"
+#include "base/rounding.hpp"
 #include "config/conv_fit.hpp"
+#include "config/conv_tiles.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_fit.hpp"
 #include "config/halo_weight_plan.hpp"
@@ -119,36 +122,63 @@ bool misaligned(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Re
     return false;
 }
 
-bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    constexpr std::int64_t kIndexLimit = std::int64_t{1} << 31;
+constexpr std::int64_t kIntLimit = std::int64_t{1} << 31;
+
+// What plans and GPU kernels of all convolutions but split_image count in 32 bits: elements, and the places that taps of padded images
+// lead to. None of the rules below narrows a number before this one has been asked.
+bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const bool gathers = c.gather == Gather::plain || c.gather == Gather::async;
+    const bool is_wide = c.split_image && gathers && c.specialization != Specialization::depthwise;
+    if (!is_conv(c.op) || is_wide) return false;
     const std::int64_t largest = std::max({v.elements[0], v.elements[1], v.elements[2]});
-    return is_conv(c.op) && !c.split_image && largest >= kIndexLimit &&
-           refuse(out, TILEWISE_TEXT("a tensor of {} elements", largest),
-                  TILEWISE_TEXT("fewer than 2^31, or split_image"));
+    if (largest >= kIntLimit) {
+        return refuse(out, TILEWISE_TEXT("a tensor of {} elements", largest),
+                      TILEWISE_TEXT("fewer than 2^31, or split_image"));
+    }
+    if (arch.backend == "cpu") return false;  // its kernels count places in 64 bits
+    constexpr std::int64_t kPlaceLimit = std::int64_t{1} << 30;
+    const ConvShape& s = v.problem.conv;
+    for (int d = 0; d < s.in.rank; ++d) {
+        const std::int64_t padded = s.in[d] + s.pad_before[d] + s.pad_after[d];
+        if (std::max({padded, s.stride[d], s.dilation[d]}) < kPlaceLimit) continue;
+        return refuse(out,
+                      TILEWISE_TEXT("{} pixels with their padding, stride {}, dilation {} in dimension {}", padded,
+                                    s.stride[d], s.dilation[d], d),
+                      TILEWISE_TEXT("less than 2^30 each, or split_image"));
+    }
+    return false;
 }
 
-// Blocks count tiles, and tensor copies coordinates, in 32 bits; strides of tensors that they read in 40.
-bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (arch.backend == "cpu" || c.op != Op::gemm) return false;
-    constexpr std::int64_t kLimit = std::int64_t{1} << 31, kStrideLimit = std::int64_t{1} << 40;
-    const Problem& p = v.problem;
-    const auto tiles = [](std::int64_t size, int tile, int cluster) {
-        const std::int64_t unit = std::int64_t{std::max(1, tile)} * std::max(1, cluster);
-        return (size + unit - 1) / unit * std::max(1, cluster);
-    };
-    const std::int64_t rows = c.swap_ab ? p.gemm.n : p.gemm.m, columns = c.swap_ab ? p.gemm.m : p.gemm.n;
-    double blocks = static_cast<double>(tiles(rows, c.tile.m, c.cluster.m));
-    blocks *=
-        static_cast<double>(tiles(columns, c.tile.n, c.cluster.n)) * static_cast<double>(p.gemm.batch) * c.split_k;
-    if (blocks >= static_cast<double>(kLimit)) {
-        return refuse(out, TILEWISE_TEXT("{:.0f} tiles", blocks), TILEWISE_TEXT("fewer than {}", kLimit));
+// Tiles of a launch. Convolutions by patches count those of their plans.
+std::int64_t tile_count(const Problem& p, const KernelConfig& c) {
+    if (c.op == Op::gemm) {
+        const std::int64_t rows = c.swap_ab ? p.gemm.n : p.gemm.m, columns = c.swap_ab ? p.gemm.m : p.gemm.n;
+        return bounded_product({round_up(divide_up(rows, c.tile.m), c.cluster.m),
+                                round_up(divide_up(columns, c.tile.n), c.cluster.n), p.gemm.batch, c.split_k});
     }
-    if (!has_wide_waves(c, arch)) return false;
+    if (c.specialization == Specialization::depthwise) {  // at most: of the others, outputs are more than tiles
+        return c.op == Op::conv_bwd_weight ? bounded_product({p.conv.k, product(p.conv.filter), c.split_k}) : 0;
+    }
+    if (c.gather == Gather::halo) return 0;
+    return c.gather == Gather::tensor ? tensor_conv_tiles(p, c) : gather_conv_tiles(p, c);
+}
+
+// Blocks count tiles and steps, and tensor copies coordinates, in 32 bits; strides of tensors that they read in 40.
+bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (arch.backend == "cpu") return false;
+    constexpr std::int64_t kStrideLimit = std::int64_t{1} << 40;
+    const Problem& p = v.problem;
+    const std::int64_t tiles = tile_count(p, c), steps = divide_up(v.gemm.k, c.tile.k);
+    if (std::max(tiles, steps) >= kIntLimit) {
+        return refuse(out, TILEWISE_TEXT("{} tiles of {} steps", tiles, steps),
+                      TILEWISE_TEXT("fewer than {}", kIntLimit));
+    }
+    if (c.op != Op::gemm || !has_wide_waves(c, arch)) return false;
     constexpr std::int64_t kWidestGroup = 1024;  // a tile that reaches over the edge must not pass the limit either
     const std::int64_t largest = std::max({p.gemm.m, p.gemm.n, p.gemm.k, p.gemm.batch});
-    if (largest >= kLimit - kWidestGroup) {
+    if (largest >= kIntLimit - kWidestGroup) {
         return refuse(out, TILEWISE_TEXT("an extent of {}", largest),
-                      TILEWISE_TEXT("at most {}, or an mma.sync kernel", kLimit - kWidestGroup - 1));
+                      TILEWISE_TEXT("at most {}, or an mma.sync kernel", kIntLimit - kWidestGroup - 1));
     }
     for (int i = 0; i < 3; ++i) {
         const std::int64_t size = bytes_of(operand_dtype(c, i));
@@ -203,15 +233,15 @@ constexpr FitRule kFitRules[] = {
     {"fit_math", "the kernel is at least as exact as asked", looser_math},
     {"fit_packed", "B is packed ahead for kernels that read it so, and for no others", other_packing},
     {"fit_deterministic", "the same bits were asked for every time", varies},
+    {"fit_index_range", "32-bit offsets reach every element, and every place in a padded image", out_of_range},
     {"fit_specialization", "what the kernel assumes of the filter holds", not_specialised},
     {"fit_compile_time", "extents compiled in are the problem's", other_filter},
     {"fit_depthwise", "a depthwise kernel on a GPU has channels of its own for each group", beyond_depthwise},
     {"fit_groups", "groups are merged evenly", cannot_merge},
     {"fit_padding", "a dimension without padding is whole tiles", partial_tile},
     {"fit_vector", "vector accesses stay aligned and inside a row", misaligned},
-    {"fit_index_range", "32-bit offsets reach every element", out_of_range},
-    {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
     {"fit_im2col", "the copy engine can walk over the pixels", beyond_im2col},
+    {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
     {"fit_halo_weight", "patches of pixels fit shared memory, and channels whole copies", beyond_patches},
     {"fit_vectors", "a kernel for vectors has place for all of them", beyond_vectors},

@@ -13,13 +13,12 @@
 namespace tilewise {
 namespace {
 
-bool refuses(const KernelConv& conv, Rejected* out) {
-    constexpr std::int64_t kMost = std::int64_t{1} << kHaloColumnBits;  // of a patch
-    for (int d = 0; d < kMaxKernelDims; ++d) {
-        if (conv.filter[d] < kMost && conv.stride[d] < kMost && (conv.filter[d] - 1) * conv.dilation[d] < kMost)
-            continue;
-        return refuse(out, TILEWISE_TEXT("a filter of {}, stride {}", conv.filter[d], conv.stride[d]),
-                      TILEWISE_TEXT("a reach and a stride below {}", kMost));
+bool refuses(const KernelConv& conv, std::int64_t columns, std::int64_t shared_bytes, Rejected* out) {
+    if (refuses_halo_reach(conv, out)) return true;
+    const std::int64_t taps = conv.filter[0] * conv.filter[1] * round_up(conv.filter[2], kHaloStepTaps);
+    if (taps * columns * kHaloFewBytes > shared_bytes) {
+        return refuse(out, TILEWISE_TEXT("weights of {} taps for {} columns", taps, columns),
+                      TILEWISE_TEXT("at most {} bytes of shared memory", shared_bytes));
     }
     return (conv.c > kHaloFewChannels || conv.dilation[2] != 1 ||
             conv.stride[2] * kHaloFewBytes % kHaloChunkBytes != 0) &&
@@ -47,16 +46,14 @@ std::optional<HaloFirstPlan> halo_first_plan(const Problem& p, const KernelConfi
                                              Rejected* why) {
     if (p.op != c.op || std::min({c.tile.m, c.tile.n, c.wave.m, c.blocks_per_unit}) < 1) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
-    if (refuses(conv, why)) return std::nullopt;
-    const HaloFirstKernel kernel{c.tile.m,
-                                 c.tile.n,
-                                 static_cast<int>(wave_count(c)),
-                                 c.tile.m / c.wave.m,
-                                 2,
-                                 static_cast<int>(bytes_of(c.dtype_out))};
     const std::int64_t shared = halo_shared_bytes(c, arch), places = std::int64_t{arch.units} * c.blocks_per_unit;
+    if (refuses(conv, c.tile.n, shared, why)) return std::nullopt;
+    const HaloAxes axes = halo_axes(conv, false);
+    const HaloFirstKernel kernel{
+        c.tile.m, c.tile.n, to_int(wave_count(c)), c.tile.m / c.wave.m, 2, to_int(bytes_of(c.dtype_out))};
     std::optional<HaloFirstPlan> best;
     const auto look_at = [&](const HaloTile& tile) {
+        if (!is_patch_within(axes, tile, kHaloFewBytes, shared)) return;
         HaloFirstPlan next{halo_first_launch(conv, tile, kernel), 0, 0};
         HaloFirstLaunch& launch = next.launch;
         if (launch.total_bytes > shared ||
@@ -64,13 +61,13 @@ std::optional<HaloFirstPlan> halo_first_plan(const Problem& p, const KernelConfi
             return;
         }
         const std::int64_t slabs = conv.groups * launch.column_tiles, tiles = launch.tile_count();
-        launch.blocks_per_slab = static_cast<int>(std::min(tiles, std::max<std::int64_t>(1, places / slabs)));
-        next.blocks = static_cast<int>(slabs * launch.blocks_per_slab);
+        launch.blocks_per_slab = to_int(std::min(tiles, std::max<std::int64_t>(1, places / slabs)));
+        next.blocks = to_int(slabs * launch.blocks_per_slab);
         const double turns = double(divide_up(next.blocks, places)) * double(divide_up(tiles, launch.blocks_per_slab));
         next.cycles = turns * c.blocks_per_unit * tile_cycles(launch, c);
         if (!best || next.cycles < best->cycles) best = next;
     };
-    each_halo_tile(halo_axes(conv, false), conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
+    each_halo_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
     if (!best) {
         refuse(why, TILEWISE_TEXT("weights and the smallest patch of pixels"),
                TILEWISE_TEXT("at most {} bytes of shared memory", shared));

@@ -11,7 +11,14 @@ namespace tilewise {
 bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     if (!is_halo_conv(c)) return false;
     const KernelConv conv = kernel_conv(v.problem);
+    if (refuses_halo_reach(conv, out)) return true;
     const HaloKernel kernel = halo_kernel(c);
+    const std::int64_t chunks =
+        (kernel.backward_data ? conv.k : conv.c) * kernel.merge * kernel.element_bytes / kHaloChunkBytes;
+    if (chunks > kHaloMostChunks) {
+        return refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks),
+                      TILEWISE_TEXT("at most {}: merge fewer groups", kHaloMostChunks));
+    }
     const int groups = halo_product_groups(conv, kernel);
     if (groups > kernel.merge) {
         return refuse(out, TILEWISE_TEXT("{} groups of {} to {} channels", kernel.merge, conv.c, conv.k),
@@ -33,26 +40,27 @@ bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& ar
                       TILEWISE_TEXT("stride 1 and dilation 1, or specialization none"));
     }
     const HaloAxes axes = halo_axes(conv, kernel.backward_data);
-    const int classes = axes.axis[0].classes * axes.axis[1].classes * axes.axis[2].classes;
+    const std::int64_t classes = std::int64_t{axes.axis[0].classes} * axes.axis[1].classes * axes.axis[2].classes;
     if (classes > kHaloMostClasses) {
         return refuse(out, TILEWISE_TEXT("strides of {} positions", classes),
                       TILEWISE_TEXT("at most {}", kHaloMostClasses));
     }
-    const std::int64_t chunks =
-        (kernel.backward_data ? conv.k : conv.c) * kernel.merge * kernel.element_bytes / kHaloChunkBytes;
-    if (chunks > kHaloMostChunks) {
-        return refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks),
-                      TILEWISE_TEXT("at most {}: merge fewer groups", kHaloMostChunks));
-    }
-    if (kernel.boxes && (!is_halo_box_line(static_cast<int>(chunks)) || axes.axis[2].in_step > kHaloMostBoxStep)) {
+    if (kernel.boxes && (!is_halo_box_line(to_int(chunks)) || axes.axis[2].in_step > kHaloMostBoxStep)) {
         return refuse(
             out,
             TILEWISE_TEXT("patches by the copy engine: {} chunks of channels, stride {}", chunks, axes.axis[2].in_step),
             TILEWISE_TEXT("2, 4, 8 or an odd number of chunks, and a stride of at most {}", kHaloMostBoxStep));
     }
+    // Every column has all taps of all channels.
+    const std::int64_t weights = product(v.problem.conv.filter) * chunks * kHaloMatrix * kernel.element_bytes,
+                       shared = halo_shared_bytes(c, arch);
+    if (weights * kernel.columns > shared) {
+        return refuse(out, TILEWISE_TEXT("weights of {} bytes for each of {} columns", weights, kernel.columns),
+                      TILEWISE_TEXT("at most {} bytes of shared memory", shared));
+    }
     return !choose_halo_tile(v.problem, c, arch) &&
            refuse(out, TILEWISE_TEXT("weights and the smallest patch of pixels"),
-                  TILEWISE_TEXT("at most {} bytes of shared memory", halo_shared_bytes(c, arch)));
+                  TILEWISE_TEXT("at most {} bytes of shared memory", shared));
 }
 
 }  // namespace tilewise

@@ -6,6 +6,7 @@
 
 #include "base/rounding.hpp"
 #include "config/geometry.hpp"
+#include "config/rule_groups.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 
@@ -19,7 +20,7 @@ void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
     std::int64_t cuts = divide_up(size, std::max<std::int64_t>(1, most)), last = 0;
     for (int i = 0; cuts <= size; ++i) {
         const std::int64_t extent = divide_up(size, cuts);
-        if (extent != last) visit(static_cast<int>(extent));
+        if (extent != last) visit(to_int(extent));
         last = extent;
         cuts = i < kEvenParts ? cuts + 1 : cuts * 2;
     }
@@ -89,18 +90,10 @@ bool shares_halo_rows(const KernelConfig& c) {
 bool stages_halo_boxes(const KernelConfig& c) { return is_halo_conv(c) && c.pipeline == Pipeline::mem; }
 
 HaloKernel halo_kernel(const KernelConfig& c) {
-    return {c.op == Op::conv_bwd_data,
-            c.num_groups_to_merge,
-            c.tile.m,
-            c.tile.n / c.wave.n,
-            static_cast<int>(wave_count(c)),
-            std::max(1, c.stages),
-            static_cast<int>(bytes_of(c.dtype)),
-            static_cast<int>(bytes_of(c.dtype_out)),
-            access_bytes(c, 1) < kHaloChunkBytes,
-            c.vector_c == 1,
-            stages_halo_boxes(c),
-            0};
+    return {c.op == Op::conv_bwd_data, c.num_groups_to_merge,         c.tile.m,
+            c.tile.n / c.wave.n,       to_int(wave_count(c)),         std::max(1, c.stages),
+            to_int(bytes_of(c.dtype)), to_int(bytes_of(c.dtype_out)), access_bytes(c, 1) < kHaloChunkBytes,
+            c.vector_c == 1,           stages_halo_boxes(c),          0};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
@@ -112,6 +105,28 @@ HaloAxes halo_axes(const KernelConv& conv, bool backward_data) {
     HaloAxes axes{};
     for (int d = 0; d < kMaxKernelDims; ++d) axes.axis[d] = halo_axis(conv, d, backward_data);
     return axes;
+}
+
+bool refuses_halo_reach(const KernelConv& conv, Rejected* out) {
+    constexpr std::int64_t kMost = std::int64_t{1} << kHaloColumnBits;  // of a patch
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        const Index reach = (conv.filter[d] - 1) * conv.dilation[d];
+        if (std::max({reach, conv.stride[d], conv.dilation[d]}) < kMost) continue;
+        return refuse(
+            out,
+            TILEWISE_TEXT("a filter of {}, dilation {}, stride {}", conv.filter[d], conv.dilation[d], conv.stride[d]),
+            TILEWISE_TEXT("a reach and a stride below {}", kMost));
+    }
+    return false;
+}
+
+bool is_patch_within(const HaloAxes& axes, const HaloTile& tile, std::int64_t pixel_bytes, std::int64_t most_bytes) {
+    std::int64_t bytes = pixel_bytes * tile.images;
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        bytes *= std::int64_t{tile.extent[d] - 1} * axes.axis[d].in_step + axes.axis[d].span;
+        if (bytes > most_bytes) return false;
+    }
+    return true;
 }
 
 void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
@@ -145,7 +160,7 @@ template <class Visit>
 void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
     const int warp_steps = c.tile.m / c.wave.m / kHaloStepRows;
     for (int height = warp_steps; height * kHaloStepRows <= c.tile.m; height += warp_steps) {
-        const auto most = static_cast<int>(std::min<std::int64_t>(images, c.tile.m / (height * kHaloStepRows)));
+        const int most = to_int(std::min<std::int64_t>(images, c.tile.m / (height * kHaloStepRows)));
         visit(HaloTile{most, {1, height, kHaloStepRows}});
         if (most > 1) visit(HaloTile{1, {1, height, kHaloStepRows}});
     }
@@ -173,13 +188,15 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
     const HaloAxes axes = halo_axes(conv, kernel.backward_data);
     const int warp_rows = c.tile.m / c.wave.m;
     const std::int64_t shared = halo_shared_bytes(c, arch);
-    const int column_tiles = halo_plan(conv, axes.axis, HaloTile{1, {1, 1, 1}}, kernel, warp_rows).column_tiles;
+    const std::int64_t in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
+    const std::int64_t column_tiles = divide_up(out * halo_product_groups(conv, kernel), kernel.columns);
     const std::int64_t slabs = conv.groups / kernel.merge * column_tiles;
     const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
     const int most_buffers = kernel.buffers;
     constexpr double kWorthIt = 1.15;  // turns: pieces of 16 bytes took 2.4 times as long one after the other
     std::optional<HaloChoice> best;
     const auto look_at = [&](const HaloTile& tile) {
+        if (!is_patch_within(axes, tile, in * kernel.merge * kernel.element_bytes, shared)) return;
         HaloChoice next;
         next.tile = tile;
         next.slabs = slabs, next.tiles = divide_up(conv.images, tile.images);
@@ -197,8 +214,8 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
         const std::int64_t each = places / std::max<std::int64_t>(1, slabs);
         const double most_turns = (slabs_share_lines(problem, c, next.plan, arch) ? kWorthIt : 1) * double(turns);
         const bool is_beside = each > 0 && double(divide_up(next.tiles, each)) <= most_turns;
-        next.beside = is_beside ? static_cast<int>(slabs) : 1;
-        next.blocks = static_cast<int>(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
+        next.beside = is_beside ? to_int(slabs) : 1;
+        next.blocks = to_int(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
         // Blocks that share a unit share what it can do in a cycle.
         next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles + weight_cycles(conv, kernel);

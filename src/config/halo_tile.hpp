@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
 #include "kernels/common/halo_plan.hpp"
@@ -26,6 +27,11 @@ struct HaloAxes {
     HaloAxis axis[kMaxKernelDims];
 };
 HaloAxes halo_axes(const KernelConv& conv, bool backward_data);
+
+// Patches are short along every axis, whatever the tile: refuses filters and strides that are not.
+bool refuses_halo_reach(const KernelConv& conv, Rejected* out);
+// Whether a tile's patch, of so many bytes for each pixel, stays within `most_bytes`. Asked before the patch is laid out in 32 bits.
+bool is_patch_within(const HaloAxes& axes, const HaloTile& tile, std::int64_t pixel_bytes, std::int64_t most_bytes);
 
 // Calls visit for the tiles worth looking at: of at most `most_rows` rows, cutting every axis about evenly.
 void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include "base/rounding.hpp"
 #include "config/geometry.hpp"
+#include "config/halo_tile.hpp"
 #include "config/rule_groups.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
@@ -23,21 +25,6 @@ bool is_sane(const KernelConfig& c) {
     const int least = std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.wave.n, c.wave.k, c.num_groups_to_merge,
                                 c.stages, c.split_k, c.blocks_per_unit});
     return least >= 1;
-}
-
-bool refuses_extents(const KernelConv& conv, Rejected* out) {
-    constexpr std::int64_t kMost = std::int64_t{1} << kHaloColumnBits;  // of a patch
-    for (int d = 0; d < kMaxKernelDims; ++d) {
-        if (conv.filter[d] < kMost && conv.dilation[d] < kMost && conv.stride[d] < kMost &&
-            (conv.filter[d] - 1) * conv.dilation[d] < kMost) {
-            continue;
-        }
-        return refuse(
-            out,
-            TILEWISE_TEXT("a filter of {}, dilation {}, stride {}", conv.filter[d], conv.dilation[d], conv.stride[d]),
-            TILEWISE_TEXT("a reach and a stride below {}", kMost));
-    }
-    return false;
 }
 
 // One element at a time: at most four channels, which make whole chunks only with those of the next pixel.
@@ -82,12 +69,10 @@ struct Pieces {
 Pieces even_pieces(std::int64_t size, int most) {
     Pieces pieces;
     if (most < 1) return pieces;
-    int piece = 0;
-    for (std::int64_t count = divide_up(size, most); pieces.count < Pieces::kMost && piece != 1; ++count) {
-        const auto next = static_cast<int>(divide_up(size, count));
-        if (next == piece) continue;
-        piece = next;
-        pieces.size[static_cast<std::size_t>(pieces.count++)] = piece;
+    std::int64_t piece = std::min<std::int64_t>(size, most);
+    for (; pieces.count < Pieces::kMost && piece >= 1; --piece) {
+        piece = divide_up(size, divide_up(size, piece));  // the least that makes as few of them
+        pieces.size[static_cast<std::size_t>(pieces.count++)] = to_int(piece);
     }
     return pieces;
 }
@@ -116,11 +101,11 @@ double patch_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
 class TileSearch {
 public:
     TileSearch(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch)
-        : conv_(conv), c_(c), bytes_(halo_weight_block_bytes(c, arch)) {
+        : conv_(conv), c_(c), axes_(halo_axes(conv, false)), bytes_(halo_weight_block_bytes(c, arch)) {
         const std::int64_t chunk = kHaloChunkBytes / bytes_of(c.dtype), merged = c.num_groups_to_merge;
-        x_chunks_ = has_few_channels(c) ? 0 : static_cast<int>(merged * conv.c / chunk);
+        x_chunks_ = has_few_channels(c) ? 0 : to_int(merged * conv.c / chunk);
         const std::int64_t columns = merged > 1 ? merged * conv.k : std::min<std::int64_t>(conv.k, c.tile.n);
-        y_chunks_ = static_cast<int>(columns / chunk);
+        y_chunks_ = to_int(columns / chunk);
     }
     // False where no tile fits.
     bool run(HaloWeightPlan& plan) {
@@ -144,6 +129,7 @@ private:
         }
     }
     void try_tile(HaloWeightPlan& plan, const HaloTile& tile, bool whole_lines) {
+        if (!is_patch_within(axes_, tile, std::max(x_chunks_ * kHaloChunkBytes, kHaloFewBytes), bytes_)) return;
         const HaloWeightShape shape = halo_weight_shape(conv_, tile, x_chunks_, y_chunks_, whole_lines);
         const HaloPatchShape& x = shape.x;
         if (shape.bytes(c_.stages, c_.tile.m, halo_weight_by_lines(c_.num_groups_to_merge, c_.tile.n)) > bytes_ ||
@@ -159,6 +145,7 @@ private:
 
     const KernelConv& conv_;
     const KernelConfig& c_;
+    HaloAxes axes_;
     std::int64_t bytes_;
     int x_chunks_ = 0, y_chunks_ = 0;
     double best_ = 0;
@@ -194,6 +181,12 @@ void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, cons
 
 int halo_weight_cluster_parts(const KernelConfig& c) { return c.cluster_k ? c.split_k : 1; }
 
+bool refuses_blocks(std::int64_t products, int parts, Rejected* out) {
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    return products > kMost / parts && refuse(out, TILEWISE_TEXT("{} products in {} parts", products, parts),
+                                              TILEWISE_TEXT("at most {} blocks", kMost));
+}
+
 bool is_halo_weight(const KernelConfig& c) {
     constexpr int kWarpRows = 16;
     return c.op == Op::conv_bwd_weight && c.gather == Gather::halo && c.warp_tile.m == kWarpRows &&
@@ -218,7 +211,7 @@ std::optional<HaloWeightPlan> halo_weight_plan(const Problem& p, const KernelCon
                                                Rejected* why) {
     if (p.op != c.op || !is_sane(c)) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
-    if (refuses_extents(conv, why) || refuses_channels(conv, c, arch, why)) return std::nullopt;
+    if (refuses_halo_reach(conv, why) || refuses_channels(conv, c, arch, why)) return std::nullopt;
     HaloWeightPlan plan{};
     if (!TileSearch(conv, c, arch).run(plan)) {
         refuse(why,
@@ -232,6 +225,7 @@ std::optional<HaloWeightPlan> halo_weight_plan(const Problem& p, const KernelCon
                     (c.num_groups_to_merge > 1 ? 1 : divide_up(conv.k, c.tile.n));
     plan.shape.together = halo_weight_cluster_parts(c);
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * taps), c, arch);
+    if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
     return plan;
 }
 

@@ -31,6 +31,9 @@ int halo_weight_cluster_parts(const KernelConfig& config);
 // Bytes of shared memory of a block: all that so many blocks of a unit may have.
 std::int64_t halo_weight_block_bytes(const KernelConfig& config, const ArchSpec& arch);
 
+// Products that are so many times as many blocks as a launch can have.
+bool refuses_blocks(std::int64_t products, int parts, Rejected* out);
+
 // What the results take on their way out, whatever the problem.
 std::int64_t halo_weight_least_bytes(const KernelConfig& config);
 

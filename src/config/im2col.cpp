@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "config/geometry.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -66,7 +67,7 @@ std::int64_t column_line_bytes(const KernelConfig& c) {
 
 int joined_taps(const KernelConfig& c) {
     const std::int64_t depth = c.tile.k * bytes_of(c.dtype);
-    return walks_taps(c) ? static_cast<int>(std::max<std::int64_t>(1, depth / depth_bytes(c))) : 1;
+    return walks_taps(c) ? to_int(std::max<std::int64_t>(1, depth / depth_bytes(c))) : 1;
 }
 
 int room_lines(const KernelConfig& c) { return joined_taps(c) > 1 ? kTapRoomLines : 0; }

@@ -2,6 +2,7 @@
 #include "config/packing.hpp"
 
 #include "config/geometry.hpp"
+#include "kernels/common/to_int.hpp"
 
 namespace tilewise {
 
@@ -18,7 +19,7 @@ PackedMatrices packed_matrices(const Problem& p, int operand) {
     const std::int64_t elements = (operand == 0 ? p.gemm.m : p.gemm.n) * p.gemm.k;
     const std::int64_t length = contiguous_length(p, operand);
     const bool shared = batch_stride(p, operand) == 0;  // by the whole batch
-    return {length, elements / length, shared ? 1 : p.gemm.batch, static_cast<int>(bytes_of(dtype))};
+    return {length, elements / length, shared ? 1 : p.gemm.batch, to_int(bytes_of(dtype))};
 }
 
 std::int64_t packed_offset(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int operand) {
@@ -28,8 +29,7 @@ std::int64_t packed_offset(const Problem& p, const KernelConfig& c, const ArchSp
 
 PackedB packed_b(const Problem& p, const KernelConfig& c) {
     const std::int64_t tile_bytes = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
-    return {p.gemm.n, p.gemm.k, batch_stride(p, 1) == 0 ? 1 : p.gemm.batch,
-            c.tile.n, c.tile.k, static_cast<int>(tile_bytes)};
+    return {p.gemm.n, p.gemm.k, batch_stride(p, 1) == 0 ? 1 : p.gemm.batch, c.tile.n, c.tile.k, to_int(tile_bytes)};
 }
 
 }  // namespace tilewise

@@ -32,18 +32,27 @@ std::optional<TileRecipe> read_tile(std::string_view text) {
 
 constexpr std::int64_t kLargestExtent = 65536;
 
+// So many AxB parts, each from 1 on.
+std::optional<std::vector<int>> read_extents(std::string_view text, std::size_t least, std::size_t most) {
+    const auto values = parse_extents(text);
+    if (!values || values->size() < least || values->size() > most) return std::nullopt;
+    std::vector<int> extents;
+    for (const std::int64_t value : *values) {
+        if (value < 1 || value > kLargestExtent) return std::nullopt;
+        extents.push_back(static_cast<int>(value));
+    }
+    return extents;
+}
+
 std::optional<WarpRecipe> read_warp(std::string_view text) {
     if (text.ends_with("x*")) {
         const auto rows = parse_integer(text.substr(0, text.size() - 2));
         return rows && *rows > 0 && *rows <= kLargestExtent ? std::optional(WarpRecipe{static_cast<int>(*rows), 0, 0})
                                                             : std::nullopt;
     }
-    const auto extents = parse_extents(text);
-    if (!extents || extents->size() < 2 || extents->size() > 3) return std::nullopt;
-    for (const std::int64_t extent : *extents) {
-        if (extent < 1 || extent > kLargestExtent) return std::nullopt;
-    }
-    const auto at = [&](std::size_t i) { return i < extents->size() ? static_cast<int>((*extents)[i]) : 0; };
+    const auto extents = read_extents(text, 2, 3);
+    if (!extents) return std::nullopt;
+    const auto at = [&](std::size_t i) { return i < extents->size() ? (*extents)[i] : 0; };
     return WarpRecipe{at(0), at(1), at(2)};
 }
 
@@ -171,11 +180,11 @@ Result<Block> read_block(const Json& json, const Json* defaults, const std::stri
     reader.list<VecStrategy>("vectors", read_word<VecStrategy>, block.vectors);
     reader.list<DTypePair>("dtypes", read_pair, block.dtypes);
     if (from.has("channels")) {
-        const auto channels = parse_extents(from.text("channels"));
-        if (!channels || channels->size() != 2) {
+        const auto channels = read_extents(from.text("channels"), 2, 2);
+        if (!channels) {
             from.fail("channels", "needs channels per group of input x output, such as 4x8");
         } else {
-            block.channels = {static_cast<int>((*channels)[0]), static_cast<int>((*channels)[1])};
+            block.channels = {(*channels)[0], (*channels)[1]};
         }
     }
     read_set(from, block);
@@ -202,12 +211,12 @@ Status read_wave_map(JsonObject& from, Recipes& recipes) {
             recipes.other_waves = waves;
             continue;
         }
-        const auto extents = parse_extents(member.first);
-        if (!extents || extents->size() != 2) {
+        const auto extents = read_extents(member.first, 2, 2);
+        if (!extents) {
             table.fail(member.first, "needs a tile m x n such as 128x64, or other");
             break;
         }
-        recipes.waves.push_back({{static_cast<int>((*extents)[0]), static_cast<int>((*extents)[1])}, waves});
+        recipes.waves.push_back({{(*extents)[0], (*extents)[1]}, waves});
     }
     if (recipes.other_waves.empty()) table.fail("other", "is missing");
     return table.finish();

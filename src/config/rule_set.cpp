@@ -231,13 +231,13 @@ std::vector<KernelConfig> smallest(const std::vector<KernelConfig>& tests, int l
     std::size_t count = 0;
     for (std::size_t i = 0; i < tests.size(); ++i) {
         chosen[i] = categories.insert({category(tests[i]), tests[i].ndim}).second;
-        count += chosen[i] ? 1 : 0;
+        count += chosen[i] ? 1U : 0U;
     }
     // Fill up evenly spread, so that the few kernels differ.
     const std::size_t want = std::min(tests.size(), static_cast<std::size_t>(least));
     for (std::size_t step = tests.size() / (want + 1) + 1; count < want; step = std::max<std::size_t>(1, step / 2)) {
         for (std::size_t i = 0; i < tests.size() && count < want; i += step) {
-            count += chosen[i] ? 0 : 1;
+            count += chosen[i] ? 0U : 1U;
             chosen[i] = true;
         }
     }

@@ -5,6 +5,7 @@
 
 #include "base/rounding.hpp"
 #include "config/rule_groups.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -81,9 +82,7 @@ bool is_slab(const KernelConfig& c) {
     return is_conv(c.op) && c.specialization == Specialization::depthwise && c.pipeline == Pipeline::basic_async_v1;
 }
 
-int slab_vector(const KernelConfig& c) {
-    return std::max(1, static_cast<int>(c.warp_tile.m * c.warp_tile.n / kSlabLanes));
-}
+int slab_vector(const KernelConfig& c) { return std::max(1, to_int(c.warp_tile.m * c.warp_tile.n / kSlabLanes)); }
 
 int slab_own_rows(const KernelConfig& c) { return std::max(1, c.tile.m / std::max(1, c.wave.m * c.warp_tile.m)); }
 
@@ -97,11 +96,11 @@ std::optional<SlabPlan> slab_plan(const Problem& p, const KernelConfig& c, const
     const std::int64_t room = slab_shared_bytes(c);
     std::optional<SlabPlan> best;
     std::int64_t least = 0;
-    constexpr std::int64_t kMostImages = 64;  // of a tile
-    for (std::int64_t bands = z.height; bands >= 1; --bands) {
+    constexpr std::int64_t kMostImages = 64, kMostRows = std::int64_t{1} << 16;  // of a tile
+    for (std::int64_t rows = 1; rows <= std::min(z.height, kMostRows); ++rows) {
         SlabPlan plan;
-        plan.rows = divide_up(z.height, bands);
-        if (divide_up(z.height, plan.rows) != bands) continue;
+        plan.rows = rows;
+        if (divide_up(z.height, divide_up(z.height, rows)) != rows) continue;  // fewer make as many bands
         for (plan.images = 1; plan.images <= std::min(z.images, kMostImages); ++plan.images) {
             set_slab_tile(plan, z, c);
             if (least == 0) least = plan.shared_bytes;
@@ -109,6 +108,7 @@ std::optional<SlabPlan> slab_plan(const Problem& p, const KernelConfig& c, const
             set_slab_cycles(plan, z, c, arch);
             if (!best || plan.cycles < best->cycles) best = plan;
         }
+        if (plan.images == 1) break;  // one image did not fit, nor will it with more rows
     }
     if (!best) {
         refuse(why, TILEWISE_TEXT("a row of outputs that takes {} bytes of shared memory", least),

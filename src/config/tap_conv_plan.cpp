@@ -2,11 +2,11 @@
 #include "config/tap_conv_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/rounding.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/rule_groups.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 
@@ -52,8 +52,8 @@ void set_axis(TapConvShape& s, const KernelConv& conv, bool backward, int d) {
         begin = zeros = reach - pad / stride;
         pixels = conv.out[d] + begin;
     }
-    s.extent[d] = static_cast<int>(position_extent(results, reach, zeros, pixels));
-    s.pad[d] = static_cast<int>(begin);
+    s.extent[d] = to_int(position_extent(results, reach, zeros, pixels));
+    s.pad[d] = to_int(begin);
 }
 
 // The lines that a group's channels are. A group that begins inside 32 bytes is copied from where these do, which takes no more lines.
@@ -61,21 +61,21 @@ void set_lines(TapConvShape& s, const KernelConv& conv, const KernelConfig& c, b
     const std::int64_t merged = c.num_groups_to_merge;
     const std::int64_t channels = merged * (backward ? conv.k : conv.c),
                        columns = merged * (backward ? conv.c : conv.k);
-    const auto steps = static_cast<int>(divide_up(channels, std::int64_t{kTapConvStepChannels}));
-    s.lines = static_cast<int>(divide_up(steps, kTapConvFullSteps));
+    const int steps = to_int(divide_up(channels, std::int64_t{kTapConvStepChannels}));
+    s.lines = to_int(divide_up(steps, kTapConvFullSteps));
     s.last_steps = steps - (s.lines - 1) * kTapConvFullSteps;
-    s.column_tiles = static_cast<int>(divide_up(columns, std::int64_t{c.tile.n}));
-    s.jobs = static_cast<int>(conv.groups / merged) * s.column_tiles;
+    s.column_tiles = to_int(divide_up(columns, std::int64_t{c.tile.n}));
+    s.jobs = to_int(conv.groups / merged * s.column_tiles);
 }
 
 // Of a stage: a run of pixels, and what the taps reach beyond it.
 void set_slot(TapConvShape& s, const KernelConv& conv, const KernelConfig& c) {
     constexpr std::int64_t kBlockLines = 8;  // of the swizzle
-    const auto reach = [&](int d) { return (kTapConvFilter - 1) / static_cast<int>(conv.stride[d]); };
+    const auto reach = [&](int d) { return (kTapConvFilter - 1) / conv.stride[d]; };
     const std::int64_t lines = c.tile.m / c.wave.m + reach(1) * std::int64_t{s.extent[2]} + reach(2);
     const std::int64_t longest = s.lines > 1 ? kFullBytes : tap_conv_line_bytes(s.last_steps);
-    s.slot_lines = static_cast<int>(round_up(lines, kBlockLines * c.cluster.n));  // each copies a share
-    s.slot_bytes = static_cast<int>(round_up(s.slot_lines * longest, kSwizzleBlock));
+    s.slot_lines = to_int(round_up(lines, kBlockLines * c.cluster.n));  // each copies a share
+    s.slot_bytes = to_int(round_up(s.slot_lines * longest, kSwizzleBlock));
 }
 
 // Barriers and where rows go; results on their way; weights (kStaging, kWeights in kernels/cuda/tap_conv.hpp).
@@ -102,11 +102,13 @@ std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c
     s.extent[0] = 1;
     for (int d = 1; d < kMaxKernelDims; ++d) set_axis(s, conv, backward, d);
     const std::int64_t positions = conv.images * s.extent[1] * s.extent[2];
-    if (positions > std::numeric_limits<int>::max() / 2) {
-        refuse(why, TILEWISE_TEXT("{} positions", positions), TILEWISE_TEXT("fewer than 2^30"));
+    constexpr std::int64_t kMostPositions = std::int64_t{1} << 30, kMostLine = std::int64_t{1} << 20;
+    if (positions >= kMostPositions || s.extent[2] >= kMostLine) {
+        refuse(why, TILEWISE_TEXT("{} positions, {} along a line", positions, s.extent[2]),
+               TILEWISE_TEXT("fewer than {} and {}", kMostPositions, kMostLine));
         return std::nullopt;
     }
-    s.tiles = static_cast<int>(divide_up(positions, std::int64_t{c.tile.m / c.wave.m}));
+    s.tiles = to_int(divide_up(positions, std::int64_t{c.tile.m / c.wave.m}));
     set_lines(s, conv, c, backward);
     set_slot(s, conv, c);
     plan.weight_bytes = kTaps * c.tile.n * (s.lines - 1) * kFullBytes +
@@ -125,10 +127,10 @@ std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c
                              kLeastStages, kMostLines, c.wave.m, room, plan.weight_bytes));
         return std::nullopt;
     }
-    s.stages = static_cast<int>(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapConvMostStages}}));
+    s.stages = to_int(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapConvMostStages}}));
     plan.shared_bytes = fixed + std::int64_t{c.wave.m} * s.stages * s.slot_bytes;
     // Each job has as many blocks as there are units for it.
-    const auto each = static_cast<int>(std::clamp<std::int64_t>(arch.units / s.jobs, 1, divide_up(s.tiles, c.wave.m)));
+    const int each = to_int(std::clamp<std::int64_t>(arch.units / s.jobs, 1, divide_up(s.tiles, c.wave.m)));
     s.parts = each * c.wave.m;
     plan.blocks = s.jobs * each;
     return plan;

@@ -2,7 +2,6 @@
 #include "config/tap_weight_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/rounding.hpp"
 #include "config/halo_weight_plan.hpp"
@@ -56,11 +55,11 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
     // Or one that is as large as need be, in whole blocks of the swizzle.
     constexpr std::int64_t kBlockLines = 8, kMostLines = 256;
     const int y_lines = tap_weight_y_lines(tap_weight_columns(c));
-    const auto whole = static_cast<int>(std::min(kMostLines, round_up(c.tile.k + reach, kBlockLines)));
+    const int whole = to_int(std::min(kMostLines, round_up(c.tile.k + reach, kBlockLines)));
     for (const int box : {32, 64, 128, whole}) {
         const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
         if (y_lines + s.x_walks() * boxes > kTapMostCopies) continue;
-        if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = static_cast<int>(boxes);
+        if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = to_int(boxes);
     }
     if (best == 0) {
         return refuse(out, TILEWISE_TEXT("{} walks of {} pixels for each stage", s.x_walks(), c.tile.k + reach),
@@ -73,7 +72,7 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
         return refuse(out, TILEWISE_TEXT("{} stages of {} bytes", fit, stage),
                       TILEWISE_TEXT("{} in {} bytes: a smaller image, filter or dilation", kLeastStages, room));
     }
-    s.stages = static_cast<int>(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapMostStages}}));
+    s.stages = to_int(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapMostStages}}));
     return false;
 }
 
@@ -154,8 +153,9 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
         shape.walks[d] = tap_weight_walks(conv, d);
         positions *= shape.extent[d];
     }
-    if (positions > std::numeric_limits<int>::max() / 2) {
-        refuse(why, TILEWISE_TEXT("{} positions", positions), TILEWISE_TEXT("fewer than 2^30"));
+    constexpr std::int64_t kMostPositions = std::int64_t{1} << 28;  // some times as many are still counted
+    if (positions >= kMostPositions) {
+        refuse(why, TILEWISE_TEXT("{} positions", positions), TILEWISE_TEXT("fewer than {}", kMostPositions));
         return std::nullopt;
     }
     constexpr int kLine = 64, kShortLine = 32;
@@ -178,7 +178,7 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
         return std::nullopt;
     }
     shape.block_taps = tap_count_of_block(conv, tap_weight_rows(c) / (strips ? kStripRows : shape.line));
-    shape.steps = static_cast<int>(divide_up(positions, std::int64_t{c.tile.k}));
+    shape.steps = to_int(divide_up(positions, std::int64_t{c.tile.k}));
     shape.together = halo_weight_cluster_parts(c);
     if (refuses_stages(shape, conv, c, arch, why)) return std::nullopt;
     if (shape.steps < c.split_k) {
@@ -190,6 +190,7 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
                                 : divide_up(conv.c, std::int64_t{shape.line}) *
                                       divide_up(conv.k, std::int64_t{tap_weight_columns(c)}) * conv.groups);
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv)), c, arch);
+    if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
     return plan;
 }
 

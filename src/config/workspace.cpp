@@ -2,8 +2,8 @@
 #include "config/workspace.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
+#include "base/bounded_product.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/packing.hpp"
@@ -11,21 +11,6 @@
 #include "kernels/common/stream_slots.hpp"
 
 namespace tilewise {
-namespace {
-
-// More than any memory; sums of a few of these do not overflow.
-constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 60;
-
-std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
-    std::int64_t product = 1;
-    for (const std::int64_t factor : factors) {
-        if (__builtin_mul_overflow(product, factor, &product) || product > kMostWorkspaceBytes)
-            return kMostWorkspaceBytes;
-    }
-    return product;
-}
-
-}  // namespace
 
 bool sums_in_workspace(const KernelConfig& c) {
     // The sums of backward weight over several chunks of images have to wait for each other too.
@@ -53,16 +38,16 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     if (c.explicit_gemm) {
         // The im2col matrix: every reduction element of every row (backward weight: of every column).
         const std::int64_t rows = c.op == Op::conv_bwd_weight ? v.gemm.n : v.gemm.m;
-        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
+        bytes = whole_packs(std::min(bytes, kMostProduct)) +
                 bounded_product({v.gemm.batch, rows, v.gemm.k, bytes_of(c.dtype)});
     }
     for (int i = 0; i < 2; ++i) {
         if (!packs_operand(c, arch, i)) continue;
         const PackedMatrices packed = packed_matrices(v.problem, i);
-        bytes = whole_packs(std::min(bytes, kMostWorkspaceBytes)) +
+        bytes = whole_packs(std::min(bytes, kMostProduct)) +
                 bounded_product({packed.line_bytes(), packed.lines, packed.matrices});
     }
-    return std::min(bytes, kMostWorkspaceBytes);
+    return std::min(bytes, kMostProduct);
 }
 
 }  // namespace tilewise

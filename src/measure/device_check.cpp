@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/to_int.hpp"
 #include "measure/device_memory.hpp"
 #include "measure/reference.hpp"
 
@@ -16,7 +17,7 @@ constexpr int kFillBlocksPerUnit = 8;
 int reference_blocks(const Problem& p, const ArchSpec& arch) {
     const auto tiles = [](std::int64_t size) { return (size + kCheckTile - 1) / kCheckTile; };
     const std::int64_t all = p.gemm.batch * tiles(p.gemm.m) * tiles(p.gemm.n);
-    return static_cast<int>(std::min<std::int64_t>(all, std::int64_t{kBlocksPerUnit} * arch.units));
+    return to_int(std::min<std::int64_t>(all, std::int64_t{kBlocksPerUnit} * arch.units));
 }
 
 VerifyReport report_of(const Problem& p, const CheckAccount& account, std::string guards) {

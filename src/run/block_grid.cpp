@@ -9,6 +9,7 @@
 #include "config/packing.hpp"
 #include "config/workspace.hpp"
 #include "kernels/common/stream_slots.hpp"
+#include "kernels/common/to_int.hpp"
 #include "run/conv_grid.hpp"
 
 namespace tilewise {
@@ -48,7 +49,7 @@ TensorMapSpec packed_map(const Problem& p, const KernelConfig& c, const ArchSpec
 bool is_trimmed(const KernelConfig& c, int operand) {
     return contiguous_axis(c, operand) == Axis::k && c.cluster == Shape2{};
 }
-void trim(TensorMapSpec& map) { map.box.rows = static_cast<int>(std::min<std::int64_t>(map.box.rows, map.size[1])); }
+void trim(TensorMapSpec& map) { map.box.rows = to_int(std::min<std::int64_t>(map.box.rows, map.size[1])); }
 
 int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads) {
     constexpr std::int64_t kBlocksPerUnit = 8;  // further packs are walked over
@@ -57,7 +58,7 @@ int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch
         if (packs_operand(c, arch, i))
             packs = std::max<std::int64_t>(packs, packed_matrices(p, i).bytes() / kPackedBytes);
     }
-    return static_cast<int>(std::min(divide_up(packs, threads), kBlocksPerUnit * arch.units));
+    return to_int(std::min(divide_up(packs, threads), kBlocksPerUnit * arch.units));
 }
 
 }  // namespace
@@ -80,7 +81,8 @@ int raster_group_of(const KernelConfig& c, std::int64_t resident) {
 
 std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident) {
     if (tiles >= resident) return resident;
-    return tiles * stream_sharers(static_cast<unsigned>(resident / tiles), static_cast<unsigned>(steps));
+    return tiles *
+           stream_sharers(static_cast<unsigned>(to_int(resident / tiles)), static_cast<unsigned>(to_int(steps)));
 }
 
 namespace {
@@ -90,7 +92,7 @@ void add_pack_b(LaunchGeometry& geometry, const Problem& p, const KernelConfig& 
     constexpr int kThreads = 256;
     const PackedB packed = packed_b(p, c);
     geometry.packed_b_bytes = packed.bytes();
-    geometry.pack_b_blocks = static_cast<int>(std::min<std::int64_t>(packed.tiles(), kBlocksPerUnit * arch.units));
+    geometry.pack_b_blocks = to_int(std::min<std::int64_t>(packed.tiles(), kBlocksPerUnit * arch.units));
     geometry.pack_b_threads = kThreads;
     geometry.pack_b_shared_bytes = packed.tile_bytes;
 }
@@ -101,8 +103,8 @@ void add_reduction(LaunchGeometry& geometry, const GemmView& gemm) {
     constexpr int kReduceThreads = 256;
     constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over
     geometry.reduce_threads = kReduceThreads;
-    geometry.reduce_blocks = static_cast<int>(
-        std::min(divide_up(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
+    geometry.reduce_blocks =
+        to_int(std::min(divide_up(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
 }
 
 LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
@@ -116,10 +118,9 @@ LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpe
                                round_up(divide_up(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
-    geometry.blocks =
-        static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, divide_up(gemm.k, c.tile.k), resident)
-                         : c.persistent             ? std::min(tiles, resident)
-                                                    : tiles);
+    geometry.blocks = to_int(c.stream_k != StreamK::off ? stream_blocks(tiles, divide_up(gemm.k, c.tile.k), resident)
+                             : c.persistent             ? std::min(tiles, resident)
+                                                        : tiles);
     if (c.pipeline == Pipeline::preshuffle) add_pack_b(geometry, p, c, arch);
     geometry.raster_group = raster_group_of(c, resident / cluster);
     if (sums_in_workspace(c)) add_reduction(geometry, gemm);

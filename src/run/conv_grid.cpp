@@ -5,17 +5,17 @@
 
 #include "base/rounding.hpp"
 #include "codegen/conv_family.hpp"
+#include "config/conv_tiles.hpp"
 #include "config/fit.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/tap_conv_plan.hpp"
 #include "config/tap_weight_plan.hpp"
 #include "config/workspace.hpp"
-#include "kernels/common/conv_walk.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "run/block_grid.hpp"
 #include "run/depthwise_grid.hpp"
-#include "run/executable.hpp"
 #include "run/halo_first_grid.hpp"
 #include "run/halo_grid.hpp"
 #include "run/halo_weight_grid.hpp"
@@ -26,24 +26,9 @@
 namespace tilewise {
 namespace {
 
-// Blocks walk over tiles of the GEMM view; those of backward data belong to one residue class each.
-std::int64_t gather_tiles(const Problem& p, const KernelConfig& c) {
-    const GemmView gemm = gemm_view(p);
-    std::int64_t rows = 0;
-    if (c.op == Op::conv_bwd_data) {
-        const KernelConv conv = problem_args(p).conv;
-        for (Index i = 0; i < class_count(conv); ++i) {
-            rows += divide_up(conv.images * backward_walk(conv, i).positions(), c.tile.m);
-        }
-    } else {
-        rows = divide_up(gemm.m, c.tile.m);
-    }
-    return rows * divide_up(gemm.n, c.tile.n) * gemm.batch * c.split_k;
-}
-
 std::int64_t tiles_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     switch (conv_family(c)) {
-        case ConvFamily::gather: return gather_tiles(p, c);
+        case ConvFamily::gather: return gather_conv_tiles(p, c);
         case ConvFamily::tensor: return tensor_conv_tiles(p, c);
         case ConvFamily::depthwise: return depthwise_blocks(p, c, arch);
         case ConvFamily::halo: break;  // counts its blocks by itself
@@ -68,9 +53,9 @@ LaunchGeometry conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec
     const ConvFamily family = conv_family(c);
     const std::int64_t tiles = tiles_of(p, c, arch), cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
-    geometry.blocks = static_cast<int>(c.stream_k != StreamK::off ? stream_blocks(tiles, steps_of(p, c), resident)
-                                       : c.persistent             ? std::min(tiles, resident)
-                                                                  : tiles);
+    geometry.blocks = to_int(c.stream_k != StreamK::off ? stream_blocks(tiles, steps_of(p, c), resident)
+                             : c.persistent             ? std::min(tiles, resident)
+                                                        : tiles);
     geometry.raster_group =
         family == ConvFamily::tensor ? raster_group_of(c, resident / cluster) : std::max(1, c.raster_group);
     if (family == ConvFamily::halo) set_halo_grid(geometry, p, c, arch);

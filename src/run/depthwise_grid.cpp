@@ -7,6 +7,7 @@
 #include "base/rounding.hpp"
 #include "codegen/depthwise_spec.hpp"
 #include "kernels/common/depthwise_launch.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "run/slab_grid.hpp"
 
@@ -136,11 +137,11 @@ void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const Ke
     if (spec.kind == DepthwiseKind::slab) return set_slab_geometry(geometry, p, c, arch);
     const FrameTiles tiles = frame_tiles_of(p, c, spec);
     const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
-    const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(by)); };
+    const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(to_int(by))); };
     DepthwiseLaunch launch{};
-    launch.frames = static_cast<int>(tiles.tile_frames), launch.reach = static_cast<int>(tiles.reach);
-    launch.half = static_cast<int>(tiles.half), launch.total_frames = static_cast<int>(tiles.frames);
-    launch.part_rows = static_cast<int>(tiles.rows / parts), launch.longer = static_cast<int>(tiles.rows % parts);
+    launch.frames = to_int(tiles.tile_frames), launch.reach = to_int(tiles.reach);
+    launch.half = to_int(tiles.half), launch.total_frames = to_int(tiles.frames);
+    launch.part_rows = to_int(tiles.rows / parts), launch.longer = to_int(tiles.rows % parts);
     launch.channel_tiles = divisor(divide_up(p.conv.g, c.tile.n)), launch.column_tiles = divisor(tiles.column_tiles);
     launch.parts = divisor(parts), launch.height = divisor(tiles.height), launch.across = divisor(tiles.across);
     launch.pitch = divisor(tiles.pitch), launch.depth = divisor(tiles.depth);
@@ -151,8 +152,8 @@ void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const Ke
 void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p, int split_k) {
     constexpr int kThreads = 128, kWarps = kThreads / 32;
     geometry.reduce_threads = kThreads;
-    geometry.reduce_blocks = static_cast<int>(
-        divide_up(product(p.conv.filter) * p.conv.k, std::int64_t{kWarps} * depthwise_sums_per_warp(split_k)));
+    geometry.reduce_blocks =
+        to_int(divide_up(product(p.conv.filter) * p.conv.k, std::int64_t{kWarps} * depthwise_sums_per_warp(split_k)));
 }
 
 }  // namespace tilewise

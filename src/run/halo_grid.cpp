@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "config/halo_tile.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 
@@ -20,7 +21,7 @@ TensorMapSpec pixel_map(const Problem& p, const KernelConfig& c, bool is_x, std:
     map.dtype = c.dtype;
     map.size = {all, product(size), p.conv.n};
     map.stride_bytes = {all * bytes, product(size) * all * bytes};
-    map.box = {1, static_cast<int>(channels)};
+    map.box = {1, to_int(channels)};
     pixels.size = {1, 1, 1};
     for (int d = 0; d < size.rank; ++d) pixels.size[static_cast<std::size_t>(size.rank - 1 - d)] = size[d];
     map.pixels = pixels;

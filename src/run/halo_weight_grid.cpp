@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "config/halo_weight_plan.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -16,7 +17,7 @@ void add_many_reduction(LaunchGeometry& geometry, const Problem& p, int parts) {
     const GemmView gemm = gemm_view(p);
     const std::int64_t sums = gemm.m * gemm.n * gemm.batch;
     geometry.reduce_threads = kReduceThreads;
-    geometry.reduce_blocks = static_cast<int>(std::min(kMostBlocks, (sums + block_sums - 1) / block_sums));
+    geometry.reduce_blocks = to_int(std::min(kMostBlocks, (sums + block_sums - 1) / block_sums));
 }
 
 LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
@@ -24,7 +25,7 @@ LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const A
     geometry.block = launch_spec(c, arch);
     const auto plan = halo_weight_plan(p, c, arch);
     if (!plan) return geometry;  // no blocks: fit refuses such a problem
-    geometry.blocks = static_cast<int>(plan->products * plan->parts);
+    geometry.blocks = to_int(plan->products * plan->parts);
     geometry.split_k = plan->parts;
     const HaloTile& tile = plan->tile;
     geometry.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};

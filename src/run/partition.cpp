@@ -50,7 +50,8 @@ std::vector<KernelPart> expand_parts(const GemmView& gemm, const KernelConfig& c
 
 std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit, std::int64_t count, std::int64_t i) {
     const std::int64_t units = divide_up(size, unit);
-    return {std::min(size, units * i / count * unit), std::min(size, units * (i + 1) / count * unit)};
+    const auto before = [&](std::int64_t parts) { return units / count * parts + units % count * parts / count; };
+    return {std::min(size, before(i) * unit), std::min(size, before(i + 1) * unit)};
 }
 
 LaunchGeometry partition(const GemmView& gemm, const KernelConfig& c, int threads) {

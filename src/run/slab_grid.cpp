@@ -6,6 +6,7 @@
 #include "base/rounding.hpp"
 #include "config/slab_plan.hpp"
 #include "kernels/common/slab_launch.hpp"
+#include "kernels/common/to_int.hpp"
 
 namespace tilewise {
 
@@ -17,11 +18,11 @@ std::int64_t slab_blocks(const Problem& p, const KernelConfig& c, const ArchSpec
 void set_slab_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const auto plan = slab_plan(p, c, arch);
     if (!plan) return;  // a problem that does not fit is not launched
-    const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(by)); };
+    const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(to_int(by))); };
     geometry.block.shared_bytes = plan->shared_bytes;  // what is left serves the kernel after this one
     SlabLaunch launch{};
-    launch.images = static_cast<int>(plan->images), launch.rows = static_cast<int>(plan->rows);
-    launch.slab_rows = static_cast<int>(plan->slab_rows), launch.columns = static_cast<int>(plan->columns);
+    launch.images = to_int(plan->images), launch.rows = to_int(plan->rows);
+    launch.slab_rows = to_int(plan->slab_rows), launch.columns = to_int(plan->columns);
     launch.channel_tiles = divisor(divide_up(p.conv.g, c.tile.n)), launch.bands = divisor(plan->bands);
     launch.tile_images = divisor(plan->images), launch.segments = divisor(plan->segments);
     static_assert(sizeof launch <= sizeof geometry.geometry);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "config/tap_conv_plan.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 #include "run/tap_positions.hpp"
@@ -21,8 +22,7 @@ TensorMapSpec pixel_lines(const Problem& p, const KernelConfig& c, const TapConv
     }
     TensorMapSpec map = walked_positions(p, !backward, walk);
     map.operand = 0;
-    map.box = {shape.slot_lines / c.cluster.n,
-               static_cast<int>(tap_conv_line_bytes(steps) / static_cast<int>(bytes_of(c.dtype)))};
+    map.box = {shape.slot_lines / c.cluster.n, tap_conv_line_bytes(steps) / to_int(bytes_of(c.dtype))};
     return map;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "config/tap_weight_plan.hpp"
+#include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 #include "run/halo_weight_grid.hpp"
@@ -21,9 +22,9 @@ TensorMapSpec positions_of(const Problem& p, const KernelConfig& c, const TapWei
         walk.step[d] = is_x ? conv.stride[d] : 1, walk.before[d] = is_x ? conv.pad[d] : 0;
     }
     TensorMapSpec map = walked_positions(p, is_x, walk);
-    const auto bytes = static_cast<int>(bytes_of(c.dtype));
+    const int bytes = to_int(bytes_of(c.dtype));
     map.box = is_x ? TensorBox{shape.box_lines, shape.line}
-                   : TensorBox{c.tile.k, static_cast<int>(tap_weight_line_bytes(tap_weight_columns(c)) / bytes)};
+                   : TensorBox{c.tile.k, tap_weight_line_bytes(tap_weight_columns(c)) / bytes};
     return map;
 }
 
@@ -34,7 +35,7 @@ LaunchGeometry tap_weight_grid(const Problem& p, const KernelConfig& c, const Ar
     geometry.block = launch_spec(c, arch);
     const auto plan = tap_weight_plan(p, c, arch);
     if (!plan) return geometry;  // no blocks: fit refuses such a problem
-    geometry.blocks = static_cast<int>(plan->products * plan->parts);
+    geometry.blocks = to_int(plan->products * plan->parts);
     geometry.split_k = plan->parts;
     std::memcpy(geometry.geometry.data(), &plan->shape, sizeof plan->shape);
     geometry.tensor_maps = {positions_of(p, c, plan->shape, false), positions_of(p, c, plan->shape, true),

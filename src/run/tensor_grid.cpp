@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "run/tensor_grid.hpp"
 
-#include "base/rounding.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
 #include "problem/facts.hpp"
@@ -74,32 +73,6 @@ TensorMapSpec operand_map(const Problem& p, const KernelConfig& c, int operand) 
 }
 
 }  // namespace
-
-std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
-    const GemmView gemm = gemm_view(p);
-    std::int64_t rows = gemm.m, columns = gemm.n, batch = gemm.batch;
-    if (walks_taps(c) && p.op != Op::conv_bwd_weight) {
-        rows = p.conv.n;
-        for (int d = 0; d < p.conv.in.rank; ++d) {
-            const Im2colLine line = im2col_line(p, c, d);
-            rows *= line.rows, batch *= line.classes;
-        }
-    }
-    if (walks_taps(c) && p.op == Op::conv_bwd_weight) {
-        columns = product(p.conv.filter) * channel_lines(c, p.conv.c / p.conv.g) * channel_line(c);
-    }
-    const auto tiles = [](std::int64_t size, std::int64_t tile, std::int64_t cluster) {
-        return round_up(size, tile * cluster) / tile;
-    };
-    return tiles(rows, c.tile.m, c.cluster.m) * tiles(columns, c.tile.n, c.cluster.n) * batch * c.split_k;
-}
-
-std::int64_t tensor_conv_steps(const Problem& p, const KernelConfig& c) {
-    const GemmView gemm = gemm_view(p);
-    if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return (gemm.k + c.tile.k - 1) / c.tile.k;
-    const std::int64_t channels = (p.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
-    return product(p.conv.filter) / joined_taps(c) * channel_lines(c, channels);
-}
 
 std::vector<TensorMapSpec> tensor_conv_maps(const Problem& p, const KernelConfig& c, const LaunchSpec& block) {
     std::vector<TensorMapSpec> maps;

@@ -24,6 +24,7 @@ constexpr struct ImplicitPrices {
 struct DirectPrices {
     double read, spread, far_read, masked_read, weight_read, row, generic_row, block, store, packed, line;
 };
+constexpr std::int64_t kSetsBytes = 4096;  // of the first cache: lines so far apart share a set
 constexpr DirectPrices kDirect = {0.35, 0.5, 5.5, 0.5, 0.85, 4, 12, 2.5, 3.3, 0.1, 300};
 constexpr DirectPrices kDirectWeight = {0.4, 0.7, 5.5, 2.4, 0.5, 2.5, 8, 20, 1, 2, 70};
 
@@ -70,7 +71,7 @@ ConvCostModel::ConvCostModel(const ProblemView& view, const ArchSpec& arch, int 
     const int last = s.in.rank - 1;
     dense_ = problem_.op != Op::conv_bwd_data && s.g == 1 && s.dilation[last] == 1 && channels_last_;
     const bool reads_y = problem_.op == Op::conv_bwd_data;
-    row_bytes_ = (reads_y ? s.k : s.c * s.stride[last]) * bytes_of(problem_.dtype_a);
+    row_bytes_ = (reads_y ? s.k : s.c % kSetsBytes * (s.stride[last] % kSetsBytes)) * bytes_of(problem_.dtype_a);
     memory_us_ = bytes_moved(problem_) / (arch.memory_gbps * 1e3);
     if (problem_.op == Op::conv_bwd_data) {
         add_residue_classes();
@@ -138,7 +139,7 @@ bool ConvCostModel::reads_through_pointers(const KernelConfig& c) const {
 }
 
 bool ConvCostModel::is_crowded(const KernelConfig& c) const {
-    constexpr std::int64_t kSetsBytes = 4096, kWays = 8;  // of the first cache
+    constexpr std::int64_t kWays = 8;
     return c.warp_tile.m * std::gcd(row_bytes_, kSetsBytes) > kWays * kSetsBytes;
 }
 
@@ -150,7 +151,7 @@ void ConvCostModel::add_gathering(ImplicitWork& w, const TapClass& of, const Ker
     if (!reads_rows) w.packed_a += rows * k / per_vector_;
     if (in_place_) return;
     const double run = channels_last_ ? channels_ * (dense_ ? static_cast<double>(of.line_taps) : 1.0) : 1.0;
-    const double runs = k / run + blocks - 1;
+    const double runs = std::max(0.0, k / run + blocks - 1);  // a class without taps gathers nothing
     w.gathered_rows += rows * blocks;
     w.gathered_runs += rows * runs;
     w.gathered_vectors += rows * (k / per_vector_ + runs / 2);  // a run ends in half a vector

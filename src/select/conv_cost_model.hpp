@@ -88,7 +88,7 @@ private:
     bool in_place_ = false;                  // one tap at every position: activations need no gathering
     bool dense_ = false;                     // neighbouring taps are neighbours in memory
     bool channels_last_ = true;
-    std::int64_t row_bytes_ = 0;  // between neighbouring rows of activations
+    std::int64_t row_bytes_ = 0;  // between neighbouring rows of activations, modulo the sets of a cache
     double memory_us_ = 0;
     // Three kinds of residues (those that meet no tap, few or one more) in each of three dimensions.
     std::array<TapClass, 27> classes_;

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "base/rounding.hpp"
+#include "config/conv_tiles.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
 #include "kernels/common/stream_slots.hpp"
 #include "problem/facts.hpp"
-#include "run/tensor_grid.hpp"
 #include "select/gpu_clock.hpp"
 #include "select/machine_rates.hpp"
 

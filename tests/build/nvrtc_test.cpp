@@ -199,6 +199,13 @@ TEST(DriverLoads, CubinsByMajorVersionPtxByMinorToo) {
     }
 }
 
+TEST(NvrtcVersion, IsReadWholeOrNotAtAll) {
+    EXPECT_EQ(nvrtc_version("13.0"), std::pair(13, 0));
+    for (const char* text : {"", "13", "x.0", "-1.0", "4294967309.0", "13.4294967296"}) {
+        EXPECT_EQ(nvrtc_version(text), std::nullopt) << text;
+    }
+}
+
 TEST_F(NvrtcTest, TellsWhatAKernelNeeds) {
     BuildRequest request = adding(5);
     Builder builder(settings_);

@@ -259,6 +259,9 @@ TEST_F(CapiPlan, RegistriesGoOutAndComeBack) {
     ASSERT_EQ(tilewise_registry_merge(other, other, &added), TILEWISE_OK) << "also with itself";
     EXPECT_EQ(tilewise_registry_import(other, "{}", nullptr), TILEWISE_USAGE);
     EXPECT_EQ(tilewise_registry_import(other, nullptr, nullptr), TILEWISE_USAGE);
+    const char* no_kernel =
+        R"({"kernels": [{"config": {"op": "gemm", "dtype": "bf16", "layout": "rcr", "arch": "sm_90a"}}]})";
+    EXPECT_EQ(tilewise_registry_import(other, no_kernel, nullptr), TILEWISE_CHECK_FAILED) << "its tile is 0x0x0";
     const std::string name = name_at(0);
     ASSERT_EQ(tilewise_registry_add(other, name.c_str(), "high", &added), TILEWISE_OK);
     EXPECT_EQ(added, 1) << "a higher priority replaces";

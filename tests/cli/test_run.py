@@ -141,6 +141,7 @@ def test_threads(ask_cached, cached):
     ([GEMM, "--top", "x"], 2, "--top"),
     ([GEMM, "--threads", "-1"], 2, "--threads"),
     ([GEMM, "--threads", "1.5"], 2, "--threads"),
+    ([GEMM, "--threads", "4294967297"], 2, "4294967297"),
     ([GEMM, "--device", "cuda:99"], 5, "cuda:99"),
     ([GEMM, "--device", "tpu"], 5, "tpu"),
     ([GEMM, "--arch", "gfx942"], 3, "gfx942"),

@@ -20,6 +20,20 @@ def test_shape_of_the_json(ask, arch, problem):
         assert set(item) >= {"name", "rule", "have", "need"} and all(item[key] for key in ("rule", "have", "need"))
 
 
+SMALL = "n=1,g=2,c=32,k=16,in=17,filter=2,dtype=fp16"
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "gfx942", "cpu-avx512"])
+@pytest.mark.parametrize("op", ["conv_fwd", "conv_bwd_data", "conv_bwd_weight"])
+@pytest.mark.parametrize("far", ["stride=4294967296", "stride=4294967297", "dilation=4294967297,pad=4294967297:0",
+                                 "dilation=3,stride=4294967296,pad=4294967296:8589934592"])
+def test_windows_that_32_bits_do_not_count_have_a_kernel_that_does(ask, arch, op, far):
+    answer = ask("select", f"{op}:{SMALL},{far}", "--arch", arch, "--explain")
+    if arch.startswith("sm"):
+        assert all("_splitimage" in item["name"] for item in answer["candidates"])
+        assert "fit_index_range" in {item["rule"] for item in answer["rejected"]}
+
+
 def test_every_kernel_is_a_candidate_or_rejected(ask):
     answer = ask("select", GEMM, "--arch", "gfx942", "--rule-set", "tests", "--explain")
     kernels = ask("kernels", "--arch", "gfx942", "--op", "gemm", "--dtype", "bf16", "--rule-set", "tests")["kernels"]

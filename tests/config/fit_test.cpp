@@ -83,7 +83,20 @@ const std::vector<BrokenPair>& broken_pairs() {
          }},
         {"fit_vector", kIsConv, [](Pair& p) { p.problem.conv.c = 4 * 12; }},
         {"fit_index_range", kIsConv, [](Pair& p) { p.problem.conv.n = std::int64_t{1} << 20; }},
+        {"fit_index_range", kIsConv, [](Pair& p) { p.problem.conv.stride[0] = (std::int64_t{1} << 32) + 1; }},
+        {"fit_index_range", kIsConv, [](Pair& p) { p.problem.conv.dilation[1] = (std::int64_t{1} << 32) + 1; }},
+        {"fit_index_range", kIsConv, [](Pair& p) { p.problem.conv.pad_after[0] = std::int64_t{1} << 30; }},
         {"fit_gpu_range", kIsGemm, [](Pair& p) { p.problem.gemm.batch = std::int64_t{1} << 32; }},
+        {"fit_gpu_range", kIsGemm,
+         [](Pair& p) {
+             p.problem = *parse_problem("gemm:m=1,n=1,k=274877906944,dtype=bf16,layout=rcr");
+             p.config.vector_c = 1;
+         }},
+        {"fit_gpu_range", kIsConv,
+         [](Pair& p) {
+             p.problem.conv.n = std::int64_t{1} << 31;
+             p.config.split_image = true;
+         }},
         {"fit_split_k", kIsGemm, [](Pair& p) { p.config.split_k = 5; }},
         {"fit_multi_d", kIsGemm,
          [](Pair& p) {
@@ -197,6 +210,13 @@ TEST(Fit, BoundariesFit) {
              p.problem.conv.n = std::int64_t{1} << 20;
              p.config.split_image = true;
          }},
+        {kIsConv,
+         [](Pair& p) {
+             p.problem.conv.stride[0] = p.problem.conv.dilation[1] = p.problem.conv.pad_before[1] =
+                 p.problem.conv.pad_after[1] = std::int64_t{1} << 32;
+             p.config.split_image = true;
+         }},
+        {kIsConv, [](Pair& p) { p.problem.conv.stride[0] = p.problem.conv.pad_after[0] = (1 << 29) - 1; }},
         {kIsConv, [](Pair& p) { p.config.layout = Layout::any; }},
     };
     for (const auto& [conv, change] : cases) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fuzz.hpp"
+#include "tape.hpp"
 #include "tilewise/tilewise.h"
 
 std::vector<std::string> fuzz_seeds() {
@@ -22,15 +22,10 @@ namespace {
 constexpr const char* kProblem = "gemm:m=4,n=4,k=4,dtype=fp32,layout=rcr";
 constexpr std::size_t kBytesOfStruct = 8192;  // more than any size a call believes
 
-// The input as a tape of choices; at its end everything is zero.
-class Tape {
+class Calls : public Tape {
 public:
-    Tape(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
+    using Tape::Tape;
 
-    bool is_done() const { return at_ == end_; }
-    std::uint8_t byte() { return is_done() ? 0 : *at_++; }
-    std::size_t below(std::size_t limit) { return byte() % limit; }
-    bool often() { return byte() % 4 != 0; }
     std::int64_t number() {
         static constexpr std::int64_t kOdd[] = {0, 1, -1, 4, 255, 1 << 20, INT64_MAX, INT64_MIN};
         return often() ? kOdd[below(std::size(kOdd))] : byte();
@@ -64,7 +59,6 @@ public:
     }
 
 private:
-    const std::uint8_t *at_, *end_;
     std::vector<std::string> texts_ = reserved();
 
     static std::vector<std::string> reserved() {
@@ -95,7 +89,7 @@ template <class T>
 struct Pool {
     std::vector<T*> all = {nullptr, reinterpret_cast<T*>(std::uintptr_t{0xdeadbeef})};
 
-    T* any(Tape& tape) { return all[tape.below(all.size())]; }
+    T* any(Calls& tape) { return all[tape.below(all.size())]; }
     template <class Call>
     void take(const Call& call) {
         T* made = nullptr;
@@ -130,7 +124,7 @@ struct Pools {
 // A struct in a block of memory that is longer than any size it may claim.
 template <class T>
 struct Block {
-    explicit Block(Tape& tape) : bytes(kBytesOfStruct) {
+    explicit Block(Calls& tape) : bytes(kBytesOfStruct) {
         if (!tape.often()) bytes[sizeof(T) + tape.below(64)] = 1;  // a field of a newer library
         static constexpr std::size_t kSizes[] = {0, 1, 8, 24, sizeof(T), sizeof(T) + 8, 4096, 5000, ~std::size_t{0}};
         value().size = tape.often() ? sizeof(T) : kSizes[tape.below(std::size(kSizes))];
@@ -141,7 +135,7 @@ struct Block {
 
 std::int32_t rank(void* user, const char*, const char* const* kernels, const double*, std::int32_t count,
                   std::int32_t* order) {
-    Tape& tape = *static_cast<Tape*>(user);
+    Calls& tape = *static_cast<Calls*>(user);
     for (std::int32_t i = 0; i < count; ++i) {
         require(kernels[i][0] != '\0', "a candidate has a name");
         order[i] = static_cast<std::int32_t>(tape.number());
@@ -149,7 +143,7 @@ std::int32_t rank(void* user, const char*, const char* const* kernels, const dou
     return static_cast<std::int32_t>(tape.number());
 }
 
-void query(Tape& tape) {
+void query(Calls& tape) {
     const char *first = tape.text(), *second = tape.text(), *third = tape.text();
     switch (tape.below(12)) {
         case 0: return take_text([&](char** out) { return tilewise_kernels(first, out); });
@@ -167,7 +161,7 @@ void query(Tape& tape) {
     }
 }
 
-void problem(Tape& tape) {
+void problem(Calls& tape) {
     Block<tilewise_gemm> gemm(tape);
     Block<tilewise_conv> conv(tape);
     Block<tilewise_tensor> tensor(tape);
@@ -186,7 +180,7 @@ void problem(Tape& tape) {
     check(tilewise_problem_operand(whole, operand, tape.often() ? &tensor.value() : nullptr));
 }
 
-void registry(Tape& tape, Pools& pools) {
+void registry(Calls& tape, Pools& pools) {
     std::int64_t count = 0;
     std::int64_t* added = tape.often() ? &count : nullptr;
     tilewise_registry *one = pools.registries.any(tape), *other = pools.registries.any(tape);
@@ -205,7 +199,7 @@ void registry(Tape& tape, Pools& pools) {
     }
 }
 
-void context(Tape& tape, Pools& pools) {
+void context(Calls& tape, Pools& pools) {
     void* memory = nullptr;
     tilewise_context* one = pools.contexts.any(tape);
     const char* first = tape.text();
@@ -232,7 +226,7 @@ void context(Tape& tape, Pools& pools) {
 }
 
 // Selecting builds nothing, whatever the problem; only one small problem is prepared and run.
-void plan(Tape& tape, Pools& pools) {
+void plan(Calls& tape, Pools& pools) {
     tilewise_plan* one = pools.plans.any(tape);
     Block<tilewise_select_options> options(tape);
     tilewise_select_options& o = options.value();
@@ -262,7 +256,7 @@ void plan(Tape& tape, Pools& pools) {
     }
 }
 
-void executable(Tape& tape, Pools& pools) {
+void executable(Calls& tape, Pools& pools) {
     tilewise_executable* one = pools.executables.any(tape);
     alignas(64) float a[16] = {}, b[16] = {}, c[16] = {};
     Block<tilewise_operands> operands(tape);
@@ -283,7 +277,7 @@ void executable(Tape& tape, Pools& pools) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     constexpr int kMostCalls = 64;
-    Tape tape(data, size);
+    Calls tape(data, size);
     Pools pools;
     for (int i = 0; i < kMostCalls && !tape.is_done(); ++i) {
         switch (tape.below(6)) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A small mutation fuzzer for any compiler: it changes the target's own seeds and keeps going for a while. It is
 // blind, unlike libFuzzer, but needs nothing and is deterministic but for how far it gets.
-//   name_fuzz [-seconds=5] [-seed=1]
-// Run it in a build with sanitizers; the input that broke something is written to crash-input.
+//   name_fuzz [-seconds=5 | -runs=1000] [-seed=1]
+// Run it in a build with sanitizers; the input that broke something, or took for ever, is written to crash-input.
+#include <sys/time.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -16,6 +18,7 @@ extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*call
 namespace {
 
 constexpr std::size_t kLongest = 1 << 16;
+constexpr int kMostSeconds = 20;  // of this program's own time, for one input
 
 std::string current;  // what the target is working on
 
@@ -25,6 +28,7 @@ void save_current() {
 }
 
 void on_signal(int signal) {
+    if (signal == SIGVTALRM) std::fprintf(stderr, "an input takes longer than %d s\n", kMostSeconds);
     save_current();
     std::signal(signal, SIG_DFL);
     std::raise(signal);
@@ -132,6 +136,8 @@ void run(std::string text) {
     current = std::move(text);
     // A copy of exactly its size, so that the address sanitizer sees a read beyond the end.
     const std::vector<std::uint8_t> exact(current.begin(), current.end());
+    const itimerval limit = {{0, 0}, {kMostSeconds, 0}};
+    setitimer(ITIMER_VIRTUAL, &limit, nullptr);
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
 }
 
@@ -139,18 +145,20 @@ void run(std::string text) {
 
 int main(int argc, char** argv) {
     double seconds = 5;
-    std::uint64_t seed = 1;
+    std::uint64_t seed = 1, most_runs = 0;  // 0: as many as there is time for
     for (int i = 1; i < argc; ++i) {
         if (std::strncmp(argv[i], "-seconds=", 9) == 0) {
             seconds = std::atof(argv[i] + 9);
+        } else if (std::strncmp(argv[i], "-runs=", 6) == 0) {
+            most_runs = std::strtoull(argv[i] + 6, nullptr, 10);
         } else if (std::strncmp(argv[i], "-seed=", 6) == 0) {
             seed = std::strtoull(argv[i] + 6, nullptr, 10);
         } else {
-            std::fprintf(stderr, "usage: %s [-seconds=5] [-seed=1]\n", argv[0]);
+            std::fprintf(stderr, "usage: %s [-seconds=5 | -runs=1000] [-seed=1]\n", argv[0]);
             return 2;
         }
     }
-    for (const int signal : {SIGABRT, SIGFPE, SIGILL}) std::signal(signal, on_signal);
+    for (const int signal : {SIGABRT, SIGFPE, SIGILL, SIGVTALRM}) std::signal(signal, on_signal);
     if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(save_current);
 
     const auto seeds = fuzz_seeds();
@@ -158,11 +166,12 @@ int main(int argc, char** argv) {
     run("");
     Mutator mutator(seeds, seed);
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    std::size_t runs = seeds.size() + 1;
-    while (std::chrono::steady_clock::now() < end) {
-        for (int i = 0; i < 16; ++i) run(mutator.next());
-        runs += 16;
+    std::uint64_t runs = seeds.size() + 1;
+    while (most_runs > 0 ? runs < most_runs : runs % 16 != 0 || std::chrono::steady_clock::now() < end) {
+        run(mutator.next());
+        ++runs;
     }
-    std::printf("%zu runs, seed %llu\n", runs, static_cast<unsigned long long>(seed));
+    std::printf("%s: %llu runs, seed %llu\n", argv[0], static_cast<unsigned long long>(runs),
+                static_cast<unsigned long long>(seed));
     return 0;
 }

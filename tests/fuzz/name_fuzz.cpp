@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Kernel names and config JSON; what reads also goes through the check and the correction of every arch.
+// Kernel names, config JSON and exported registries; what reads also goes through the check and the correction of every arch, and what
+// is valid has a source, or none.
+#include "codegen/kernel_source.hpp"
 #include "config/arch_catalog.hpp"
 #include "config/config_json.hpp"
 #include "config/config_name.hpp"
 #include "config/rules.hpp"
 #include "fuzz.hpp"
+#include "registry/registry.hpp"
 
 std::vector<std::string> fuzz_seeds() {
     std::vector<std::string> seeds = {
@@ -24,6 +27,9 @@ std::vector<std::string> fuzz_seeds() {
         const auto config = tilewise::parse_kernel_name(seeds[i]);
         require(config.ok(), "the seeds read");
         seeds.push_back(tilewise::config_to_json(*config).dump(2));
+        tilewise::Registry registry;
+        registry.add(tilewise::make_kernel(*config, tilewise::Priority::high));
+        seeds.push_back(registry.to_json().dump(2));
     }
     return seeds;
 }
@@ -46,6 +52,10 @@ void check(const KernelConfig& config) {
         const Correction result = correct_config(moved, arch);
         require(result.config.tile == moved.tile, "the tile is the user's");
         require(result.remaining.empty() == is_valid(result.config, arch), "what remains is what is wrong");
+        static_cast<void>(has_template(moved));  // has an answer, whatever the numbers are
+        if (result.remaining.empty()) {
+            require(generate_source(result.config, arch).ok() == has_template(result.config), "code or none");
+        }
     }
 }
 
@@ -58,5 +68,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check(*config);
     }
     if (const auto config = read_config(text)) check(*config);
+    if (const auto json = Json::parse(text)) {
+        Registry registry, again;
+        if (registry.import_json(*json)) {
+            require(again.import_json(registry.to_json()).ok() && again.size() == registry.size(),
+                    "a registry reads back");
+        }
+    }
     return 0;
 }

@@ -30,6 +30,16 @@ TEST_P(GpuConv, EveryOutputMatchesTheReference) {
     }
 }
 
+TEST_P(GpuConv, EveryKernelThatCountsIn64BitsTakesFarWindows) {
+    KernelList list = kernels(GetParam(), variable("TILEWISE_TEST_RULE_SET", "default"));
+    std::erase_if(list, [](const KernelPtr& kernel) { return !kernel->config.split_image; });
+    check(list, [this](Random& random, const KernelConfig& c) {
+        auto problem = conv_problem_for(random, c, device->arch());
+        for (int d = 0; problem && d < c.ndim; ++d) stretch_window(random, problem->conv, d);
+        return problem && reference_flops(*problem) < kWork.most ? problem : std::nullopt;
+    });
+}
+
 // 8-bit weights of groups that fill a part of a line: a tile's buffer then holds the lines of several taps.
 TEST_F(GpuTest, NarrowWeightsOfPartLinesLeaveWhole) {
     KernelList list = kernels(Op::conv_bwd_weight, "tiny", DType::fp8);

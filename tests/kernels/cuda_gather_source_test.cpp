@@ -21,11 +21,14 @@ struct Byte {
 // Addresses are offsets from here; nothing is read.
 const char* const kData = reinterpret_cast<const char*>(std::uintptr_t{1} << 40);
 
-Problem conv_problem(Random& random, Op op, int ndim) {
+// Those for wide kernels reach farther than 32 bits do.
+Problem conv_problem(Random& random, Op op, int ndim, bool wide) {
     Problem p;
     p.op = op;
-    do randomize_conv(random, p, 6);
-    while (p.conv.in.rank != ndim || check_problem(p));
+    do {
+        randomize_conv(random, p, 6);
+        for (int d = 0; wide && d < p.conv.in.rank; ++d) stretch_window(random, p.conv, d);
+    } while (p.conv.in.rank != ndim || check_problem(p));
     return p;
 }
 
@@ -55,54 +58,61 @@ Index input_at(const KernelConv& conv, Index row, Index tap, Index channel) {
            channel * conv.x.channel_stride;
 }
 
-template <int ndim>
+template <int ndim, bool wide>
 void expect_forward(Random& random) {
-    const KernelConv conv = problem_args(conv_problem(random, Op::conv_fwd, ndim)).conv;
+    using Count = typename Counting<wide>::Count;
+    const KernelConv conv = problem_args(conv_problem(random, Op::conv_fwd, ndim, wide)).conv;
     const Walk walk = forward_walk(conv);
-    const Patches<Byte, ndim, false> rows(kData, conv.x, walk, conv.images, conv.c);
-    const Patches<Byte, ndim, true> columns(kData, conv.x, walk, conv.images, conv.c);
+    const Patches<Byte, ndim, false, 0, wide> rows(kData, conv.x, walk, conv.images, conv.c);
+    const Patches<Byte, ndim, true, 0, wide> columns(kData, conv.x, walk, conv.images, conv.c);
     const Index count = conv.images * product(conv.out), depth = product(conv.filter) * conv.c;
     for (int i = 0; i < 300; ++i) {
         const Index row = random.between(0, count + 3), k = random.between(0, depth + 3);
         const Index expected = row < count && k < depth ? input_at(conv, row, k / conv.c, k % conv.c) : -1;
-        const auto outer = rows.outer(u32(row));
-        const auto inner = rows.inner(u32(k));
+        const auto outer = rows.outer(Count(row));
+        const auto inner = rows.inner(Count(k));
         ASSERT_EQ(rows.is_inside(outer, inner), expected >= 0) << row << ", " << k;
-        ASSERT_EQ(columns.is_inside(columns.outer(u32(k)), columns.inner(u32(row))), expected >= 0);
+        ASSERT_EQ(columns.is_inside(columns.outer(Count(k)), columns.inner(Count(row))), expected >= 0);
         if (expected < 0) continue;
         ASSERT_EQ(rows.address(outer, inner) - kData, expected) << row << ", " << k;
-        ASSERT_EQ(columns.address(columns.outer(u32(k)), columns.inner(u32(row))) - kData, expected);
+        ASSERT_EQ(columns.address(columns.outer(Count(k)), columns.inner(Count(row))) - kData, expected);
     }
 }
 
-TEST(CudaGatherSource, PatchesAreWhatTheForwardPassReads) {
-    Random random(5);
-    for (int i = 0; i < 100; ++i) expect_forward<1>(random), expect_forward<2>(random), expect_forward<3>(random);
+template <bool wide>
+void expect_forward_of_all(Random random) {
+    for (int i = 0; i < 100; ++i) {
+        expect_forward<1, wide>(random), expect_forward<2, wide>(random), expect_forward<3, wide>(random);
+    }
 }
 
+TEST(CudaGatherSource, PatchesAreWhatTheForwardPassReads) { expect_forward_of_all<false>(Random(5)); }
+TEST(CudaGatherSource, WidePatchesAreWhatTheForwardPassReads) { expect_forward_of_all<true>(Random(5)); }
+
 // Every pixel of dx, over all residue classes, meets every output that it was read for, with the right weight, once.
-template <int ndim>
+template <int ndim, bool wide>
 void expect_backward(Random& random) {
-    const KernelConv conv = problem_args(conv_problem(random, Op::conv_bwd_data, ndim)).conv;
+    using Count = typename Counting<wide>::Count;
+    const KernelConv conv = problem_args(conv_problem(random, Op::conv_bwd_data, ndim, wide)).conv;
     const Index pixels = product(conv.in), taps = product(conv.filter);
     std::map<std::pair<Index, Index>, Index> met;  // (pixel of dx, address of dy) -> tap
     Index rows = 0;
     for (Index residue = 0; residue < class_count(conv); ++residue) {
         const Walk walk = backward_walk(conv, residue);
-        const Patches<Byte, ndim, false> patches(kData, conv.y, walk, conv.images, conv.k);
-        const Weights<Byte, ndim> weights(kData, conv, walk);
-        const PositionWalk<ndim> positions(walk);
+        const Patches<Byte, ndim, false, 0, wide> patches(kData, conv.y, walk, conv.images, conv.k);
+        const Weights<Byte, ndim, wide> weights(kData, conv, walk);
+        const PositionWalk<ndim, wide> positions(walk);
         const Index count = conv.images * walk.positions();
         rows += count;
         for (Index row = 0; row < count; ++row) {
-            u32 at[kMaxKernelDims];
-            const Index image = positions.locate(u32(row), at);
-            const Index pixel = image * pixels + walk.out_pixel(at[0], at[1], at[2]);
+            Count at[kMaxKernelDims];
+            const auto image = Index(positions.locate(Count(row), at));
+            const Index pixel = image * pixels + walk.out_pixel(Index(at[0]), Index(at[1]), Index(at[2]));
             for (Index k = 0; k < walk.taps() * conv.k; k += conv.k) {
-                const auto inner = patches.inner(u32(k));
-                if (!patches.is_inside(patches.outer(u32(row)), inner)) continue;
-                const Index address = patches.address(patches.outer(u32(row)), inner) - kData;
-                const auto weight = weights.address(weights.outer(0), weights.inner(u32(k))) - kData;
+                const auto inner = patches.inner(Count(k));
+                if (!patches.is_inside(patches.outer(Count(row)), inner)) continue;
+                const Index address = patches.address(patches.outer(Count(row)), inner) - kData;
+                const auto weight = weights.address(weights.outer(0), weights.inner(Count(k))) - kData;
                 ASSERT_TRUE(met.emplace(std::pair{pixel, address}, weight / conv.c).second);
             }
         }
@@ -127,7 +137,8 @@ void expect_backward(Random& random) {
 
 TEST(CudaGatherSource, ResidueClassesMeetEveryOutputOnce) {
     Random random(6);
-    for (int i = 0; i < 15; ++i) expect_backward<1>(random), expect_backward<2>(random);
+    for (int i = 0; i < 15; ++i) expect_backward<1, false>(random), expect_backward<2, false>(random);
+    for (int i = 0; i < 15; ++i) expect_backward<1, true>(random), expect_backward<2, true>(random);
 }
 
 TEST(CudaDivisor, DividesLikeTheMachine) {
@@ -139,6 +150,17 @@ TEST(CudaDivisor, DividesLikeTheMachine) {
                   x = random.chance(30) ? divisor * u32(random.between(0, 3)) & u32(kLimit) : number();
         u32 rest = x;
         ASSERT_EQ(Divisor(divisor).divide(rest), x / divisor) << x << " / " << divisor;
+        ASSERT_EQ(rest, x % divisor);
+    }
+}
+
+TEST(CudaDivisor, WideOnesDivideLikeTheMachine) {
+    Random random(8);
+    for (int i = 0; i < 20000; ++i) {
+        const auto number = [&] { return u64(random.between(1, INT64_MAX >> random.between(0, 62))); };
+        const u64 divisor = number(), x = number();
+        u64 rest = x;
+        ASSERT_EQ(WideDivisor(divisor).divide(rest), x / divisor) << x << " / " << divisor;
         ASSERT_EQ(rest, x % divisor);
     }
 }

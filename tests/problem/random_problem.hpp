@@ -88,6 +88,18 @@ inline void randomize_conv(Random& random, Problem& p, std::int64_t largest) {
     }
 }
 
+// Strides, dilations and pads that 32 bits do not hold, around an image, a filter and outputs that stay small.
+inline void stretch_window(Random& random, ConvShape& s, int i) {
+    const auto far = [&] { return (std::int64_t{1} << 32) + random.between(-2, 2); };
+    if (random.chance(60)) s.stride[i] = far();
+    if (random.chance(60)) s.dilation[i] = far();
+    const std::int64_t reach = (s.filter[i] - 1) * s.dilation[i];
+    std::int64_t &before = s.pad_before[i], &after = s.pad_after[i];
+    before = random.between(0, s.filter[i] - 1) * s.dilation[i] + random.between(0, 2);
+    after = std::max<std::int64_t>(0, reach - before) + random.between(0, 2);
+    (random.chance(50) ? before : after) += random.between(0, 2) * s.stride[i];
+}
+
 // Every size is at most about `largest`, so that a test may count elements one by one.
 inline Problem random_problem(Random& random, std::int64_t largest = 60) {
     Problem p;

@@ -5,6 +5,9 @@ import pathlib
 import re
 import subprocess
 
+import pytest
+
+import tilewise
 from tilewise import _library, _structs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -43,6 +46,15 @@ def test_every_function_of_the_header_is_there():
         declared = re.search(name + r"\(([^)]*)\)", HEADER[HEADER.index("TILEWISE_API const char*"):])[1]
         count = 0 if declared == "void" else declared.count(",") + 1
         assert count == len(arguments), name
+
+
+def test_numbers_that_c_would_cut_are_refused():
+    with pytest.raises(OverflowError, match="threads: 4294967297 does not fit 32 bits"):
+        tilewise.Dispatcher("cpu", threads=2**32 + 1).describe()
+    with pytest.raises(OverflowError, match="64 bits"):
+        _library.call_text("tilewise_registry_name_at", None, 2**64)
+    with pytest.raises(OverflowError, match="32 bits"):
+        _library.call("tilewise_build", "[]", 2**32 + 1)
 
 
 def test_status_codes_are_those_of_the_header():

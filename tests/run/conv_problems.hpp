@@ -58,6 +58,7 @@ inline void randomize_window(Random& random, ConvShape& s, int i, std::int64_t l
             in = reach - before - after;
         }
     }
+    if (kind == 3) stretch_window(random, s, i);
 }
 
 inline constexpr std::int64_t kLineChannels = 64;  // of merged groups together, which some kernels ask for

@@ -36,6 +36,15 @@ TEST(Partition, CoversEveryElementOnce) {
     }
 }
 
+TEST(Partition, SharesOfTheLargestSizesAreEven) {
+    constexpr std::int64_t kSize = std::int64_t{1} << 48, kParts = 100000;
+    for (const std::int64_t i : {std::int64_t{0}, kParts / 3, kParts - 1}) {
+        const auto [begin, end] = share(kSize, 1, kParts, i);
+        EXPECT_NEAR(static_cast<double>(end - begin), static_cast<double>(kSize) / kParts, 1) << i;
+    }
+    EXPECT_EQ(share(kSize, 1, kParts, kParts - 1).second, kSize);
+}
+
 TEST(Partition, ASmallProductStaysOnOneThread) {
     KernelConfig c;
     c.warp_tile = {6, 16, 1};

@@ -7,6 +7,7 @@
 
 #include "device/cuda/context_scope.hpp"
 #include "device/device_error.hpp"
+#include "kernels/common/to_int.hpp"
 
 namespace tilewise {
 namespace {
@@ -31,9 +32,8 @@ public:
     Status allow_shared_bytes(std::int64_t bytes) const {
         const std::lock_guard lock(mutex_);
         if (bytes <= allowed_shared_bytes_) return {};
-        auto status =
-            driver_.check(driver_.function_set_attribute(kernel, kMaxDynamicSharedBytes, static_cast<int>(bytes)),
-                          "cuFuncSetAttribute");
+        auto status = driver_.check(driver_.function_set_attribute(kernel, kMaxDynamicSharedBytes, to_int(bytes)),
+                                    "cuFuncSetAttribute");
         if (status) allowed_shared_bytes_ = bytes;
         return status;
     }
@@ -87,7 +87,7 @@ Result<CUtensorMap> encode_im2col(const Driver& driver, const TensorMapSpec& spe
         strides[i] = stride;
         stride *= sizes[i + 1];
         steps[i + 1] = static_cast<std::uint32_t>(im2col.step[i]);
-        lower[i] = static_cast<int>(im2col.lower[i]), upper[i] = static_cast<int>(im2col.upper[i]);
+        lower[i] = to_int(im2col.lower[i]), upper[i] = to_int(im2col.upper[i]);
     }
     sizes[dims + 1] = static_cast<std::uint64_t>(spec.size[2]);
     strides[dims] = static_cast<std::uint64_t>(spec.stride_bytes[1]);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "config/conv_tiles.hpp"
+
+#include "base/bounded_product.hpp"
+#include "base/rounding.hpp"
+#include "config/im2col.hpp"
+#include "kernels/common/conv_walk.hpp"
+#include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
+
+namespace tilewise {
+namespace {
+
+// Along a dimension some residue classes of backward data have the longest walk, the others one pixel less.
+std::int64_t class_row_tiles(const KernelConv& conv, std::int64_t tile) {
+    std::int64_t tiles = 0;
+    const int kinds = 1 << kMaxKernelDims;  // each dimension's longest classes, or the others
+    for (int kind = 0; kind < kinds; ++kind) {
+        std::int64_t classes = 1, rows = conv.images;
+        for (int d = 0; d < kMaxKernelDims; ++d) {
+            const std::int64_t stride = class_stride(conv, d), longest = divide_up(conv.in[d], stride);
+            const std::int64_t more = conv.in[d] - (longest - 1) * stride;
+            const bool is_longest = (kind >> d & 1) == 0;
+            classes *= is_longest ? more : classes_along(conv, d) - more;
+            rows *= is_longest ? longest : longest - 1;
+        }
+        tiles += classes * divide_up(rows, tile);
+    }
+    return tiles;
+}
+
+}  // namespace
+
+std::int64_t gather_conv_tiles(const Problem& p, const KernelConfig& c) {
+    const GemmView gemm = gemm_view(p);
+    const std::int64_t rows =
+        p.op == Op::conv_bwd_data ? class_row_tiles(kernel_conv(p), c.tile.m) : divide_up(gemm.m, c.tile.m);
+    return bounded_product({rows, divide_up(gemm.n, c.tile.n), gemm.batch, c.split_k});
+}
+
+std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
+    const GemmView gemm = gemm_view(p);
+    std::int64_t rows = gemm.m, columns = gemm.n, batch = gemm.batch;
+    if (walks_taps(c) && p.op != Op::conv_bwd_weight) {
+        rows = p.conv.n;
+        for (int d = 0; d < p.conv.in.rank; ++d) {
+            const Im2colLine line = im2col_line(p, c, d);
+            rows *= line.rows, batch *= line.classes;
+        }
+    }
+    if (walks_taps(c) && p.op == Op::conv_bwd_weight) {
+        columns = product(p.conv.filter) * channel_lines(c, p.conv.c / p.conv.g) * channel_line(c);
+    }
+    const auto tiles = [](std::int64_t size, std::int64_t tile, std::int64_t cluster) {
+        return round_up(size, tile * cluster) / tile;
+    };
+    return bounded_product(
+        {tiles(rows, c.tile.m, c.cluster.m), tiles(columns, c.tile.n, c.cluster.n), batch, c.split_k});
+}
+
+std::int64_t tensor_conv_steps(const Problem& p, const KernelConfig& c) {
+    const GemmView gemm = gemm_view(p);
+    if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return divide_up(gemm.k, c.tile.k);
+    const std::int64_t channels = (p.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
+    return product(p.conv.filter) / joined_taps(c) * channel_lines(c, channels);
+}
+
+}  // namespace tilewise

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// The tiles that GPU convolutions of two families are cut into, and the steps of each: those that gather their operands
+// (kernels/cuda/gather_conv.hpp) and those whose operands the copy engine fetches (kernels/cuda/tensor_conv.hpp). Fit asks whether
+// they can be counted, grids and predicted times how many there are.
+#pragma once
+
+#include <cstdint>
+
+#include "config/kernel_config.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+// Of the GEMM view; those of backward data belong to one residue class each.
+std::int64_t gather_conv_tiles(const Problem& problem, const KernelConfig& config);
+
+std::int64_t tensor_conv_tiles(const Problem& problem, const KernelConfig& config);
+// Stages of a tile's reduction, which no class of a stride cuts short.
+std::int64_t tensor_conv_steps(const Problem& problem, const KernelConfig& config);
+
+}  // namespace tilewise
