@@ -40,7 +40,7 @@ struct Arguments {
     int threads = 0;
 };
 
-std::string environment_or(const char* name, std::string otherwise) {
+std::string environment_or(const char* name, const std::string& otherwise) {
     const char* value = secure_getenv(name);
     return value && *value ? value : otherwise;
 }

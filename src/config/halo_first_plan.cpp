@@ -30,7 +30,8 @@ bool refuses(const KernelConv& conv, std::int64_t columns, std::int64_t shared_b
 // A block's work on one tile: products, or reading pixels one element at a time and writing results; both through shared memory.
 double tile_cycles(const HaloFirstLaunch& launch, const KernelConfig& c) {
     constexpr double kCyclesPerStep = 2.7, kCyclesPerPixel = 1.2, kBytesPerCycle = 20, kTileCycles = 1500;
-    const double steps = double(launch.lines) * launch.line_steps * (c.tile.m / 16) * (c.tile.n / 8);
+    const int products = (c.tile.m / 16) * (c.tile.n / 8);
+    const double steps = double(launch.lines) * launch.line_steps * products;
     const double bytes = double(launch.tile.rows()) * c.tile.n * static_cast<double>(bytes_of(c.dtype_out));
     return std::max(steps * kCyclesPerStep, bytes / kBytesPerCycle) + launch.patch.pixels() * kCyclesPerPixel +
            kTileCycles / c.blocks_per_unit;

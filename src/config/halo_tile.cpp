@@ -176,7 +176,8 @@ bool slabs_share_lines(const Problem& p, const KernelConfig& c, const HaloPlan& 
     constexpr std::int64_t kNarrowBytes = 64, kCacheShare = 4;
     const std::int64_t in = std::int64_t{plan.in_channels} * plan.products * bytes_of(c.dtype),
                        out = std::int64_t{plan.out_channels} * plan.products * bytes_of(c.dtype_out);
-    return std::min(in, out) <= kNarrowBytes && bytes_moved(p) > static_cast<double>(arch.cache_bytes / kCacheShare);
+    const std::int64_t share = arch.cache_bytes / kCacheShare;
+    return std::min(in, out) <= kNarrowBytes && bytes_moved(p) > static_cast<double>(share);
 }
 
 }  // namespace

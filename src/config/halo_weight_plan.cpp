@@ -89,9 +89,9 @@ double bank_turns(int line_pixels) {
 double patch_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
     constexpr double kCyclesPerStep = 2.7, kCyclesPerFetch = 4, kBytesPerCycle = 20, kTurnCycles = 400;
     constexpr int kStepM = 16, kStepN = 8;
-    const double steps = shape.steps(), products = double(c.tile.m / kStepM) * (c.tile.n / kStepN);
-    const double fetches =
-        double(c.tile.m / kStepM) * c.wave.n * bank_turns(shape.y.phase) + double(c.tile.n / kStepN) * c.wave.m / 2;
+    const int rows = c.tile.m / kStepM, columns = c.tile.n / kStepN;
+    const double steps = shape.steps(), products = double(rows) * columns;
+    const double fetches = double(rows) * c.wave.n * bank_turns(shape.y.phase) + double(columns) * c.wave.m / 2;
     const double x_bytes = double(shape.x.pixels()) * std::max(shape.x.chunks * kHaloChunkBytes, kHaloFewBytes);
     const double bytes = x_bytes + double(shape.rows()) * shape.y.chunks * kHaloChunkBytes;
     return std::max({steps * products * kCyclesPerStep, steps * fetches * kCyclesPerFetch, bytes / kBytesPerCycle}) +
@@ -168,9 +168,10 @@ void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, cons
     const bool is_fixed = c.split_k > 1 && !(c.cluster_k && c.two_stage);
     for (int parts = together; parts <= int(most); parts += step) {
         if (is_fixed && parts != c.split_k) continue;
-        const double turns = double(divide_up(plan.products * parts, resident));
+        const int sets = parts / together;
+        const auto turns = double(divide_up(plan.products * parts, resident));
         const double block = double(divide_up(plan.patches, parts)) * cycles + kBlockCycles;
-        const double time = turns * block + parts / together * part_cycles;
+        const double time = turns * block + sets * part_cycles;
         if (best > 0 && time >= best) continue;
         best = time, plan.parts = parts, plan.cycles = time * kCopying;
     }

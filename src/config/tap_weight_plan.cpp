@@ -112,9 +112,10 @@ void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const
     double best = 0;
     const auto most = std::max<std::int64_t>(together, 2 * resident / plan.products + together);
     for (int parts = together; parts <= std::min<std::int64_t>(most, plan.shape.steps); parts += together) {
-        const double turns = double(divide_up(plan.products * parts, resident));
-        const double time = turns * (double(divide_up(plan.shape.steps, parts)) * step + block_cycles) +
-                            (c.two_stage ? parts / together * part_cycles : 0);
+        const int sets = c.two_stage ? parts / together : 0;
+        const auto turns = double(divide_up(plan.products * parts, resident));
+        const double time =
+            turns * (double(divide_up(plan.shape.steps, parts)) * step + block_cycles) + sets * part_cycles;
         if (best == 0 || time < best) best = time, plan.parts = parts, plan.cycles = time;
         if (!c.two_stage) break;
     }

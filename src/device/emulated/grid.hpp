@@ -200,15 +200,15 @@ private:
     // --- barriers.cpp ---
     void release(ThreadBarrier& barrier, int expected);
     void sync_threads(ThreadBarrier& barrier, int expected, bool waits, const char* what, int index);
-    void block_sync(int barrier, int threads, bool waits);
+    void block_sync(int index, int threads, bool waits);
     void cluster_sync();
     void warp_sync();
     unsigned shuffle(unsigned value, int from_lane);
     Block& cluster_block(unsigned rank);
     TransactionBarrier& transaction(Block& block, unsigned barrier);
     void barrier_init(unsigned barrier, unsigned arrivals);
-    void barrier_arrive(unsigned barrier, unsigned rank, unsigned bytes);
-    void barrier_wait(unsigned barrier, unsigned parity);
+    void barrier_arrive(unsigned address, unsigned rank, unsigned bytes);
+    void barrier_wait(unsigned address, unsigned parity);
     void finish_phase(TransactionBarrier& barrier);
 
     // --- copies.cpp ---
