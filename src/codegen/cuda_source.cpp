@@ -23,6 +23,30 @@ constexpr int kLineBytes = 128;     // which tensor copies fill whole
 
 bool is_warpgroup(const KernelConfig& c) { return c.warp_tile.m == kWarpgroupRows; }
 
+// Configs are asked about before they are known to be valid, so what follows could divide by zero or overflow.
+bool is_sane(const KernelConfig& c) {
+    constexpr int kMost = 4096;  // more than any template has, also products of the waves
+    const auto list = {c.tile.m,
+                       c.tile.n,
+                       c.tile.k,
+                       c.wave.m,
+                       c.wave.n,
+                       c.wave.k,
+                       c.warp_tile.m,
+                       c.warp_tile.n,
+                       c.warp_tile.k,
+                       c.vector_a,
+                       c.vector_b,
+                       c.vector_c,
+                       c.cluster.m,
+                       c.cluster.n,
+                       c.stages,
+                       c.split_k,
+                       c.num_groups_to_merge,
+                       c.blocks_per_unit};
+    return std::min(list) >= 1 && std::max(list) <= kMost && wave_count(c) <= kMost;
+}
+
 // What no CUDA template does.
 bool asks_too_much(const KernelConfig& c) {
     const bool varies = !c.deterministic && c.stream_k != StreamK::atomic;
@@ -167,7 +191,7 @@ std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
 }  // namespace
 
 bool has_cuda_template(const KernelConfig& c) {
-    if (asks_too_much(c)) return false;
+    if (!is_sane(c) || asks_too_much(c)) return false;
     if (is_conv(c.op)) return has_cuda_conv_template(c);
     if (multiplies_vectors(c)) return has_vector_template(c);
     return is_warpgroup(c) ? has_warpgroup_template(c) : has_block_template(c);

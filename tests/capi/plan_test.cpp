@@ -259,8 +259,9 @@ TEST_F(CapiPlan, RegistriesGoOutAndComeBack) {
     ASSERT_EQ(tilewise_registry_merge(other, other, &added), TILEWISE_OK) << "also with itself";
     EXPECT_EQ(tilewise_registry_import(other, "{}", nullptr), TILEWISE_USAGE);
     EXPECT_EQ(tilewise_registry_import(other, nullptr, nullptr), TILEWISE_USAGE);
-    const char* no_kernel =
-        R"({"kernels": [{"config": {"op": "gemm", "dtype": "bf16", "layout": "rcr", "arch": "sm_90a"}}]})";
+    const char* no_kernel = R"({"kernels": [{"config": {"op": "gemm", "dtype": "bf16", "layout": "rcr",
+        "pipeline": "compv3", "epilogue": "default", "scheduler": "intrawave", "tile": "0x0x0", "wave": "1x1x1",
+        "warp_tile": "16x8x16", "arch": "sm_90a"}}]})";
     EXPECT_EQ(tilewise_registry_import(other, no_kernel, nullptr), TILEWISE_CHECK_FAILED) << "its tile is 0x0x0";
     const std::string name = name_at(0);
     ASSERT_EQ(tilewise_registry_add(other, name.c_str(), "high", &added), TILEWISE_OK);
@@ -301,6 +302,10 @@ TEST_F(CapiPlan, ConfigsFieldByField) {
     const std::string by_id = text_of(
         [&](char** out) { return tilewise_find_kernel(id.c_str(), R"({"op": "gemm", "dtype": "fp32"})", out); });
     EXPECT_EQ(by_id, found);
+    const char* no_waves = "gemm_fp32_rcr_compv3_default_intrawave_64x64x8_2x2x0_32x64x1@sm_90a";
+    EXPECT_NE(
+        text_of([&](char** out) { return tilewise_find_kernel(no_waves, nullptr, out); }).find(R"("available":false)"),
+        std::string::npos);
     EXPECT_EQ(tilewise_find_kernel("0123456789abcdef", R"({"op": "gemm", "dtype": "fp32"})", &text), TILEWISE_USAGE);
 }
 

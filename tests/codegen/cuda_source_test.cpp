@@ -94,6 +94,15 @@ TEST(CudaSource, EveryAvailableConfigHasOne) {
     }
 }
 
+TEST(CudaSource, NumbersThatNoKernelHasHaveNone) {
+    for (const std::string_view name : {"gemm_fp32_rcr_compv3_default_intrawave_64x64x8_2x2x0_32x64x1@sm_90a",
+                                        "gemm_fp32_rcr_compv3_default_intrawave_65536x65536x65536_1x1x65536_16x16x1_"
+                                        "stages65536@sm_90a",
+                                        "gemm_bf16_rcr_compv6_cshuffle_intrawave_0x0x0_0x0x0_64x0x0@sm_90a"}) {
+        EXPECT_FALSE(has_template(parse_kernel_name(name).value())) << name;
+    }
+}
+
 // What is launched afterwards must be there; what never is would only take the compiler's time.
 TEST(CudaSource, KernelsThatLeavePartsHaveTheirSecondKernel) {
     const ArchSpec& arch = **embedded_archs().find("sm_90a");

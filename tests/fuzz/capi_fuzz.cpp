@@ -50,6 +50,10 @@ public:
             "conv_bwd_data:n=1,g=2,c=4,k=4,in=5x5,filter=3x3,dtype=fp32",
             R"({"op": "gemm", "rule_set": "tiny"})",
             "gemm_fp32_any_basic_v1_default_intrawave_28x128x128_1x1x1_28x16x1@cpu-avx512",
+            "gemm_fp32_rcr_compv3_default_intrawave_64x64x8_2x2x0_32x64x1@sm_90a",
+            R"({"kernels": [{"config": {"op": "gemm", "dtype": "bf16", "layout": "rcr", "pipeline": "compv3",
+                "epilogue": "default", "scheduler": "intrawave", "tile": "0x0x0", "wave": "1x1x1",
+                "warp_tile": "16x8x16", "arch": "sm_90a"}}]})",
             "/nonexistent"};
         if (often()) return kKnown[below(std::size(kKnown))];
         const std::uint8_t* line = std::find(at_, end_, '\n');

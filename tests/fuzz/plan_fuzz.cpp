@@ -54,6 +54,12 @@ std::int64_t extent(Tape& tape) {
         default: return 1 + static_cast<std::int64_t>(tape.below(8));
     }
 }
+// Around what 32 bits hold, and far beyond.
+std::int64_t far(Tape& tape) {
+    constexpr std::size_t kLeastBits = 28, kMostBits = 46;
+    const std::size_t bits = kLeastBits + tape.below(kMostBits - kLeastBits);
+    return (std::int64_t{1} << bits) + static_cast<std::int64_t>(tape.below(5)) - 2;
+}
 std::int64_t channels(Tape& tape) {
     constexpr std::int64_t kUsual[] = {1, 3, 4, 8, 16, 32, 64, 96, 128, 256};
     return tape.often() ? tape.one_of(kUsual) : extent(tape);
@@ -76,15 +82,16 @@ void read_conv(Problem& p, Tape& tape) {
     s.in = s.filter = s.stride = s.dilation = filled(rank, 1), s.pad_before = s.pad_after = filled(rank, 0);
     s.n = extent(tape), s.g = tape.often() ? 1 : channels(tape);
     for (std::int64_t* all : {&s.c, &s.k}) *all = bounded_product({s.g, tape.often() ? channels(tape) : 1});
-    const bool extreme = !tape.often();
+    const bool extreme = tape.below(2) == 0;
     for (int d = 0; d < rank; ++d) {
         s.in[d] = extent(tape), s.filter[d] = 1 + static_cast<std::int64_t>(tape.below(5));
         if (tape.often()) s.stride[d] = 1 + static_cast<std::int64_t>(tape.below(3));
         if (tape.often()) s.pad_before[d] = s.pad_after[d] = s.filter[d] / 2;
         if (!extreme) continue;
-        s.stride[d] = extent(tape), s.dilation[d] = extent(tape);
+        s.stride[d] = tape.below(2) == 0 ? far(tape) : extent(tape);
+        s.dilation[d] = tape.below(2) == 0 ? far(tape) : extent(tape);
         const std::int64_t reach = bounded_product({s.filter[d] - 1, s.dilation[d]});
-        s.pad_before[d] = tape.often() ? reach : extent(tape), s.pad_after[d] = tape.often() ? 0 : extent(tape);
+        s.pad_before[d] = tape.often() ? reach : extent(tape), s.pad_after[d] = tape.often() ? 0 : s.stride[d];
         if (!tape.often()) s.filter[d] = extent(tape);
     }
     p.layout = channels_last(rank);
@@ -204,9 +211,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const auto padded = candidate.padding ? padded_problem(p, config, arch) : std::nullopt;
         check_launch(padded ? padded->problem : p, config, arch, threads);
     }
-    if (selection.rejected.empty()) return 0;
-    for (int i = 0; i < 8; ++i) {
-        KernelConfig config = selection.rejected[tape.byte() * selection.rejected.size() / 256].kernel->config;
+    for (std::size_t i = 0; i < std::min<std::size_t>(16, selection.candidates.size()); ++i) {
+        KernelConfig config = selection.candidates[i].kernel->config;
         change(config, tape);
         if (!is_valid(config, arch) || !has_template(config) || first_misfit(ProblemView(p), config, arch)) continue;
         check_launch(p, config, arch, threads);

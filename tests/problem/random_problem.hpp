@@ -88,9 +88,9 @@ inline void randomize_conv(Random& random, Problem& p, std::int64_t largest) {
     }
 }
 
-// Strides, dilations and pads that 32 bits do not hold, around an image, a filter and outputs that stay small.
-inline void stretch_window(Random& random, ConvShape& s, int i) {
-    const auto far = [&] { return (std::int64_t{1} << 32) + random.between(-2, 2); };
+// Strides, dilations and pads of about 2^bits, around an image, a filter and outputs that stay small.
+inline void stretch_window(Random& random, ConvShape& s, int i, int bits = 32) {
+    const auto far = [&] { return (std::int64_t{1} << bits) + random.between(-2, 2); };
     if (random.chance(60)) s.stride[i] = far();
     if (random.chance(60)) s.dilation[i] = far();
     const std::int64_t reach = (s.filter[i] - 1) * s.dilation[i];
