@@ -25,7 +25,7 @@ def make(seed, index, pool, is_cpu, impossible=0.04):
     r = random.Random(seed * 1_000_003 + index)
     entry = r.choice(pool) if pool and (not is_cpu or r.random() < 0.5) else None
     case = Case(problem_text(r, entry, is_cpu), r.choices(list(STYLES), STYLES.values())[0], r.getrandbits(32))
-    if entry and r.random() < 0.8:
+    if entry and r.random() < (0.8 if is_cpu else 0.95):
         case.kernel = entry["kernel"]
     elif not entry:
         case.kernel, case.rule_set, case.strategy = r.choice(CHOICES)

@@ -43,9 +43,9 @@ def decode(dtype, bits):
 
 
 def nearest(dtype, values):
-    """The values a type rounds to, ties to even. Floats of 8 bits and integers saturate; infinity and NaN stay."""
+    """The values a type rounds to, ties to even. Floats of 8 bits and integers saturate, infinities too."""
     if dtype in INTEGERS:
-        return np.clip(np.rint(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf)), *INTEGERS[dtype])
+        return np.clip(np.rint(np.where(np.isnan(values), 0, values)), *INTEGERS[dtype])
     if dtype == "fp32":
         return values.astype(np.float32).astype(np.float64)
     if dtype == "fp16":
@@ -54,10 +54,9 @@ def nearest(dtype, values):
     _, exponent = np.frexp(values)
     step = np.ldexp(1.0, np.maximum(exponent - 1, least) - bits)
     rounded = np.rint(values / step) * step
-    beyond = (np.abs(rounded) > largest) & np.isfinite(values)
-    if beyond.any():
-        rounded[beyond] = np.copysign(largest if dtype in SATURATING else np.inf, values[beyond])
-    return np.where(np.isfinite(values), rounded, values)
+    beyond = np.copysign(largest if dtype in SATURATING else np.inf, values)
+    rounded = np.where(np.abs(rounded) <= largest, rounded, beyond)
+    return np.where(np.isinf(values), beyond, np.where(np.isnan(values), values, rounded))
 
 
 def encode(dtype, values):
@@ -66,7 +65,7 @@ def encode(dtype, values):
         order = _sorted_bytes(dtype)
         rounded = nearest(dtype, values)
         bits = order[1][np.minimum(np.searchsorted(order[0], np.abs(rounded)), len(order[0]) - 1)]
-        bits = np.where(np.isnan(values) | (np.isinf(values) & (dtype == "fp8")), 0x7f, bits)
+        bits = np.where(np.isnan(values), 0x7f, np.where(np.isinf(values) & (dtype == "bf8"), 0x7c, bits))
         return (bits | np.where(np.signbit(values), 0x80, 0)).astype(np.uint8)
     rounded = nearest(dtype, values)
     if dtype == "bf16":

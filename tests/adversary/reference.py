@@ -11,8 +11,7 @@ DOUBLE_UNIT = 2.0**-52     # more than that of double, in which what follows a s
 LEAST = 2.0**-149          # the smallest number of fp32
 NORMAL = 2.0**-126         # the smallest that is no denormal, in fp32 and bf16
 LARGEST = (2 - 2.0**-23) * 2.0**127
-TF32_UNIT = 2.0**-10       # tf32 cuts each input to so much
-TF32X3_UNIT = 2.0**-19
+TF32_UNITS = {"tf32": 2.0**-10, "tf32x3": 2.0**-19}  # what cutting an input loses
 FUNCTION_UNITS = 16        # of an activation's argument
 ERFC = np.frompyfunc(math.erfc, 1, 1)
 
@@ -131,14 +130,15 @@ def _summed(problem, a, b):
     total, magnitude, or_nan, depth = sums(problem, a, b)
     if problem.dtype == "int8":
         return wrapped(total), np.zeros_like(total), or_nan, np.zeros_like(or_nan)
-    units = {"tf32": 2.1 * TF32_UNIT, "tf32x3": 2.1 * TF32X3_UNIT}.get(problem.math, 0)
-    error = (UNIT * (depth + 8) + units) * magnitude + LEAST * (depth + 8)
-    if problem.dtype == "bf16":  # denormals may count as zeros
+    error = (UNIT * (depth + 8) + 2.1 * TF32_UNITS.get(problem.math, 0)) * magnitude + LEAST * (depth + 8)
+    if problem.dtype == "bf16" or problem.math in TF32_UNITS:  # denormals may count as zeros
         kept = sums(problem, *(np.where(np.abs(t) < NORMAL, 0, t) for t in (a, b)))[1]
         error = error + (magnitude - kept) + NORMAL * (depth + 8)
     beyond = np.isfinite(total) & (magnitude + error > LARGEST)
     infinite = beyond & (np.abs(total) == magnitude) & (magnitude - error > 2 * LARGEST)
     x = np.where(infinite, np.copysign(np.inf, total), total)
+    if problem.math == "tf32x3":  # an infinity meets both halves of the other input
+        or_nan = or_nan | np.isinf(x)
     return x, np.where(np.isfinite(x), error, 0), or_nan, beyond & ~infinite
 
 
@@ -153,8 +153,8 @@ def expected(problem, a, b, terms, alpha, beta):
         factor = factor * terms["scale_a"][:, None] * terms["scale_b"]
     elif problem.scale == "tensor":
         factor = factor * terms["scale_a"][0] * terms["scale_b"][0]
-    if np.any(factor != 1):
-        x, error = _times(x, error, factor, 4 * unit)
+    if np.any(factor != 1):  # whose own product is fp32 where it is one for all
+        x, error = _times(x, error, factor, 4 * (UNIT if problem.scale == "tensor" else unit))
     if beta != 0:
         x, error = _plus(x, error, beta * terms["c"], unit)
     for operation in problem.epilogue:

@@ -114,7 +114,8 @@ class _Run:
         self.rng = np.random.default_rng(case.seed)
         self.alpha = ALPHAS[self.rng.integers(len(ALPHAS))]
         self.beta = BETAS[self.rng.integers(len(BETAS))] if problem.beta else 0.0
-        self.reads_c = self.beta != 0
+        # A D tensor may be C itself.
+        self.in_place = f"d{self.rng.integers(len(problem.d_ops))}" if problem.d_ops and self.rng.random() < 0.2 else ""
         self.specs = problem.operands()
         self.placed, self.views = {}, {}
         for name, operand in self.specs.items():
@@ -124,10 +125,13 @@ class _Run:
         return self.memory.place(name, size, align, self.rng.random() < 0.7)
 
     def _lay_out(self, name, operand, style):
+        if name == self.in_place:
+            self.views[name] = self.views["c"]
+            return
         placed = self._place(name, operand.bytes, max(self.problem.align, BYTES[operand.dtype]))
         placed.fill(CANARY if name == "c" else POISON)
         view = placed.elements(STORED[BYTES[operand.dtype]], operand.shape, operand.strides)
-        if name == "c" and not self.reads_c:
+        if name == "c" and self.beta == 0 and not self.in_place:
             view[...] = (1 << 8 * BYTES[operand.dtype]) - 1
         else:
             view[...] = values.fill(self.rng, self._style(name, style), operand.dtype, operand.shape)
@@ -143,7 +147,7 @@ class _Run:
         return "whole" if style in ("whole", "ones", "extreme") else "normal"
 
     def check(self, ready):
-        terms = {name: self._decoded(name) for name in self.views if name != "c" or self.reads_c}
+        terms = {name: self._decoded(name) for name in self.views if name != "c" or self.beta != 0}
         with np.errstate(all="ignore"):
             wanted = reference.expected(self.problem, terms["a"], terms["b"], terms, self.alpha, self.beta)
             self._allow_neighbours(wanted, terms)
@@ -170,11 +174,12 @@ class _Run:
     def _result(self, ready, poison):
         """Runs once; the stored bits of C, with everything else as it was."""
         operands = Operands(ctypes.sizeof(Operands), alpha=self.alpha, beta=self.beta)
-        for name, placed in self.placed.items():
+        for name in self.specs:
+            address = self.placed["c" if name == self.in_place else name].address
             if name[0] == "d":
-                operands.d[int(name[1:])] = placed.address
+                operands.d[int(name[1:])] = address
             else:
-                setattr(operands, name, placed.address)
+                setattr(operands, name, address)
         extra = []
         if ready.workspace_bytes:
             extra.append(self._scratch("workspace", ready.workspace_bytes, 16, poison))
