@@ -166,6 +166,11 @@ std::int64_t tile_count(const Problem& p, const KernelConfig& c) {
 // Blocks count tiles and steps, and tensor copies coordinates, in 32 bits; strides of tensors that they read in 40.
 bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     if (arch.backend == "cpu") return false;
+    if (std::min({c.tile.m, c.tile.n, c.tile.k, c.cluster.m, c.cluster.n}) <
+        1) {  // whoever asks need not have checked it
+        return refuse(out, TILEWISE_TEXT("tile {}, cluster {}x{}", print_shape(c.tile), c.cluster.m, c.cluster.n),
+                      TILEWISE_TEXT("1 or more each way"));
+    }
     constexpr std::int64_t kStrideLimit = std::int64_t{1} << 40;
     const Problem& p = v.problem;
     const std::int64_t tiles = tile_count(p, c), steps = divide_up(v.gemm.k, c.tile.k);

@@ -138,7 +138,7 @@ TEST_F(KernelCacheTest, LsAndStats) {
 TEST_F(KernelCacheTest, PruneRemovesTheLeastRecentlyUsed) {
     std::vector<std::string> digests;
     for (int i = 0; i < 4; ++i) digests.push_back(built(i));
-    const std::int64_t used[] = {13'000'000'000, 1000, 2000, 3000};  // the first far in the future
+    const int used[] = {4000, 1000, 2000, 3000};
     for (int i = 0; i < 4; ++i) set_used(digests[static_cast<std::size_t>(i)], used[i]);
     const std::int64_t each = cache().stats().bytes / 4;
     EXPECT_EQ(*cache().prune(4 * each + 3), 0);
