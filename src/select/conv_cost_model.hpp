@@ -49,7 +49,7 @@ struct DirectWork {
 
 class ConvCostModel {
 public:
-    ConvCostModel(const ProblemView& problem, const ArchSpec& arch, int threads);
+    ConvCostModel(const ProblemView& view, const ArchSpec& arch, int threads);
 
     double predicted_us(const KernelConfig& config) const;
 

@@ -31,7 +31,7 @@ struct Sides {
 
 Side side_of(const ProblemView& view, int operand, std::int64_t size, DType type) {
     const Problem& problem = view.problem;
-    const double k = static_cast<double>(view.gemm.k * view.gemm.batch);
+    const auto k = static_cast<double>(view.gemm.k * view.gemm.batch);
     Side side{size, k * static_cast<double>(size * bytes_of(type)), true, 0, false};
     if (problem.op == Op::gemm) {
         side.k_adjacent = is_row(problem.layout, operand) == (operand == 0);
@@ -73,8 +73,8 @@ double in_place_cost(const Side& side, int rows_at_once) {
 
 double predicted_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch, int threads) {
     const GemmView& v = view.gemm;
-    const double m = static_cast<double>(v.m), n = static_cast<double>(v.n);
-    const double batch = static_cast<double>(v.batch);
+    const auto m = static_cast<double>(v.m), n = static_cast<double>(v.n);
+    const auto batch = static_cast<double>(v.batch);
     const auto [rows, vectors] = sides_of(view, c);
     const double parts =
         blocks_of(rows.size, c.warp_tile.m) * blocks_of(vectors.size, c.warp_tile.n) * batch * c.split_k;

@@ -52,7 +52,8 @@ HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
     if (stages_halo_boxes(c)) {
         w.boxed_pixels = p.patch.pixels() + (w.boxed_results ? choice.tile.rows() : 0);
     } else {
-        const double step = p.patch.steps[2], pixels = 32 / p.patch.chunks;  // of a copy
+        const int copied_pixels = 32 / p.patch.chunks;
+        const double step = p.patch.steps[2], pixels = copied_pixels;
         w.copied_lines = static_cast<double>(p.patch.images) * p.patch.depth * p.patch.height;
         w.copies = w.copied_lines * step * up(up(p.patch.columns, step), pixels);
     }
@@ -103,8 +104,8 @@ double weights_us(const Problem& p, const KernelConfig& c, const HaloPlan& plan)
     double us = static_cast<double>(plan.products) * plan.product_bytes * kUsPerByte;
     if (halo_kernel(c).diagonal) {
         constexpr double kBatch = 4, kLanes = 32;
-        const double row = static_cast<double>(product(p.conv.filter) * conv.c),
-                     lines = static_cast<double>(c.num_groups_to_merge * conv.k);
+        const auto row = static_cast<double>(product(p.conv.filter) * conv.c),
+                   lines = static_cast<double>(c.num_groups_to_merge * conv.k);
         us += up(row, kLanes) * up(lines, kBatch * static_cast<double>(wave_count(c))) * kUsPerBatch;
     }
     return us;

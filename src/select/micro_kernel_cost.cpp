@@ -24,7 +24,7 @@ struct Depth {
 void add_pieces(MicroKernelWork& work, std::int64_t row_count, std::int64_t vector_count, double times, const Depth& k,
                 bool whole) {
     constexpr double kFewestSums = 4;
-    const double rows = static_cast<double>(row_count), vectors = static_cast<double>(vector_count);
+    const auto rows = static_cast<double>(row_count), vectors = static_cast<double>(vector_count);
     const double products = std::max(rows * vectors, kFewestSums) * k.units * times;
     work.products += products;
     work.vector_reads += products / rows;
@@ -39,7 +39,8 @@ void add_rows(MicroKernelWork& work, std::int64_t rows, const ProductShape& shap
     const std::int64_t n = shape.n, vectors = std::max<std::int64_t>(tile.n / lanes, 1), left = n % tile.n;
     std::int64_t last = shape.any_width ? (left + lanes - 1) / lanes : vectors;
     while (rows == tile.m && last > 1 && left <= smaller_piece(last) * lanes) last = smaller_piece(last);
-    if (n >= tile.n) add_pieces(work, rows, vectors, static_cast<double>(n / tile.n) * times, k, true);
+    const std::int64_t tiles = n / tile.n;
+    if (tiles > 0) add_pieces(work, rows, vectors, static_cast<double>(tiles) * times, k, true);
     if (left > 0) add_pieces(work, rows, last, times, k, false);
 }
 
@@ -85,7 +86,8 @@ MicroKernelWork product_work(const ProductShape& shape, double times, const Kern
         work.products = blocks_of(m, tile.m) * blocks_of(n, tile.n) * vectors * depth.units * times;
         return work;
     }
-    if (m >= tile.m) add_rows(work, tile.m, shape, static_cast<double>(m / tile.m) * times, tile, lanes, depth);
+    const std::int64_t tiles = m / tile.m;
+    if (tiles > 0) add_rows(work, tile.m, shape, static_cast<double>(tiles) * times, tile, lanes, depth);
     std::int64_t piece = tile.m;
     for (std::int64_t left = m % tile.m; left > 0; left -= piece) {
         while (piece > left) piece = smaller_piece(piece);

@@ -36,7 +36,7 @@ class Refused(Exception):
 
 def _load():
     library = ctypes.CDLL(str(ROOT / "build" / "lib" / "libtilewise.so"))
-    for name in ("tilewise_last_error", "tilewise_plan_kernel", "tilewise_executable_kernel"):
+    for name in ("tilewise_last_error", "tilewise_plan_kernel", "tilewise_executable_kernel", "tilewise_context_arch"):
         getattr(library, name).restype = ctypes.c_char_p
     for name in ("tilewise_executable_workspace_bytes", "tilewise_executable_packed_b_bytes",
                  "tilewise_plan_candidate_count"):
@@ -84,6 +84,7 @@ class Context:
         options = ContextOptions(ctypes.sizeof(ContextOptions), arch.encode() if arch else None, None, threads)
         self.handle = POINTER()
         check(LIBRARY.tilewise_context_create(device.encode(), ctypes.byref(options), ctypes.byref(self.handle)))
+        self.arch = LIBRARY.tilewise_context_arch(self.handle).decode()
 
     def close(self):
         LIBRARY.tilewise_context_destroy(self.handle)

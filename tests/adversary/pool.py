@@ -111,8 +111,7 @@ def make(path, device, arch, rule_sets, count, jobs):
     """Chooses the set of a device, builds what the cache lacks, and writes it down. Why some do not compile."""
     r = random.Random(1)
     context = Context(device, arch, 1)
-    own_arch = arch or device.split(":")[1]
-    chosen = _by_kind(context, own_arch, rule_sets, count // 2, r) | _by_problem(context, rule_sets, count - count // 2, r)
+    chosen = _by_kind(context, context.arch, rule_sets, count // 2, r) | _by_problem(context, rule_sets, count - count // 2, r)
     entries = list(chosen.values())
     if device == "cpu":
         failed = build([entry["kernel"] for entry in entries], jobs)

@@ -5,6 +5,7 @@
 //   TILEWISE_TEST_RULE_SET default     TILEWISE_TEST_DTYPES bf16,fp16,fp32,fp8,bf8,fp8_bf8,bf8_fp8,int8
 //   TILEWISE_TEST_PROBLEMS 6 for each kernel     TILEWISE_TEST_SHARD 0/1: every n-th kernel, for several processes at once
 //   TILEWISE_TEST_ONLY     a part of the kernels' names     TILEWISE_TEST_COVERED  a file that gets the names of those found right
+//   TILEWISE_TEST_DONE     a file with names of kernels to leave out
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/random.hpp"
@@ -72,6 +74,9 @@ inline KernelList GpuTest::kernels(Op op, const std::string& rule_set, std::opti
     const auto at = *parse_integer(shard.substr(0, shard.find('/')));
     const auto of = *parse_integer(shard.substr(shard.find('/') + 1));
     std::int64_t index = 0;
+    std::set<std::string> done;
+    std::ifstream names(variable("TILEWISE_TEST_DONE", "/dev/null"));
+    for (std::string name; std::getline(names, name);) done.insert(name);
     const std::string dtypes = variable("TILEWISE_TEST_DTYPES", "bf16,fp16,fp32,fp8,bf8,fp8_bf8,bf8_fp8,int8");
     for (const std::string_view dtype : split(dtypes, ',')) {
         KernelQuery query;
@@ -87,7 +92,8 @@ inline KernelList GpuTest::kernels(Op op, const std::string& rule_set, std::opti
         EXPECT_TRUE(listed.ok()) << listed.error().message;
         for (const Kernel& kernel : *listed) {
             if (!kernel.available || kernel.name.find(only) == std::string::npos) continue;
-            if (index++ % of == at) mine.push_back(std::make_shared<const Kernel>(kernel));
+            const bool is_mine = index++ % of == at;  // also of those that are done, so that parts stay what they are
+            if (is_mine && !done.contains(kernel.name)) mine.push_back(std::make_shared<const Kernel>(kernel));
         }
     }
     return mine;
