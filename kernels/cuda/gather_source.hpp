@@ -135,8 +135,12 @@ struct Patches {
         }
     }
 
-    // Bytes of some positions, as far as 64 bits go: of what is outside, the sum does not matter.
+    // Bytes of some positions, as far as 64 bits go: what is outside is never read, so where it would be does not matter.
     static TILEWISE_DEVICE Index bytes_of(Place places, Index each) { return Index(u64(places) * u64(each)); }
+    static TILEWISE_DEVICE const char* moved(const char* at, Index bytes) {
+        if constexpr (wide) return reinterpret_cast<const char*>(reinterpret_cast<u64>(at) + u64(bytes));
+        return at + bytes;
+    }
 
     TILEWISE_DEVICE Pixel pixel(Count row) const {
         Pixel p;
@@ -145,7 +149,7 @@ struct Patches {
         TILEWISE_UNROLL
         for (int d = 0; d < ndim; ++d) {
             p.place[d] = Place(position[kFirst + d]) * step[d] + first[d];
-            p.at += bytes_of(p.place[d], dim_bytes[d]);
+            p.at = moved(p.at, bytes_of(p.place[d], dim_bytes[d]));
         }
         if (row >= rows) p.place[0] = -kFar;
         return p;
@@ -157,7 +161,7 @@ struct Patches {
         TILEWISE_UNROLL
         for (int d = 0; d < ndim; ++d) {
             t.shift[d] = Place(at[kFirst + d]) * tap_shift[d];
-            t.offset += bytes_of(t.shift[d], dim_bytes[d]);
+            t.offset = Index(u64(t.offset) + u64(bytes_of(t.shift[d], dim_bytes[d])));
         }
         if (index >= columns) t.shift[0] = -kFar;
         return t;
@@ -176,8 +180,8 @@ struct Patches {
             return tap(index);
         }
     }
-    static TILEWISE_DEVICE const char* address(const Pixel& p, const Tap& t) { return p.at + t.offset; }
-    static TILEWISE_DEVICE const char* address(const Tap& t, const Pixel& p) { return p.at + t.offset; }
+    static TILEWISE_DEVICE const char* address(const Pixel& p, const Tap& t) { return moved(p.at, t.offset); }
+    static TILEWISE_DEVICE const char* address(const Tap& t, const Pixel& p) { return moved(p.at, t.offset); }
     TILEWISE_DEVICE bool is_inside(const Pixel& p, const Tap& t) const {
         bool inside = true;
         TILEWISE_UNROLL
