@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-FULL_SAMPLE = "1/230"  # 40 of 10,000
+FULL_SAMPLE = "1/190"  # 45 of 10,168
 POOL = ("--arch", "cpu-generic", "--rule-set", "tiny", "--op", "gemm", "--dtype", "fp32")
 GEMM = "gemm:m=40,n=50,k=60,dtype=fp32,layout=rcr"
 NO_COMPILER = {"TILEWISE_CXX": "/nonexistent/c++"}

@@ -8,7 +8,7 @@ namespace {
 #if defined(TILEWISE_SANITIZED)
 constexpr int kGeometries = 3;
 #else
-constexpr int kGeometries = 12;
+constexpr int kGeometries = 8;
 #endif
 
 class ConvGradient : public property_testing::PropertyTest, public testing::WithParamInterface<DType> {};
