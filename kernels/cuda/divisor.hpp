@@ -32,7 +32,7 @@ private:
     u32 divisor_, magic_, shift_;
 };
 
-// Of numbers of any size, which mostly are below 2^31.
+// Divides numbers of any size, most of which are below 2^31.
 class WideDivisor {
 public:
     explicit TILEWISE_DEVICE WideDivisor(u64 divisor) : divisor_(divisor), small_(u32(divisor)) {}

@@ -10,7 +10,7 @@ namespace tilewise {
 // More than any memory, and than any number of blocks; sums of a few of these do not overflow.
 inline constexpr std::int64_t kMostProduct = std::int64_t{1} << 60;
 
-// Of factors that are not negative; kMostProduct where it would be more.
+// The product of factors that are not negative, or kMostProduct where it would be more.
 constexpr std::int64_t bounded_product(std::initializer_list<std::int64_t> factors) {
     std::int64_t product = 1;
     bool is_more = false;

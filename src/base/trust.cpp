@@ -21,7 +21,7 @@ Error cannot_open(const std::string& path, int error) {
     return usage_error(fmt::format("cannot open '{}': {}", shown(path), std::strerror(error)));
 }
 
-// What is wrong with a file; `info` is of the open file.
+// Says what is wrong with a file; `info` describes the open file.
 Status check_file(const struct stat& info, const std::string& path) {
     if (!S_ISREG(info.st_mode)) return usage_error(fmt::format("'{}' is not a plain file", shown(path)));
     if (!trusts_owner(info.st_uid)) {

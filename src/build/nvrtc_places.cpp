@@ -98,7 +98,7 @@ public:
     }
 
 private:
-    // What is loaded can do all we can. Only the owner counts: packages are often installed for their user's group to write.
+    // A loaded library can do all we can. Only the owner counts: packages are often installed for their user's group to write.
     static bool is_safe(const fs::path& path) {
         struct stat info {};
         return stat(path.c_str(), &info) == 0 && trusts_owner(info.st_uid);

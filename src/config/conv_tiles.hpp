@@ -11,7 +11,7 @@
 
 namespace tilewise {
 
-// Of the GEMM view; those of backward data belong to one residue class each.
+// Tiles of the GEMM view; a tile of backward data belongs to one residue class.
 std::int64_t gather_conv_tiles(const Problem& problem, const KernelConfig& config);
 
 std::int64_t tensor_conv_tiles(const Problem& problem, const KernelConfig& config);
