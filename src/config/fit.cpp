@@ -124,7 +124,7 @@ bool misaligned(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Re
 
 constexpr std::int64_t kIntLimit = std::int64_t{1} << 31;
 
-// What plans and GPU kernels of all convolutions but split_image count in 32 bits: elements, and the places that taps of padded images
+// Plans and GPU kernels of all convolutions but split_image count in 32 bits: elements, and the places that taps of padded images
 // lead to. None of the rules below narrows a number before this one has been asked.
 bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     const bool gathers = c.gather == Gather::plain || c.gather == Gather::async;

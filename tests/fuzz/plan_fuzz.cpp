@@ -124,7 +124,7 @@ const Registry& kernels_for(const Problem& p, const ArchSpec& arch, RuleSet set)
     return at->second;
 }
 
-// What is being planned is said with a promise that it breaks.
+// A broken promise is printed with the problem and the kernel that broke it.
 void require_for(const Problem& p, const KernelConfig& c, bool holds, const char* what) {
     if (!holds) std::fprintf(stderr, "%s\n%s\n", print_problem(p).c_str(), kernel_name(c).c_str());
     require(holds, what);

@@ -24,7 +24,7 @@ public:
     ScratchFolder& operator=(const ScratchFolder&) = delete;
 
     const std::string& path() const { return path_.native(); }
-    // Of the process's user, and nobody else's to write.
+    // The folder belongs to the process's user, and nobody else may write to it.
     std::string write(const std::string& name, std::string_view contents) const {
         const std::filesystem::path file = path_ / name;
         std::filesystem::create_directories(file.parent_path());

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto taken = loaded.load(path);
     require(taken.ok() == (database.unreadable() == 0), "a file that was named is read whole or refused");
     require(loaded.size() == (taken ? records : 0), "with the same records");
-    // What is added behind it, whatever the file ends with, is there for the next process.
+    // The next process finds a record that is added behind it, whatever the file ends with.
     const TuningRecord added{"a \"device\"", "a\nproblem", "kernel", "digest", 2.5};
     require(database.add(added).ok(), "a record can be added");
     TuningDatabase next(path);

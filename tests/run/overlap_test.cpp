@@ -127,7 +127,7 @@ TEST(Overlap, WhatALaunchMayHave) {
     }
 }
 
-// What the problem does not have is not looked at, whatever its pointer.
+// The check ignores the pointers of operands that the problem does not have.
 TEST(Overlap, OnlyOperandsOfTheProblemCount) {
     Operands operands;
     operands.a = address(0x10000), operands.b = address(0x20000), operands.c = address<void>(0x30000);
