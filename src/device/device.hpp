@@ -59,6 +59,7 @@ struct TensorMapSpec {
 };
 
 // Rows of bytes that are copied within a device, in blocks: row j of block i begins at i * block_pitch + j * row_pitch.
+// Rows that are read may overlap, as matrices of a batch may.
 struct RowCopy {
     void* to = nullptr;
     const void* from = nullptr;

@@ -56,6 +56,8 @@ TEST_F(GpuPadding, RowsAreCopiedAndClearedAsOnTheHost) {
         copy.to_row_pitch = copy.row_bytes + gap(), copy.from_row_pitch = copy.row_bytes + gap();
         copy.to_block_pitch = (copy.rows + random.between(0, 2)) * copy.to_row_pitch + (random.chance(70) ? 0 : gap());
         copy.from_block_pitch = copy.rows * copy.from_row_pitch + (random.chance(70) ? 0 : gap());
+        if (random.chance(20)) copy.from_row_pitch = random.between(0, copy.row_bytes);  // rows that overlap
+        if (random.chance(20)) copy.from_block_pitch = random.between(0, copy.from_block_pitch);
         RowCopy on_host = copy;
         on_host.to = target.data(), on_host.from = source.data();
         copy_host_rows(on_host, 1);

@@ -14,13 +14,16 @@ CUmemcpy3D::Side side(const void* memory, std::int64_t row_pitch, std::int64_t b
     result.memory_type = kDeviceMemory;
     result.device = reinterpret_cast<CUdeviceptr>(memory);
     result.pitch = static_cast<std::size_t>(std::max(row_pitch, copy.row_bytes));
-    result.height = static_cast<std::size_t>(row_pitch > 0 ? std::max(block_pitch / row_pitch, copy.rows) : copy.rows);
+    result.height = static_cast<std::size_t>(copy.blocks == 1 ? copy.rows : block_pitch / row_pitch);
     return result;
 }
 
-// Whether slices begin a whole number of rows apart, as the driver wants them.
-bool is_whole(std::int64_t row_pitch, std::int64_t block_pitch, const RowCopy& copy) {
-    return row_pitch >= copy.row_bytes && block_pitch % row_pitch == 0 && block_pitch / row_pitch >= copy.rows;
+// The driver copies boxes: rows behind one another, in slices that begin a whole number of rows apart.
+bool is_box(std::int64_t row_pitch, std::int64_t block_pitch, const RowCopy& copy) {
+    const bool apart = copy.rows == 1 || row_pitch >= copy.row_bytes;
+    const bool whole = copy.blocks == 1 || (row_pitch >= copy.row_bytes && block_pitch % row_pitch == 0 &&
+                                            block_pitch / row_pitch >= copy.rows);
+    return apart && whole;
 }
 
 Status copy_box(const Driver& driver, const RowCopy& copy, CUstream stream) {
@@ -43,15 +46,21 @@ Status copy_cuda_rows(const Driver& driver, const RowCopy& copy, CUstream stream
                                 static_cast<std::size_t>(copy.row_bytes), stream),
             "cuMemcpyAsync");
     }
-    const bool one_box = copy.blocks == 1 || (is_whole(copy.from_row_pitch, copy.from_block_pitch, copy) &&
-                                              is_whole(copy.to_row_pitch, copy.to_block_pitch, copy));
-    if (one_box) return copy_box(driver, copy, stream);
-    RowCopy block = copy;
-    block.blocks = 1;
-    for (std::int64_t i = 0; i < copy.blocks; ++i) {
-        block.to = static_cast<std::byte*>(copy.to) + i * copy.to_block_pitch;
-        block.from = static_cast<const std::byte*>(copy.from) + i * copy.from_block_pitch;
-        if (auto status = copy_box(driver, block, stream); !status) return status;
+    if (is_box(copy.from_row_pitch, copy.from_block_pitch, copy) &&
+        is_box(copy.to_row_pitch, copy.to_block_pitch, copy)) {
+        return copy_box(driver, copy, stream);
+    }
+    // Block by block; within a block, rows that overlap one by one.
+    const bool by_block = copy.blocks > 1;
+    const std::int64_t pieces = by_block ? copy.blocks : copy.rows;
+    const std::int64_t to_pitch = by_block ? copy.to_block_pitch : copy.to_row_pitch;
+    const std::int64_t from_pitch = by_block ? copy.from_block_pitch : copy.from_row_pitch;
+    RowCopy piece = copy;
+    (by_block ? piece.blocks : piece.rows) = 1;
+    for (std::int64_t i = 0; i < pieces; ++i) {
+        piece.to = static_cast<std::byte*>(copy.to) + i * to_pitch;
+        piece.from = static_cast<const std::byte*>(copy.from) + i * from_pitch;
+        if (auto status = copy_cuda_rows(driver, piece, stream); !status) return status;
     }
     return {};
 }
