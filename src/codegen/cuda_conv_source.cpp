@@ -37,7 +37,7 @@ bool has_gather_template(const KernelConfig& c) {
     return has_loop && !small && is_async == copies_asynchronously(c.pipeline) && c.warp_tile.m != kWarpgroupRows &&
            c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} && c.wave.k == 1 && c.producer_waves == 0 &&
            (c.stream_k == StreamK::off || c.op != Op::conv_bwd_data) && c.num_groups_to_merge == 1 &&
-           c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide);
+           c.math != Math::tf32x3 && (is_channels_last(c.layout) || !wide) && drains_whole_vectors(c);
 }
 // Backward weight by patches: the transposed product of 16-bit elements, which ldmatrix can transpose.
 bool has_halo_weight_template(const KernelConfig& c) {

@@ -86,7 +86,8 @@ bool has_block_template(const KernelConfig& c) {
     if (multiplies_doubles(c) && !has_double_template(c)) return false;
     const bool has_loop = c.pipeline != Pipeline::compv5 && c.pipeline != Pipeline::compv6;
     return has_loop && c.scheduler == Scheduler::intrawave && c.cluster == Shape2{} &&
-           (c.wave.k == 1 || shares_out_k(c)) && c.producer_waves == 0 && !c.swap_ab && !c.cluster_k;
+           (c.wave.k == 1 || shares_out_k(c)) && c.producer_waves == 0 && !c.swap_ab && !c.cluster_k &&
+           drains_whole_vectors(c);
 }
 
 // Of a large operand that lies along its lines: half a warp reads neighbouring lines of a few k.

@@ -59,6 +59,18 @@ void divide_registers(LaunchSpec& spec, const KernelConfig& c, const ArchSpec& a
 
 }  // namespace
 
+bool drains_whole_vectors(const KernelConfig& c) {
+    constexpr int kRows = 16, kLeast = 4, kSumBytes = 4;
+    if (contiguous_axis(c, 2) != Axis::n) return c.vector_c <= kRows;
+    if (c.dtype == DType::fp32 && c.warp_tile.k == 1 && !multiplies_doubles(c)) return c.warp_tile.n % c.vector_c == 0;
+    const std::int64_t lines =
+        std::int64_t{c.tile.m} * bytes_of(c.dtype) + std::int64_t{c.tile.n} * bytes_of(c.dtype_b);
+    const std::int64_t buffers = buffer_count(c) * lines * c.tile.k;
+    std::int64_t columns = c.tile.n / c.wave.n;
+    while (columns > kLeast && columns * kRows * wave_count(c) * kSumBytes > buffers) columns /= 2;
+    return columns % c.vector_c == 0;
+}
+
 int most_warpgroups(const KernelConfig& c) {
     constexpr int kMostColumnsOfThree = 192;
     return c.pipeline == Pipeline::compv6 && bytes_of(c.dtype) == 2 && c.tile.n <= kMostColumnsOfThree ? 3 : 2;

@@ -34,6 +34,10 @@ struct LaunchSpec {
 
 LaunchSpec launch_spec(const KernelConfig& config, const ArchSpec& arch);
 
+// Whether vectors of C fit the columns of sums that leave a warp together (Drain in kernels/cuda/drain.hpp): those of its part of
+// the tile, or fewer where the operands' buffers have no place for them.
+bool drains_whole_vectors(const KernelConfig& config);
+
 // Warpgroups that may share a tile: two, or three where each thread of so many has registers for its sums.
 int most_warpgroups(const KernelConfig& config);
 

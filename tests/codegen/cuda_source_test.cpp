@@ -103,6 +103,16 @@ TEST(CudaSource, NumbersThatNoKernelHasHaveNone) {
     }
 }
 
+// Results leave a warp by the columns of its part of the tile, here 8 of 32.
+TEST(CudaSource, VectorsOfResultsFitTheColumnsOfAWarp) {
+    constexpr std::string_view kName =
+        "gemm_fp32_rcr_comp_async_cshuffle_intrawave_64x32x32_1x4x1_16x8x1_out-fp8_va4_vb4_vc8_dsb_stages4@sm_90a";
+    KernelConfig config = parse_kernel_name(kName).value();
+    EXPECT_TRUE(has_template(config));
+    config.vector_c = 16;
+    EXPECT_FALSE(has_template(config));
+}
+
 // What is launched afterwards must be there; what never is would only take the compiler's time.
 TEST(CudaSource, KernelsThatLeavePartsHaveTheirSecondKernel) {
     const ArchSpec& arch = **embedded_archs().find("sm_90a");
