@@ -12,6 +12,7 @@ LEAST = 2.0**-149          # the smallest number of fp32
 NORMAL = 2.0**-126         # the smallest that is no denormal, in fp32 and bf16
 LARGEST = (2 - 2.0**-23) * 2.0**127
 TF32_UNITS = {"tf32": 2.0**-10, "tf32x3": 2.0**-19}  # what cutting an input loses
+FP8_PRODUCTS = 32          # of a matrix instruction
 FUNCTION_UNITS = 16        # of an activation's argument
 ERFC = np.frompyfunc(math.erfc, 1, 1)
 
@@ -125,12 +126,15 @@ def wrapped(total):
     return (total + 2.0**31) % 2.0**32 - 2.0**31
 
 
-def _summed(problem, a, b):
+def _summed(problem, a, b, fp8_bits):
     """The sum of products as fp32 or int32 has it, where NaN is right as well, and where its order decides."""
     total, magnitude, or_nan, depth = sums(problem, a, b)
     if problem.dtype == "int8":
         return wrapped(total), np.zeros_like(total), or_nan, np.zeros_like(or_nan)
     error = (UNIT * (depth + 8) + 2.1 * TF32_UNITS.get(problem.math, 0)) * magnitude + LEAST * (depth + 8)
+    if problem.dtype in ("fp8", "bf8") and fp8_bits:
+        instructions = -(-depth // FP8_PRODUCTS) if problem.math == "fast" else 1
+        error = error + 4 * 2.0**-fp8_bits * instructions * magnitude
     if problem.dtype == "bf16" or problem.math in TF32_UNITS:  # denormals may count as zeros
         kept = sums(problem, *(np.where(np.abs(t) < NORMAL, 0, t) for t in (a, b)))[1]
         error = error + (magnitude - kept) + NORMAL * (depth + 8)
@@ -142,9 +146,10 @@ def _summed(problem, a, b):
     return x, np.where(np.isfinite(x), error, 0), or_nan, beyond & ~infinite
 
 
-def expected(problem, a, b, terms, alpha, beta):
-    """The result before it is rounded to its type. `terms` has c, bias, d0 and so on, scale_a and scale_b, decoded."""
-    x, error, or_nan, anything = _summed(problem, a, b)
+def expected(problem, a, b, terms, alpha, beta, fp8_bits=0):
+    """The result before it is rounded to its type. `terms` has c, bias, d0 and so on, scale_a and scale_b, decoded;
+    `fp8_bits` are those of a matrix unit's sum of 8-bit products, where it is no fp32."""
+    x, error, or_nan, anything = _summed(problem, a, b, fp8_bits)
     unit = DOUBLE_UNIT if problem.out == "int32" else UNIT
     if problem.dtype == "int8":
         error = _rounding(x, error, unit)

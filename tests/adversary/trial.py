@@ -19,6 +19,7 @@ from problem import Problem
 STYLES = values.STYLES
 ALPHAS = (1.0, 1.0, 1.0, 0.5, -1.25, 2.0, 0.0)
 BETAS = (1.0, 0.5, -1.0, 0.0)
+FP8_SUM_BITS = 13  # of Hopper's matrix units
 
 
 @dataclasses.dataclass
@@ -149,7 +150,8 @@ class _Run:
     def check(self, ready):
         terms = {name: self._decoded(name) for name in self.views if name != "c" or self.beta != 0}
         with np.errstate(all="ignore"):
-            wanted = reference.expected(self.problem, terms["a"], terms["b"], terms, self.alpha, self.beta)
+            wanted = reference.expected(self.problem, terms["a"], terms["b"], terms, self.alpha, self.beta,
+                                        0 if self.machine.is_cpu else FP8_SUM_BITS)
             self._allow_neighbours(wanted, terms)
             first = self._result(ready, POISON)
             got = self._decoded("c", first)
