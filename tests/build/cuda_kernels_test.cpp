@@ -42,7 +42,9 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
         if (!arch.find_warp_tiles({dtype, dtype})) continue;
         const auto tiny = expand(arch, Op::gemm, {dtype, dtype}, RuleSet::tiny, std::nullopt);
         ASSERT_TRUE(tiny.ok());
-        for (const KernelConfig& config : *tiny) {
+        // Every third: `make test-gpu` runs all of them.
+        for (std::size_t i = 0; i < tiny->size(); i += 3) {
+            const KernelConfig& config = (*tiny)[i];
             if (!has_template(config)) continue;
             configs.push_back(config);
             requests.push_back(build_request(config, arch, kCubin).value());
