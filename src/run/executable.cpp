@@ -84,14 +84,13 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
     }
 }
 
-LaunchGeometry launch_geometry(const Problem& problem, const KernelConfig& config, const Device& device) {
-    const ArchSpec& arch = device.arch();
-    if (arch.backend != "cpu") return block_grid(problem, config, arch);
-    if (is_direct(config, arch)) return direct_partition(problem, config, device.max_threads());
-    return partition(gemm_view(problem), config, device.max_threads());
-}
-
 }  // namespace
+
+LaunchGeometry launch_geometry(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads) {
+    if (arch.backend != "cpu") return block_grid(problem, config, arch);
+    if (is_direct(config, arch)) return direct_partition(problem, config, threads);
+    return partition(gemm_view(problem), config, threads);
+}
 
 KernelArgs problem_args(const Problem& p) {
     KernelArgs args{};
@@ -142,7 +141,7 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.built_ = std::move(built);
     if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
     ready.args_ = make_args(problem, kernel.config);
-    LaunchGeometry geometry = launch_geometry(problem, kernel.config, device);
+    LaunchGeometry geometry = launch_geometry(problem, kernel.config, device.arch(), device.max_threads());
     ready.threads_ = geometry.threads;
     ready.args_.raster_group = geometry.raster_group;
     if (geometry.split_k > 0) ready.args_.split_k = geometry.split_k;

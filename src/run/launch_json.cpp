@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "run/launch_json.hpp"
+
+#include <span>
+
+#include "problem/types.hpp"
+
+namespace tilewise {
+namespace {
+
+template <class T, std::size_t N>
+Json numbers(const std::array<T, N>& values) {
+    Json::Array list;
+    for (const T value : values) list.push_back(value);
+    return Json(std::move(list));
+}
+
+Json shape(const Shape2& s) { return Json(Json::Array{s.m, s.n}); }
+
+Json part_to_json(const KernelPart& p) {
+    return Json(Json::Array{std::int64_t{p.m_begin}, std::int64_t{p.m_end}, std::int64_t{p.n_begin},
+                            std::int64_t{p.n_end}, std::int64_t{p.batch_begin}, std::int64_t{p.batch_end}, p.k_part});
+}
+
+void set_parts(Json& json, const char* key, std::span<const KernelPart> parts) {
+    if (parts.empty()) return;
+    Json::Array list;
+    for (const KernelPart& part : parts) list.push_back(part_to_json(part));
+    json.set(key, Json(std::move(list)));
+}
+
+Json box_to_json(const TensorBox& box) { return Json(Json::Array{box.rows, box.columns}); }
+
+Json block_to_json(const LaunchSpec& block) {
+    Json json = Json::object({{"threads", block.threads},
+                              {"shared_bytes", block.shared_bytes},
+                              {"cluster", shape(block.cluster)},
+                              {"persistent", block.persistent}});
+    if (block.compute_registers > 0) {
+        json.set("copy_registers", block.copy_registers);
+        json.set("compute_registers", block.compute_registers);
+    }
+    return json;
+}
+
+Json map_to_json(const TensorMapSpec& map) {
+    Json json = Json::object({{"dtype", name_of(map.dtype)},
+                              {"size", numbers(map.size)},
+                              {"stride_bytes", numbers(map.stride_bytes)},
+                              {"box", box_to_json(map.box)}});
+    if (map.im2col) {
+        json.set("im2col", Json::object({{"dims", map.im2col->dims},
+                                         {"size", numbers(map.im2col->size)},
+                                         {"lower", numbers(map.im2col->lower)},
+                                         {"upper", numbers(map.im2col->upper)},
+                                         {"step", numbers(map.im2col->step)}}));
+    }
+    if (map.pixels) {
+        json.set("pixels", Json::object({{"size", numbers(map.pixels->size)},
+                                         {"box", numbers(map.pixels->box)},
+                                         {"step", map.pixels->step},
+                                         {"images", map.pixels->images}}));
+    }
+    if (map.workspace_offset) json.set("workspace_offset", *map.workspace_offset);
+    if (map.operand) json.set("operand", *map.operand);
+    return json;
+}
+
+// Trailing zeros are what the family does not use.
+Json arguments_to_json(std::span<const int> words) {
+    while (!words.empty() && words.back() == 0) words = words.first(words.size() - 1);
+    Json::Array list;
+    for (const int word : words) list.push_back(word);
+    return Json(std::move(list));
+}
+
+void set_count(Json& json, const char* key, std::int64_t count) {
+    if (count != 0) json.set(key, count);
+}
+
+}  // namespace
+
+Json launch_to_json(const LaunchGeometry& launch) {
+    Json json = Json::object({});
+    if (launch.blocks == 0) {
+        json.set("threads", launch.threads);
+        set_parts(json, "expand_parts", launch.expand_parts);
+        set_parts(json, "parts", launch.parts);
+        set_parts(json, "reduce_parts", launch.reduce_parts);
+        return json;
+    }
+    json.set("blocks", launch.blocks);
+    json.set("block", block_to_json(launch.block));
+    json.set("raster_group", launch.raster_group);
+    set_count(json, "split_k", launch.split_k);
+    set_count(json, "reduce_blocks", launch.reduce_blocks);
+    set_count(json, "reduce_threads", launch.reduce_threads);
+    set_count(json, "pack_blocks", launch.pack_blocks);
+    set_count(json, "pack_threads", launch.pack_threads);
+    set_count(json, "pack_b_blocks", launch.pack_b_blocks);
+    set_count(json, "pack_b_threads", launch.pack_b_threads);
+    set_count(json, "pack_b_shared_bytes", launch.pack_b_shared_bytes);
+    set_count(json, "packed_b_bytes", launch.packed_b_bytes);
+    if (launch.patch != std::array<int, 4>{}) json.set("patch", numbers(launch.patch));
+    if (launch.geometry != std::array<int, kMaxKernelGeometry>{}) {
+        json.set("arguments", arguments_to_json(launch.geometry));
+    }
+    Json::Array maps;
+    for (const TensorMapSpec& map : launch.tensor_maps) maps.push_back(map_to_json(map));
+    if (!maps.empty()) json.set("tensor_maps", Json(std::move(maps)));
+    return json;
+}
+
+}  // namespace tilewise
