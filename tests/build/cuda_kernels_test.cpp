@@ -50,7 +50,7 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
             requests.push_back(build_request(config, arch, kCubin).value());
         }
     }
-    ASSERT_GT(configs.size(), 12u);
+    ASSERT_GE(configs.size(), 10u);
     Builder builder(settings);
     const auto built = builder.build_all(requests, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
     for (std::size_t i = 0; i < built.size(); ++i) {
