@@ -137,7 +137,7 @@ TILEWISE_API tilewise_status tilewise_problem_operand(const char* problem, const
 /* The kernels of a rule set.
  *   query_json  {"arch", "op", "dtype", "rule_set", "available"}, all optional: the host's CPU, every operation, every
  *               type, default, and with "available": true only kernels that there is code for
- *   json        {"count", "kernels": [{"name", "id", "available", "config", ...}]}
+ *   json        {"count", "kernels": [{"name", "id", "family", "available", "config", ...}]}
  */
 TILEWISE_API tilewise_status tilewise_kernels(const char* query_json, char** json);
 
@@ -148,7 +148,8 @@ TILEWISE_API tilewise_status tilewise_kernels(const char* query_json, char** jso
 TILEWISE_API tilewise_status tilewise_find_kernel(const char* kernel, const char* query_json, char** json);
 
 /* Whether a config is valid, every rule it breaks, and with fix != 0 what would make it valid.
- *   json    {"valid", "violations": [{"rule", "have", "need"}], and with fix: "corrected", "name", "changes", "remaining"}
+ *   json    {"valid", "available", "name", "family", "violations": [{"rule", "have", "need"}], where there is no code "without_code":
+ *           {"rule", "have", "need"}, and with fix: "corrected", "corrected_name", "changes", "remaining"}
  */
 TILEWISE_API tilewise_status tilewise_check(const char* config, int fix, char** json);
 

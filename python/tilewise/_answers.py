@@ -25,6 +25,7 @@ class Kernel:
     id: str
     available: bool
     config: dict[str, Any] = dataclasses.field(repr=False, hash=False)
+    family: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,10 +80,13 @@ class Violation:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """Whether a config is valid; the rules it breaks; with fix, the corrected config and what was changed."""
+    """Whether a config is valid; the rules it breaks; whether there is code for it, and if not, why; with fix, the corrected
+    config, which has code where its arch has any, and what was changed."""
 
     valid: bool
     violations: list[Violation]
+    available: bool = False
+    without_code: Violation | None = None
     corrected: dict[str, Any] | None = None
     changes: list[Any] | None = None
     remaining: list[Violation] | None = None

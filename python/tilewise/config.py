@@ -27,7 +27,9 @@ def config_text(config: str | Mapping[str, Any] | Kernel | KernelConfig) -> str:
 def check(config: str | Mapping[str, Any] | Kernel | KernelConfig, fix: bool = False) -> Check:
     """Checks a config, given as a kernel, a kernel's name, JSON text or a dict; fix=True also corrects it."""
     answer = _library.call("tilewise_check", config_text(config), int(bool(fix)))
-    return Check(valid=answer["valid"], violations=list_of(Violation, answer["violations"]),
+    lacks = answer.get("without_code")
+    return Check(valid=answer["valid"], violations=list_of(Violation, answer["violations"]), available=answer["available"],
+                 without_code=Violation(**lacks) if lacks else None,
                  corrected=answer.get("corrected"), changes=answer.get("changes"),
                  remaining=list_of(Violation, answer["remaining"]) if "remaining" in answer else None)
 

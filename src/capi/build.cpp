@@ -8,11 +8,11 @@
 #include "build/code_suffix.hpp"
 #include "capi/archs.hpp"
 #include "capi/call.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/config_json.hpp"
 #include "config/config_name.hpp"
 #include "config/rules.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "family/family.hpp"
 #include "run/executable.hpp"
 
 namespace tilewise::capi {
@@ -30,10 +30,6 @@ Result<BuildRequest> request_for(const KernelConfig& config) {
     if (!is_valid(config, **arch)) {
         return Error{ErrorCode::check_failed, fmt::format("kernel {} breaks a rule of {}; tilewise check says which",
                                                           kernel_name(config), config.arch)};
-    }
-    if (!has_template(config)) {
-        return Error{ErrorCode::unsupported,
-                     fmt::format("kernel {} is listed, but there is no code for it yet", kernel_name(config))};
     }
     return build_request(config, **arch, code_suffixes(**arch).front());
 }

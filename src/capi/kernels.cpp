@@ -5,11 +5,11 @@
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
 #include "capi/query.hpp"
-#include "codegen/kernel_source.hpp"
-#include "config/check_report.hpp"
 #include "config/config_json.hpp"
 #include "config/config_name.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "family/check_report.hpp"
+#include "family/family.hpp"
 #include "select/select.hpp"
 
 namespace tilewise::capi {
@@ -35,7 +35,8 @@ Result<std::string> find_kernel(const char* text, const char* query_json) {
     if (!query) return query.error();
     const auto config = read_config(text);
     if (config) {
-        return kernel_to_json(make_kernel(*config, Priority::normal, has_template(*config))).dump();
+        const auto arch = read_arch(config->arch.c_str());
+        return kernel_to_json(make_kernel(*config, Priority::normal, arch && has_code(*config, **arch))).dump();
     }
     const auto found = list(*query);
     if (!found) return found.error();
@@ -51,7 +52,7 @@ Result<std::string> select(const char* problem_text, const char* options_json) {
     if (!problem) return problem.error();
     auto query = read_query(options_json, false);
     if (!query) return query.error();
-    auto list = list_kernels(query_for(*problem, *query->arch, query->set, has_template));
+    auto list = list_kernels(query_for(*problem, *query->arch, query->set));
     if (!list) return list.error();
     Registry registry;
     registry.add(std::move(*list));

@@ -6,9 +6,9 @@
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
 #include "capi/query.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/config_json.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "family/family.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise::capi {
@@ -97,7 +97,7 @@ Result<Selection> select_for_arch(const Problem& problem, const ReadChoice& read
     if (!arch) return arch.error();
     Registry listed;
     if (!options.registry) {
-        auto list = list_kernels(query_for(problem, **arch, options.rule_set, has_template));
+        auto list = list_kernels(query_for(problem, **arch, options.rule_set));
         if (!list) return list.error();
         listed.add(std::move(*list));
     }

@@ -3,8 +3,8 @@
 
 #include "base/json_object.hpp"
 #include "capi/archs.hpp"
-#include "codegen/kernel_source.hpp"
 #include "device/cpu/host_cpu.hpp"
+#include "family/family.hpp"
 
 namespace tilewise::capi {
 
@@ -42,7 +42,6 @@ Result<Query> read_query(const char* text, bool has_kernels) {
         if (!dtypes) return dtypes.error();
         query.dtypes = *dtypes;
     }
-    query.available = has_template;
     return query;
 }
 

@@ -7,9 +7,9 @@
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
 #include "capi/query.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/config_name.hpp"
 #include "config/rules.hpp"
+#include "family/family.hpp"
 
 namespace tilewise::capi {
 namespace {
@@ -35,11 +35,12 @@ Status add_rule_set(Registry& registry, const char* query_json, std::int64_t* ad
 }
 
 // Kernels are planned with as soon as they are in a registry, which only valid ones stand.
-Status check_kernel(const KernelConfig& config) {
+// Answers whether there is code for it: that is this library's to say, not a file's.
+Result<bool> check_kernel(const KernelConfig& config) {
     const auto arch = read_arch(config.arch.c_str());
     if (!arch) return arch.error();
     const auto broken = check_config(config, **arch);
-    if (broken.empty()) return {};
+    if (broken.empty()) return has_code(config, **arch);
     return Error{ErrorCode::check_failed,
                  fmt::format("the config {} is not valid on {}: rule {}: have {}; need {}; tilewise_correct may help",
                              kernel_name(config), (*arch)->name, broken[0].rule, broken[0].have, broken[0].need)};
@@ -50,9 +51,9 @@ Status add_config(Registry& registry, const char* text, const char* priority_nam
     if (!config) return config.error();
     const auto priority = parse_enum<Priority>(priority_name ? priority_name : name_of(Priority::normal));
     if (!priority) return priority.error();
-    if (auto status = check_kernel(*config); !status) return status;
-    const bool available = has_template(*config);
-    count(registry.add(make_kernel(std::move(*config), *priority, available)), added);
+    const auto available = check_kernel(*config);
+    if (!available) return available.error();
+    count(registry.add(make_kernel(std::move(*config), *priority, *available)), added);
     return {};
 }
 
@@ -63,7 +64,6 @@ Status merge(Registry& registry, const tilewise_registry* other, std::int64_t* a
     return {};
 }
 
-// Whether there is code for a kernel is this library's to say, not the file's.
 Status import(Registry& registry, const char* text, std::int64_t* added) {
     if (!text) return usage_error("the JSON is NULL");
     const auto json = Json::parse(text);
@@ -73,9 +73,10 @@ Status import(Registry& registry, const char* text, std::int64_t* added) {
     std::vector<Kernel> kernels;
     const auto list = read.kernels();
     for (const KernelPtr& kernel : *list) {
-        if (auto status = check_kernel(kernel->config); !status) return status;
+        const auto available = check_kernel(kernel->config);
+        if (!available) return available.error();
         kernels.push_back(*kernel);
-        kernels.back().available = has_template(kernel->config);
+        kernels.back().available = *available;
     }
     count(registry.add(std::move(kernels)), added);
     return {};

@@ -11,9 +11,9 @@
 #include "cli/command.hpp"
 #include "cli/kernel_query.hpp"
 #include "cli/terminal.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/config_name.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "family/family.hpp"
 #include "run/executable.hpp"
 
 namespace tilewise::cli {
@@ -170,12 +170,11 @@ Result<int> run_build(Context& context) {
                                     {"without_template", work.without_template},
                                     {"resources", resources_json(items)},
                                     {"pack", pack ? Json(*pack) : Json()}});
-    print(
-        context.json
-            ? json.dump()
-            : fmt::format("{} kernels, {} binaries{}: {} compiled now, {} failed; {} kernels have no template yet{}{}",
-                          work.kernels, requests.size(), portable_text(work), compiled, failed, work.without_template,
-                          pack ? fmt::format("; pack written to {}", *pack) : "", spilling_text(items)));
+    print(context.json
+              ? json.dump()
+              : fmt::format("{} kernels, {} binaries{}: {} compiled now, {} failed; {} kernels have no code{}{}",
+                            work.kernels, requests.size(), portable_text(work), compiled, failed, work.without_template,
+                            pack ? fmt::format("; pack written to {}", *pack) : "", spilling_text(items)));
     return failed == 0 ? 0 : static_cast<int>(ErrorCode::toolchain);
 }
 

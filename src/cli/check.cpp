@@ -5,9 +5,10 @@
 #include "cli/command.hpp"
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
-#include "config/check_report.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
+#include "family/check_report.hpp"
+#include "family/code_rules.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -39,6 +40,10 @@ Result<int> list_rules(bool json) {
         items.push_back(Json::object({{"rule", name}, {"reason", reason}}));
     };
     for (const ConfigRule& rule : config_rules()) add(rule.name, rule.reason);
+    for (const CodeRule& rule : code_rules()) add(rule.name, rule.reason);
+    for (const Family* family : families()) {
+        for (const ConfigRule& rule : family->rules) add(rule.name, fmt::format("{}: {}", family->name(), rule.reason));
+    }
     for (const FitRule& rule : fit_rules()) add(rule.name, rule.reason);
     print(json ? Json::object({{"rules", Json(std::move(items))}}).dump() : table.text());
     return 0;
@@ -57,12 +62,16 @@ Result<int> run_check(Context& context) {
     const int code = report.ok() ? 0 : static_cast<int>(ErrorCode::check_failed);
     if (context.json) return print(check_to_json(report).dump()), code;
     print(kernel_name(*config));
-    if (report.violations.empty()) {
-        print(paint("valid", Colour::green));
-    } else {
+    if (!report.violations.empty()) {
         print(fmt::format("{}\n{}", paint("not valid:", Colour::red), violations_table(report.violations)));
-        if (report.correction) print_correction(*report.correction);
+    } else if (report.without_code) {
+        print(fmt::format("{}\n{}", paint("valid, but there is no code for it:", Colour::yellow),
+                          violations_table({*report.without_code})));
+    } else {
+        print(paint("valid", Colour::green));
     }
+    const bool right = report.violations.empty() && !report.without_code;
+    if (report.correction && !right) print_correction(*report.correction);
     return code;
 }
 

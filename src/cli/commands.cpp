@@ -40,6 +40,7 @@ constexpr Option kKernelsOptions[] = {
     {"export", "FILE", "write the registry with statistics to a JSON file"},
     {"fields", "", "explain the fields of a kernel config instead"},
     {"schema", "", "print the JSON schema of a kernel config instead"},
+    {"families", "", "list the families of kernels instead, with how many kernels of the rule set each has"},
     {"manifest", "", "print count and digest of every rule set of every arch instead"},
 };
 constexpr Option kCheckOptions[] = {{"fix", "", "show each correction and its rule, and the corrected config"},

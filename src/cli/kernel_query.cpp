@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "codegen/kernel_source.hpp"
+#include "family/family.hpp"
 
 namespace tilewise::cli {
 
@@ -34,7 +34,6 @@ Result<KernelQuery> read_kernel_query(const Context& context, const ArchSpec& ar
             return unsupported_error(fmt::format("{} has no warp tiles for {}", arch.name, *text));
         }
     }
-    query.available = has_template;
     return query;
 }
 

@@ -2,12 +2,15 @@
 // tilewise kernels: the configs of a rule set for a target.
 #include <fmt/core.h>
 
+#include <map>
+
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/kernel_query.hpp"
 #include "cli/terminal.hpp"
 #include "config/config_json.hpp"
+#include "family/family.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -54,6 +57,54 @@ Result<int> print_manifest(const Context& context) {
     return print(Json::object({{"sets", Json(std::move(items))}}).dump()), 0;
 }
 
+std::string ops_text(const Family& family) {
+    std::string text;
+    for (const Op op : family.ops) text += fmt::format("{}{}", text.empty() ? "" : ", ", name_of(op));
+    return text;
+}
+
+// How many kernels of the rule set, on all archs of its backend or on the one that is asked for, are each family's.
+Result<std::map<const Family*, std::int64_t>> count_families(const Context& context, RuleSet set) {
+    const auto only = context.arguments.value("arch");
+    std::map<const Family*, std::int64_t> counts;
+    for (const ArchSpec& arch : context.archs.archs()) {
+        if (only && *only != arch.name) continue;
+        const auto kernels = list_kernels({&arch, set, std::nullopt, std::nullopt, std::nullopt});
+        if (!kernels) return kernels.error();
+        for (const Kernel& kernel : *kernels) {
+            if (kernel.available) ++counts[find_family(kernel.config, arch)];
+        }
+    }
+    return counts;
+}
+
+Result<int> print_families(const Context& context) {
+    const auto set = parse_enum<RuleSet>(context.arguments.value("rule-set").value_or("default"));
+    if (!set) return set.error();
+    if (const auto name = context.arguments.value("arch")) {
+        if (const auto arch = context.archs.find(*name); !arch) return arch.error();
+    }
+    const auto counts = count_families(context, *set);
+    if (!counts) return counts.error();
+    Table table({"family", "backend", "operations", "kernels", "description"});
+    Json::Array items;
+    for (const Family* family : families()) {
+        const auto found = counts->find(family);
+        const std::int64_t count = found == counts->end() ? 0 : found->second;
+        table.add({std::string(family->name()), std::string(family->backend), ops_text(*family),
+                   fmt::format("{}", count), std::string(family->description)});
+        Json::Array ops;
+        for (const Op op : family->ops) ops.emplace_back(name_of(op));
+        items.push_back(Json::object({{"name", family->name()},
+                                      {"description", family->description},
+                                      {"ops", Json(std::move(ops))},
+                                      {"backend", family->backend},
+                                      {"kernels", count}}));
+    }
+    print(context.json ? Json::object({{"families", Json(std::move(items))}}).dump() : table.text());
+    return 0;
+}
+
 }  // namespace
 
 Result<int> run_kernels(Context& context) {
@@ -61,6 +112,7 @@ Result<int> run_kernels(Context& context) {
     if (arguments.has("schema")) return print(config_schema().dump(2)), 0;
     if (arguments.has("fields")) return print_fields(context.json), 0;
     if (arguments.has("manifest")) return print_manifest(context);
+    if (arguments.has("families")) return print_families(context);
     auto query = read_kernel_query(context);
     if (!query) return query.error();
     auto kernels = list_kernels(*query);
@@ -72,8 +124,11 @@ Result<int> run_kernels(Context& context) {
                0;
     }
     if (context.json) return print(kernels_to_json(*kernels).dump()), 0;
-    Table table({"id", "available", "name"});
-    for (const Kernel& kernel : *kernels) table.add({kernel.id, kernel.available ? "yes" : "no", kernel.name});
+    Table table({"id", "available", "family", "name"});
+    for (const Kernel& kernel : *kernels) {
+        table.add(
+            {kernel.id, kernel.available ? "yes" : "no", std::string(name_of(family_of(kernel.config))), kernel.name});
+    }
     print(table.text());
     print(paint(fmt::format("{} kernels in {} for {}", kernels->size(), name_of(query->set), query->arch->name),
                 Colour::dim));

@@ -10,9 +10,9 @@
 #include "cli/command.hpp"
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/padded_problem.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "family/family.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -68,7 +68,7 @@ Result<int> run_select(Context& context) {
     const auto threads = threads_option(context);
     if (!threads) return threads.error();
 
-    auto kernels = list_kernels(query_for(*problem, **arch, *set, has_template));
+    auto kernels = list_kernels(query_for(*problem, **arch, *set));
     if (!kernels) return kernels.error();
     Registry registry;
     registry.add(std::move(*kernels));
@@ -85,8 +85,12 @@ Result<int> run_select(Context& context) {
         if (explain) print_rejections(selection, explain);
         return no_kernel(*problem, selection, **arch);
     }
-    print(fmt::format("\n{} {}\nsource: {}: {}", paint("plan:", Colour::green), selection.plan->kernel->name,
-                      selection.plan->source, selection.plan->why));
+    const Kernel& chosen = *selection.plan->kernel;
+    print(fmt::format("\n{} {}\nsource: {}: {}", paint("plan:", Colour::green), chosen.name, selection.plan->source,
+                      selection.plan->why));
+    if (const Family* family = find_family(chosen.config, **arch); family && explain) {
+        print(fmt::format("family: {}: {}", family->name(), family->description));
+    }
     for (const Note& note : selection.plan->notes) print(fmt::format("note:   {}", note.message));
     Table table({"", "id", "available", "predicted us", "candidate"});
     std::int64_t shown = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
@@ -80,7 +81,8 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
     }
     const Problem& p = v.problem;
     const bool plain = p.epilogue.empty() && p.d_ops.empty() && p.scale == Scale::none && !p.beta;
-    if ((c.warp_tile.k > 1 || is_slab(c)) && c.op != Op::conv_bwd_weight && !plain) {
+    if ((c.warp_tile.k > 1 || family_of(c) == FamilyId::depthwise_channel_slice) && c.op != Op::conv_bwd_weight &&
+        !plain) {
         return refuse(out,
                       TILEWISE_TEXT("a depthwise kernel on matrix units or by slabs with an epilogue, scales or beta"),
                       TILEWISE_TEXT("none of these, or pipeline basic_v1 and a warp tile of depth 1"));
@@ -99,7 +101,8 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
                       TILEWISE_TEXT("one that says {}", s.dilation[d]));
     }
     const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
-    if (is_slab(c) && s.k == s.g && c.ct_filter == s.filter && c.ct_stride == s.stride && !slab_plan(p, c, arch, out))
+    if (family_of(c) == FamilyId::depthwise_channel_slice && s.k == s.g && c.ct_filter == s.filter &&
+        c.ct_stride == s.stride && !slab_plan(p, c, arch, out))
         return true;
     return takes_one && s.k != s.g &&
            refuse(out, TILEWISE_TEXT("{} output channels per group", s.k / std::max<std::int64_t>(1, s.g)),
@@ -148,10 +151,10 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
 }
 
 bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (is_halo_first(c)) return !halo_first_plan(v.problem, c, arch, out);
-    if (is_tap_conv(c)) return !tap_conv_plan(v.problem, c, arch, out);
-    if (is_tap_weight(c)) return !tap_weight_plan(v.problem, c, arch, out);
-    return is_halo_weight(c) && !halo_weight_plan(v.problem, c, arch, out);
+    if (family_of(c) == FamilyId::first_layer_conv) return !halo_first_plan(v.problem, c, arch, out);
+    if (family_of(c) == FamilyId::resident_filter_conv) return !tap_conv_plan(v.problem, c, arch, out);
+    if (family_of(c) == FamilyId::shifted_wgrad) return !tap_weight_plan(v.problem, c, arch, out);
+    return family_of(c) == FamilyId::patch_wgrad && !halo_weight_plan(v.problem, c, arch, out);
 }
 
 }  // namespace tilewise

@@ -7,6 +7,7 @@
 #include "base/rounding.hpp"
 #include "config/conv_fit.hpp"
 #include "config/conv_tiles.hpp"
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_fit.hpp"
 #include "config/halo_weight_plan.hpp"
@@ -197,7 +198,8 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
 }
 
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    if (is_halo_weight(c) || is_tap_weight(c)) return false;  // they plan their own steps
+    if (family_of(c) == FamilyId::patch_wgrad || family_of(c) == FamilyId::shifted_wgrad)
+        return false;  // they plan their own steps
     const std::int64_t depth = merged_view(v, c).k;
     const std::int64_t tile = std::max(1, c.tile.k);
     const std::int64_t steps = (depth + tile - 1) / tile;
@@ -207,7 +209,7 @@ bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, R
 }
 
 bool beyond_vectors(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    if (!multiplies_vectors(c)) return false;
+    if (!is_gemv(family_of(c))) return false;
     const std::int64_t vectors = c.swap_ab ? v.gemm.m : v.gemm.n;
     return vectors > c.tile.n && refuse(out, TILEWISE_TEXT("{}={}", c.swap_ab ? 'm' : 'n', vectors),
                                         TILEWISE_TEXT("at most {} vectors", c.tile.n));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/family_id.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "config/tap_conv_plan.hpp"
@@ -55,22 +56,11 @@ std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch
     // Warpgroups add up products of 8-bit floats by parts, in fp32: sums of the part and of all.
     const bool promotes = has_wide_waves(c, arch) && is_8bit_float(c.dtype) && c.math == Math::strict;
     const std::int64_t each = (std::int64_t{c.tile.m} * c.tile.n + threads - 1) / std::max<std::int64_t>(threads, 1);
-    return promotes || multiplies_doubles(c) ? 2 * each : each;  // registers of a sum
+    return promotes || family_of(c) == FamilyId::fp64_gemm ? 2 * each : each;  // registers of a sum
 }
-
-bool is_direct(const KernelConfig& c, const ArchSpec& arch) {
-    return arch.backend == "cpu" && is_conv(c.op) &&
-           (c.specialization == Specialization::depthwise || c.num_groups_to_merge > 1);
-}
-
-bool multiplies_vectors(const KernelConfig& c) { return c.op == Op::gemm && c.warp_tile == Shape3{16, 4, 1}; }
 
 namespace {
 constexpr Shape3 kDoubleTile{16, 8, 1};
-}
-
-bool multiplies_doubles(const KernelConfig& c) {
-    return c.dtype == DType::fp32 && c.warp_tile == kDoubleTile && c.op == Op::gemm;
 }
 
 void leave_out_doubles(ArchSpec& arch) {
@@ -82,11 +72,13 @@ void leave_out_doubles(ArchSpec& arch) {
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
-    if (is_halo_weight(c)) {
+    if (family_of(c) == FamilyId::patch_wgrad) {
         return std::max(halo_weight_block_bytes(c, arch), halo_weight_least_bytes(c)) * std::max(1, c.blocks_per_unit);
     }
-    if (is_tap_weight(c)) return tap_weight_block_bytes(c, arch) * std::max(1, c.blocks_per_unit);
-    if (is_tap_conv(c)) return halo_weight_block_bytes(c, arch) * std::max(1, c.blocks_per_unit);
+    if (family_of(c) == FamilyId::shifted_wgrad)
+        return tap_weight_block_bytes(c, arch) * std::max(1, c.blocks_per_unit);
+    if (family_of(c) == FamilyId::resident_filter_conv)
+        return halo_weight_block_bytes(c, arch) * std::max(1, c.blocks_per_unit);
     // Taps that are joined share the rows of A, with a little more.
     const int taps = joined_taps(c);
     // Depthwise kernels on matrix units walk down their tile and hold a few of its lines.

@@ -18,16 +18,6 @@ bool shares_unit(const KernelConfig& config, const ArchSpec& arch);
 std::int64_t threads_per_block(const KernelConfig& config, const ArchSpec& arch);
 std::int64_t accumulators_per_thread(const KernelConfig& config, const ArchSpec& arch);
 
-// Whether a kernel goes without a matrix product: on a CPU, where each output channel of a convolution has few inputs, it
-// sums up its own.
-bool is_direct(const KernelConfig& config, const ArchSpec& arch);
-
-// Whether a GEMM kernel multiplies by a few vectors in plain arithmetic: a warp tile of 16 lines by 4 vectors. With swap_ab the
-// vectors are the rows of A, else the columns of B.
-bool multiplies_vectors(const KernelConfig& config);
-
-// Whether fp32 is multiplied in fp64 matrix units.
-bool multiplies_doubles(const KernelConfig& config);
 // The arch of a chip whose fp64 units are few: without the warp tiles that multiply fp32 there.
 void leave_out_doubles(ArchSpec& arch);
 

@@ -39,10 +39,6 @@ double tile_cycles(const HaloFirstLaunch& launch, const KernelConfig& c) {
 
 }  // namespace
 
-bool is_halo_first(const KernelConfig& c) {
-    return c.gather == Gather::halo && c.op == Op::conv_fwd && c.vector_a == 1;
-}
-
 std::optional<HaloFirstPlan> halo_first_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
                                              Rejected* why) {
     if (p.op != c.op || std::min({c.tile.m, c.tile.n, c.wave.m, c.blocks_per_unit}) < 1) return std::nullopt;

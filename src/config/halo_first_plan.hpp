@@ -19,9 +19,7 @@ struct HaloFirstPlan {
     double cycles;  // of a unit, for everything
 };
 
-bool is_halo_first(const KernelConfig& config);
-
-// Of a config that is_halo_first. Nothing where it does not fit the problem, and `why` then says so.
+// Of a config of the family first_layer_conv. Nothing where it does not fit the problem, and `why` then says so.
 std::optional<HaloFirstPlan> halo_first_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                              Rejected* why = nullptr);
 

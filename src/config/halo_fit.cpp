@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/halo_fit.hpp"
 
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_tile.hpp"
 #include "config/rule_groups.hpp"
@@ -9,7 +10,7 @@
 namespace tilewise {
 
 bool beyond_halo(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (!is_halo_conv(c)) return false;
+    if (!is_patch_conv(family_of(c))) return false;
     const KernelConv conv = kernel_conv(v.problem);
     if (refuses_halo_reach(conv, out)) return true;
     const HaloKernel kernel = halo_kernel(c);

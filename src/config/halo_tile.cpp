@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/rounding.hpp"
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 #include "problem/facts.hpp"
@@ -52,7 +53,8 @@ double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
     const bool in_halves = p.out_channels * bytes_of(c.dtype_out) < 2 * kHaloChunkBytes;
     const double writes =
         kWriteCycles / c.blocks_per_unit + (in_halves ? kCyclesPerHalf * c.tile.m * p.products * p.classes : 0);
-    const double by_threads = (p.out_stages > 0 ? 0 : writes) + (stages_halo_boxes(c) ? 0 : chunks * kCyclesPerCopy);
+    const double by_threads =
+        (p.out_stages > 0 ? 0 : writes) + (family_of(c) == FamilyId::patch_box_conv ? 0 : chunks * kCyclesPerCopy);
     return longest + kHidden * (shared + products + copies - longest) + kTileCycles / c.blocks_per_unit + by_threads;
 }
 
@@ -75,25 +77,23 @@ bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_by
 
 }  // namespace
 
-bool is_halo_conv(const KernelConfig& c) {
-    // One element of x at a time: halo_first_plan.hpp.
-    const bool is_first = c.op == Op::conv_fwd && c.vector_a == 1;
-    constexpr int kWarpgroupRows = 64;  // tap_conv_plan.hpp
-    return c.gather == Gather::halo && (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data) && !is_first &&
-           c.warp_tile.m != kWarpgroupRows;
-}
-
 bool shares_halo_rows(const KernelConfig& c) {
-    return is_halo_conv(c) && c.specialization == Specialization::filter_3x3 && c.ndim == 2;
+    return is_patch_conv(family_of(c)) && c.specialization == Specialization::filter_3x3 && c.ndim == 2;
 }
-
-bool stages_halo_boxes(const KernelConfig& c) { return is_halo_conv(c) && c.pipeline == Pipeline::mem; }
 
 HaloKernel halo_kernel(const KernelConfig& c) {
-    return {c.op == Op::conv_bwd_data, c.num_groups_to_merge,         c.tile.m,
-            c.tile.n / c.wave.n,       to_int(wave_count(c)),         std::max(1, c.stages),
-            to_int(bytes_of(c.dtype)), to_int(bytes_of(c.dtype_out)), access_bytes(c, 1) < kHaloChunkBytes,
-            c.vector_c == 1,           stages_halo_boxes(c),          0};
+    return {c.op == Op::conv_bwd_data,
+            c.num_groups_to_merge,
+            c.tile.m,
+            c.tile.n / c.wave.n,
+            to_int(wave_count(c)),
+            std::max(1, c.stages),
+            to_int(bytes_of(c.dtype)),
+            to_int(bytes_of(c.dtype_out)),
+            access_bytes(c, 1) < kHaloChunkBytes,
+            c.vector_c == 1,
+            family_of(c) == FamilyId::patch_box_conv,
+            0};
 }
 
 std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {

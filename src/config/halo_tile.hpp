@@ -14,11 +14,8 @@
 
 namespace tilewise {
 
-bool is_halo_conv(const KernelConfig& config);  // forward or backward data
 // Whether a warp's steps are rows of 16 pixels below each other, which share what they read: 3 x 3 taps in two dimensions.
 bool shares_halo_rows(const KernelConfig& config);
-// Whether the copy engine stages patches, as boxes of pixels.
-bool stages_halo_boxes(const KernelConfig& config);
 HaloKernel halo_kernel(const KernelConfig& config);
 // Shared memory that each of the blocks on a unit may have.
 std::int64_t halo_shared_bytes(const KernelConfig& config, const ArchSpec& arch);

@@ -188,12 +188,6 @@ bool refuses_blocks(std::int64_t products, int parts, Rejected* out) {
                                               TILEWISE_TEXT("at most {} blocks", kMost));
 }
 
-bool is_halo_weight(const KernelConfig& c) {
-    constexpr int kWarpRows = 16;
-    return c.op == Op::conv_bwd_weight && c.gather == Gather::halo && c.warp_tile.m == kWarpRows &&
-           c.producer_waves == 0;
-}
-
 std::int64_t halo_weight_block_bytes(const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kReserved = 1024;  // of every block, for the system
     const std::int64_t bytes = (arch.shared_bytes + kReserved) / std::max(1, c.blocks_per_unit) - kReserved;

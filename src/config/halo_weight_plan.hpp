@@ -25,7 +25,6 @@ struct HaloWeightPlan {
     double cycles;  // of a unit, for everything, by what is computed and copied
 };
 
-bool is_halo_weight(const KernelConfig& config);
 // Parts that meet in a cluster's shared memory: one in the workspace.
 int halo_weight_cluster_parts(const KernelConfig& config);
 // Bytes of shared memory of a block: all that so many blocks of a unit may have.
@@ -37,7 +36,7 @@ bool refuses_blocks(std::int64_t products, int parts, Rejected* out);
 // What the results take on their way out, whatever the problem.
 std::int64_t halo_weight_least_bytes(const KernelConfig& config);
 
-// Of a config that is_halo_weight. Nothing where it does not fit the problem, and `why` then says so.
+// Of a config of the family patch_wgrad. Nothing where it does not fit the problem, and `why` then says so.
 std::optional<HaloWeightPlan> halo_weight_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);
 

@@ -29,14 +29,6 @@ std::string printed(const ConfigField& field, const KernelConfig& c) {
     return text;
 }
 
-void record_changes(const KernelConfig& before, const KernelConfig& after, std::string_view rule,
-                    std::vector<Change>& changes) {
-    for (const ConfigField& field : config_fields()) {
-        const std::string from = printed(field, before), to = printed(field, after);
-        if (from != to) changes.push_back({std::string(field.name), from, to, std::string(rule)});
-    }
-}
-
 }  // namespace
 
 std::span<const ConfigRule> config_rules() {
@@ -66,6 +58,14 @@ std::vector<Rejected> check_config(const KernelConfig& config, const ArchSpec& a
         if (is_broken(rule, config, arch, &rejected)) violations.push_back(std::move(rejected));
     }
     return violations;
+}
+
+void record_changes(const KernelConfig& before, const KernelConfig& after, std::string_view rule,
+                    std::vector<Change>& changes) {
+    for (const ConfigField& field : config_fields()) {
+        const std::string from = printed(field, before), to = printed(field, after);
+        if (from != to) changes.push_back({std::string(field.name), from, to, std::string(rule)});
+    }
 }
 
 Correction correct_config(const KernelConfig& config, const ArchSpec& arch) {

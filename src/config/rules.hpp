@@ -35,11 +35,15 @@ std::vector<Rejected> check_config(const KernelConfig& config, const ArchSpec& a
 struct Change {
     std::string field, from, to, rule;
 };
+// Appends a change for every field that differs.
+void record_changes(const KernelConfig& before, const KernelConfig& after, std::string_view rule,
+                    std::vector<Change>& changes);
 struct Correction {
     KernelConfig config;
     std::vector<Change> changes;
     std::vector<Rejected> remaining;  // what could not be corrected; empty when the config is now valid
 };
+// By the rules above alone: the corrected config is valid, but may have no code (family/corrector.hpp).
 Correction correct_config(const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "config/config_name.hpp"
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 
@@ -127,8 +128,9 @@ bool filter_contradicts(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 void correct_filter(KernelConfig& c, const ArchSpec&) { c.ct_filter = c.ct_stride = Extents{}; }
 
-bool conflicting(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    const bool depthwise = c.specialization == Specialization::depthwise, direct = is_direct(c, arch);
+bool conflicting(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    const bool depthwise = c.specialization == Specialization::depthwise,
+               direct = family_of(c) == FamilyId::direct_conv;
     std::string_view first, second;
     if (c.explicit_gemm && c.num_groups_to_merge > 1) first = "explicit_gemm", second = "num_groups_to_merge";
     if (c.explicit_gemm && c.split_image) first = "explicit_gemm", second = "split_image";
@@ -153,14 +155,14 @@ bool long_name(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 }
 
 // What replaces keeps; what refines goes.
-void correct_conflict(KernelConfig& c, const ArchSpec& arch) {
+void correct_conflict(KernelConfig& c, const ArchSpec&) {
     if (c.explicit_gemm || c.specialization == Specialization::depthwise) c.num_groups_to_merge = 1;
     if (c.specialization == Specialization::depthwise) {
         c.explicit_gemm = false;
         c.stream_k = StreamK::off;
     }
     if (c.explicit_gemm) c.split_image = false;
-    if (is_direct(c, arch)) {
+    if (family_of(c) == FamilyId::direct_conv) {
         if (c.pipeline == Pipeline::preshuffle) c.pipeline = Pipeline::basic_v1;
         if (c.op != Op::conv_bwd_weight) c.split_k = 1;
     }

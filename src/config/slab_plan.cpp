@@ -78,10 +78,6 @@ void set_slab_cycles(SlabPlan& plan, const SlabSizes& z, const KernelConfig& c, 
 
 }  // namespace
 
-bool is_slab(const KernelConfig& c) {
-    return is_conv(c.op) && c.specialization == Specialization::depthwise && c.pipeline == Pipeline::basic_async_v1;
-}
-
 int slab_vector(const KernelConfig& c) { return std::max(1, to_int(c.warp_tile.m * c.warp_tile.n / kSlabLanes)); }
 
 int slab_own_rows(const KernelConfig& c) { return std::max(1, c.tile.m / std::max(1, c.wave.m * c.warp_tile.m)); }

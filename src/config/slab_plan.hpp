@@ -23,14 +23,13 @@ struct SlabPlan {
     double cycles = 0;                       // of a unit, for everything
 };
 
-// A depthwise config whose copies are asynchronous; the channels that each of its threads takes, and the rows of outputs.
-bool is_slab(const KernelConfig& config);
+// The channels that each thread takes, and the rows of outputs.
 int slab_vector(const KernelConfig& config);
 int slab_own_rows(const KernelConfig& config);
 // The most bytes of shared memory of a block: all that so many blocks of a unit may have.
 std::int64_t slab_shared_bytes(const KernelConfig& config);
 
-// Of a config that is_slab and has a kernel. Nothing where it does not fit the problem, and `why` then says so.
+// Of a config of the family depthwise_channel_slice that has a kernel. Nothing where it does not fit the problem, and `why` then says so.
 std::optional<SlabPlan> slab_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                   Rejected* why = nullptr);
 

@@ -87,11 +87,6 @@ std::int64_t fixed_bytes(const KernelConfig& c, std::int64_t weights) {
 
 }  // namespace
 
-bool is_tap_conv(const KernelConfig& c) {
-    return (c.op == Op::conv_fwd || c.op == Op::conv_bwd_data) && c.gather == Gather::halo &&
-           c.warp_tile.m == kRowsOfProduct;
-}
-
 std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, Rejected* why) {
     if (p.op != c.op || std::min({c.wave.m, c.tile.m, c.tile.n, c.cluster.n}) < 1) return std::nullopt;
     const KernelConv conv = kernel_conv(p);

@@ -21,9 +21,7 @@ struct TapConvPlan {
     std::int64_t weight_bytes, shared_bytes;  // of a block; with all stages
 };
 
-bool is_tap_conv(const KernelConfig& config);
-
-// Of a config that is_tap_conv. Nothing where it does not fit the problem, and `why` then says so.
+// Of a config of the family resident_filter_conv. Nothing where it does not fit the problem, and `why` then says so.
 std::optional<TapConvPlan> tap_conv_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                          Rejected* why = nullptr);
 

@@ -123,11 +123,6 @@ void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const
 
 }  // namespace
 
-bool is_tap_weight(const KernelConfig& c) {
-    return c.op == Op::conv_bwd_weight && c.gather == Gather::halo &&
-           (c.warp_tile.m == kProductRows || c.producer_waves > 0);
-}
-
 int tap_weight_rows(const KernelConfig& c) { return c.swap_ab ? c.tile.m : c.tile.n; }
 int tap_weight_columns(const KernelConfig& c) { return c.swap_ab ? c.tile.n : c.tile.m; }
 

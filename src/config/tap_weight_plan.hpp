@@ -22,14 +22,13 @@ struct TapWeightPlan {
     double cycles;  // of a unit, for everything
 };
 
-bool is_tap_weight(const KernelConfig& config);
 // Of a block's results: (tap, c), which are the products' rows with swap_ab, and k.
 int tap_weight_rows(const KernelConfig& config);
 int tap_weight_columns(const KernelConfig& config);
 // Bytes of shared memory of a block: all that so many blocks of a unit may have.
 std::int64_t tap_weight_block_bytes(const KernelConfig& config, const ArchSpec& arch);
 
-// Of a config that is_tap_weight. Nothing where it does not fit the problem, and `why` then says so.
+// Of a config of the family shifted_wgrad. Nothing where it does not fit the problem, and `why` then says so.
 std::optional<TapWeightPlan> tap_weight_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                              Rejected* why = nullptr);
 

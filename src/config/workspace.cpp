@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/bounded_product.hpp"
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/packing.hpp"
@@ -22,11 +23,11 @@ std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const 
     const std::int64_t output = v.elements[2] * kPartialBytes;
     std::int64_t bytes = 0;
     std::int64_t parts = c.deterministic ? c.split_k : 1;
-    if (is_halo_weight(c)) {
+    if (family_of(c) == FamilyId::patch_wgrad) {
         const auto plan = halo_weight_plan(v.problem, c, arch);
         parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
     }
-    if (is_tap_weight(c)) {
+    if (family_of(c) == FamilyId::shifted_wgrad) {
         const auto plan = tap_weight_plan(v.problem, c, arch);
         parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
     }

@@ -16,8 +16,8 @@
 #include "base/result.hpp"
 #include "build/builder.hpp"
 #include "build/code_suffix.hpp"
-#include "codegen/launch_spec.hpp"
 #include "config/arch_spec.hpp"
+#include "family/launch_spec.hpp"
 #include "kernels/common/args.hpp"
 
 namespace tilewise {

@@ -7,6 +7,7 @@
 #include "base/version.hpp"
 #include "config/config_json.hpp"
 #include "config/config_name.hpp"
+#include "config/family_id.hpp"
 #include "registry/registry.hpp"
 
 namespace tilewise {
@@ -46,6 +47,12 @@ Result<Kernel> kernel_from_json(const Json& json) {
         return usage_error(
             fmt::format("line {}: the id is not that of the config, which is {}", id->line(), kernel.id));
     }
+    const std::string_view family_name = name_of(family_of(kernel.config));
+    const Json* family = json.find("family");
+    if (family && (!family->string() || *family->string() != family_name)) {
+        return usage_error(
+            fmt::format("line {}: the family is not that of the config, which is {}", family->line(), family_name));
+    }
     if (const Json* priority = json.find("priority")) {
         auto value = parse_enum<Priority>(priority->string() ? *priority->string() : std::string(priority->kind()));
         if (!value) return usage_error(fmt::format("line {}: {}", priority->line(), value.error().message));
@@ -64,6 +71,7 @@ Result<Kernel> kernel_from_json(const Json& json) {
 Json kernel_to_json(const Kernel& kernel) {
     return Json::object({{"name", kernel.name},
                          {"id", kernel.id},
+                         {"family", name_of(family_of(kernel.config))},
                          {"priority", name_of(kernel.priority)},
                          {"available", kernel.available},
                          {"config", config_to_json(kernel.config)}});

@@ -5,12 +5,12 @@
 
 #include "base/sha256.hpp"
 #include "config/config_name.hpp"
+#include "family/family.hpp"
 
 namespace tilewise {
 
-KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set,
-                      bool (*available)(const KernelConfig&)) {
-    return {&arch, set, problem.op, DTypePair{problem.dtype_a, problem.dtype_b}, problem.dtype_out, available};
+KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set) {
+    return {&arch, set, problem.op, DTypePair{problem.dtype_a, problem.dtype_b}, problem.dtype_out};
 }
 
 Result<std::vector<Kernel>> list_kernels(const KernelQuery& query) {
@@ -22,7 +22,7 @@ Result<std::vector<Kernel>> list_kernels(const KernelQuery& query) {
             auto configs = expand(*query.arch, op, pair, query.set, query.out);
             if (!configs) return configs.error();
             for (KernelConfig& config : *configs) {
-                const bool available = query.available && query.available(config);
+                const bool available = has_code(config, *query.arch);
                 kernels.push_back(make_kernel(std::move(config), Priority::normal, available));
             }
         }

@@ -18,12 +18,9 @@ struct KernelQuery {
     std::optional<Op> op;             // unset: every operation
     std::optional<DTypePair> dtypes;  // unset: every pair of input types
     std::optional<DType> out;         // unset: the usual output of each
-    // Whether there is code for a config; the registry itself knows of none.
-    bool (*available)(const KernelConfig&) = nullptr;
 };
 // What to list for a problem: kernels of its operation and types.
-KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set,
-                      bool (*available)(const KernelConfig&));
+KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set);
 
 // The kernels of the rule set in its own order.
 Result<std::vector<Kernel>> list_kernels(const KernelQuery& query);

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/rounding.hpp"
-#include "codegen/depthwise_spec.hpp"
+#include "family/cuda/depthwise_spec.hpp"
 #include "kernels/common/depthwise_launch.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
@@ -51,7 +51,7 @@ FrameTiles frame_tiles_of(const Problem& p, const KernelConfig& c, const Depthwi
     const std::int64_t stride = c.ct_stride[rank - 1], width = size[rank - 1];
     FrameTiles t{};
     t.depth = rank > 2 ? size[0] : 1, t.height = size[rank - 2], t.frames = p.conv.n * t.depth;
-    if (spec.kind == DepthwiseKind::band) {  // strips of 8 outputs, with as many pixels beside them
+    if (family_of(c) == FamilyId::depthwise_toeplitz) {  // strips of 8 outputs, with as many pixels beside them
         const std::int64_t strips = divide_up(width, spec.strip_width);
         t.column_tiles = divide_up(strips, spec.strips), t.across = divide_up(strips, t.column_tiles);
         t.pitch = (t.across + 1) * spec.strip_width;
@@ -111,11 +111,10 @@ std::int64_t matrix_blocks(const Problem& p, const KernelConfig& c, const Depthw
 
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
-    if (spec.kind == DepthwiseKind::any) return any_blocks(p, c, arch);
-    if (spec.kind == DepthwiseKind::slab) return slab_blocks(p, c, arch);
-    if (spec.kind == DepthwiseKind::band || spec.kind == DepthwiseKind::diagonal) {
-        return matrix_blocks(p, c, spec, arch);
-    }
+    const FamilyId family = family_of(c);
+    if (family == FamilyId::depthwise_any) return any_blocks(p, c, arch);
+    if (family == FamilyId::depthwise_channel_slice) return slab_blocks(p, c, arch);
+    if (family != FamilyId::depthwise_strips) return matrix_blocks(p, c, spec, arch);
     const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
     return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
 }
@@ -133,8 +132,9 @@ DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const Ar
 
 void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
-    if (spec.kind == DepthwiseKind::any || spec.kind == DepthwiseKind::strips) return;
-    if (spec.kind == DepthwiseKind::slab) return set_slab_geometry(geometry, p, c, arch);
+    const FamilyId family = family_of(c);
+    if (family == FamilyId::depthwise_any || family == FamilyId::depthwise_strips) return;
+    if (family == FamilyId::depthwise_channel_slice) return set_slab_geometry(geometry, p, c, arch);
     const FrameTiles tiles = frame_tiles_of(p, c, spec);
     const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
     const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(to_int(by))); };

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "build/toolchain.hpp"
-#include "codegen/cuda_source.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/config_name.hpp"
+#include "config/family_id.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "config/workspace.hpp"
+#include "family/cuda/cuda_source.hpp"
+#include "family/family.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
@@ -88,7 +89,7 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
 
 LaunchGeometry launch_geometry(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads) {
     if (arch.backend != "cpu") return block_grid(problem, config, arch);
-    if (is_direct(config, arch)) return direct_partition(problem, config, threads);
+    if (family_of(config) == FamilyId::direct_conv) return direct_partition(problem, config, threads);
     return partition(gemm_view(problem), config, threads);
 }
 

@@ -9,7 +9,7 @@
 
 namespace tilewise {
 
-// Of a config that is_halo_first and fits the problem.
+// Of a config of the family first_layer_conv and fits the problem.
 LaunchGeometry halo_first_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

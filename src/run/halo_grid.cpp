@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "config/family_id.hpp"
 #include "config/halo_tile.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
@@ -57,7 +58,7 @@ void set_halo_grid(LaunchGeometry& geometry, const Problem& problem, const Kerne
                                           choice->blocks, choice->beside);
     std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
     geometry.block.shared_bytes = choice->plan.total_bytes;
-    if (stages_halo_boxes(config)) geometry.tensor_maps = box_maps(problem, config, *choice);
+    if (family_of(config) == FamilyId::patch_box_conv) geometry.tensor_maps = box_maps(problem, config, *choice);
 }
 
 }  // namespace tilewise

@@ -12,7 +12,7 @@ namespace tilewise {
 // The second kernel, as reduce_many.hpp shares out the sums of so many parts.
 void add_many_reduction(LaunchGeometry& geometry, const Problem& problem, int parts);
 
-// Of a config that is_halo_weight and fits the problem.
+// Of a config of the family patch_wgrad and fits the problem.
 LaunchGeometry halo_weight_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -11,15 +11,15 @@ namespace {
 template <class T, std::size_t N>
 Json numbers(const std::array<T, N>& values) {
     Json::Array list;
-    for (const T value : values) list.push_back(value);
+    for (const T value : values) list.emplace_back(value);
     return Json(std::move(list));
 }
 
-Json shape(const Shape2& s) { return Json(Json::Array{s.m, s.n}); }
+Json shape(const Shape2& s) { return numbers(std::array{s.m, s.n}); }
 
 Json part_to_json(const KernelPart& p) {
-    return Json(Json::Array{std::int64_t{p.m_begin}, std::int64_t{p.m_end}, std::int64_t{p.n_begin},
-                            std::int64_t{p.n_end}, std::int64_t{p.batch_begin}, std::int64_t{p.batch_end}, p.k_part});
+    return numbers(
+        std::array<std::int64_t, 7>{p.m_begin, p.m_end, p.n_begin, p.n_end, p.batch_begin, p.batch_end, p.k_part});
 }
 
 void set_parts(Json& json, const char* key, std::span<const KernelPart> parts) {
@@ -29,7 +29,7 @@ void set_parts(Json& json, const char* key, std::span<const KernelPart> parts) {
     json.set(key, Json(std::move(list)));
 }
 
-Json box_to_json(const TensorBox& box) { return Json(Json::Array{box.rows, box.columns}); }
+Json box_to_json(const TensorBox& box) { return numbers(std::array{box.rows, box.columns}); }
 
 Json block_to_json(const LaunchSpec& block) {
     Json json = Json::object({{"threads", block.threads},
@@ -70,7 +70,7 @@ Json map_to_json(const TensorMapSpec& map) {
 Json arguments_to_json(std::span<const int> words) {
     while (!words.empty() && words.back() == 0) words = words.first(words.size() - 1);
     Json::Array list;
-    for (const int word : words) list.push_back(word);
+    for (const int word : words) list.emplace_back(word);
     return Json(std::move(list));
 }
 

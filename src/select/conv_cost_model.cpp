@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/workspace.hpp"
 #include "problem/facts.hpp"
@@ -260,7 +261,7 @@ double ConvCostModel::parts(const KernelConfig& c) const {
 double ConvCostModel::predicted_us(const KernelConfig& c) const {
     const double count = parts(c), workers = std::min<double>(threads_, count);
     const double speedup = count / std::ceil(count / workers);
-    const double work = is_direct(c, arch_) ? direct_steps(c) : implicit_steps(c);
+    const double work = family_of(c) == FamilyId::direct_conv ? direct_steps(c) : implicit_steps(c);
     const double compute_us = work * step_us(c, arch_) / speedup * twin_factor(c);
     // Of the two, the shorter is not hidden quite.
     constexpr double kNotHidden = 0.1;

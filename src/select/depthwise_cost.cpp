@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/depthwise_spec.hpp"
+#include "family/cuda/depthwise_spec.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_matrix_cost.hpp"
 #include "select/depthwise_slab_cost.hpp"
@@ -54,12 +54,12 @@ double any_us(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
 double predicted_depthwise_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     const Problem& p = view.problem;
     const DepthwiseSpec spec = depthwise_spec(c);
-    switch (spec.kind) {
-        case DepthwiseKind::any: break;
-        case DepthwiseKind::strips: return predicted_strips_us(p, c, spec, arch);
-        case DepthwiseKind::slab: return predicted_slab_us(p, c, arch);
-        case DepthwiseKind::band:
-        case DepthwiseKind::diagonal: return predicted_depthwise_matrix_us(p, c, spec, arch);
+    switch (family_of(c)) {
+        case FamilyId::depthwise_strips: return predicted_strips_us(p, c, spec, arch);
+        case FamilyId::depthwise_channel_slice: return predicted_slab_us(p, c, arch);
+        case FamilyId::depthwise_toeplitz:
+        case FamilyId::depthwise_block_diagonal: return predicted_depthwise_matrix_us(p, c, spec, arch);
+        default: break;
     }
     return any_us(p, c, arch);
 }

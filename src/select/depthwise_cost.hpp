@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of the GPU model that is about depthwise kernels (codegen/depthwise_spec.hpp): what a unit's warps issue, against what
+// The part of the GPU model that is about depthwise kernels (family/cuda/depthwise_spec.hpp): what a unit's warps issue, against what
 // memory takes.
 #pragma once
 

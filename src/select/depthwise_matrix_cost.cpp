@@ -24,20 +24,20 @@ constexpr double kSecondKernelUs = 2.3, kClusterUs = 2.2;
 constexpr double kWholeLines = 0.9, kWholePixels = 0.86;
 
 // Times 16 channels that a warp has.
-double pairs_of(const KernelConfig& c, const DepthwiseSpec& spec) {
+double pairs_of(const KernelConfig& c) {
     const int channels = c.tile.n / c.wave.n;
-    return spec.kind == DepthwiseKind::band ? 1 : channels / 16.0;
+    return family_of(c) == FamilyId::depthwise_toeplitz ? 1 : channels / 16.0;
 }
 
 // Instructions of a warp for a line, about as the compiled code has them.
-double step_instructions(const KernelConfig& c, const DepthwiseSpec& spec) {
+double step_instructions(const KernelConfig& c) {
     const int rank = c.ct_filter.rank;
     const auto lines = static_cast<double>(c.ct_filter[rank - 2]), columns = static_cast<double>(c.ct_filter[rank - 1]);
     const auto stride = static_cast<double>(c.ct_stride[rank - 1]);
     const double planes = rank > 2 ? static_cast<double>(c.ct_filter[0]) : 1;
     const bool weight = c.op == Op::conv_bwd_weight;
-    if (spec.kind == DepthwiseKind::band) return (weight ? 107 : 95) + 2 * lines;
-    const double pairs = pairs_of(c, spec), products = 2 * lines / stride * (columns + 1) / 2;
+    if (family_of(c) == FamilyId::depthwise_toeplitz) return (weight ? 107 : 95) + 2 * lines;
+    const double pairs = pairs_of(c), products = 2 * lines / stride * (columns + 1) / 2;
     return (weight ? 25 : 30) + pairs * ((weight ? 4 : 18 / stride) + (weight ? 1 : planes) * (products + 3));
 }
 
@@ -56,7 +56,7 @@ double predicted_depthwise_matrix_us(const Problem& p, const KernelConfig& c, co
     const DepthwiseShare share = depthwise_share(p, c, arch);
     const int rank = c.ct_filter.rank;
     const auto lines = static_cast<double>(c.ct_filter[rank - 2]), stride = static_cast<double>(c.ct_stride[rank - 2]);
-    const bool band = spec.kind == DepthwiseKind::band, weight = c.op == Op::conv_bwd_weight;
+    const bool band = family_of(c) == FamilyId::depthwise_toeplitz, weight = c.op == Op::conv_bwd_weight;
     const double walks = static_cast<double>(share.walks), start_us = band ? kBandStartUs : kStartUs;
     const double walk_lines = !band ? kWalkLines : weight ? kBandSumWalkLines : kBandWalkLines;
     const double steps = static_cast<double>(share.rows) * stride + walks * (lines - stride) + (walks - 1) * walk_lines;
@@ -66,13 +66,12 @@ double predicted_depthwise_matrix_us(const Problem& p, const KernelConfig& c, co
         static_cast<double>(std::min<std::int64_t>(spec.resident_blocks, divide_up(share.blocks, arch.units)));
     const double warps = c.wave.m * c.wave.n;
     const bool adds_up = weight && !band;
-    const double step =
-        std::max(adds_up ? kSumCycles : kStepCycles, together * warps * step_instructions(c, spec) / kIssued);
+    const double step = std::max(adds_up ? kSumCycles : kStepCycles, together * warps * step_instructions(c) / kIssued);
     const double busy_us = waves * steps * step / kCyclesPerUs + (waves - 1) * start_us;
     const double memory_us = bytes_moved(p) * sectors_touched(p, c) / (arch.memory_gbps * kMatrixMemoryReached * 1e3);
     double total =
         std::max(busy_us, memory_us) + kOverlapped * std::min(busy_us, memory_us) + start_us + arch.launch_us;
-    total += (pairs_of(c, spec) - 1) * kPairStartUs;
+    total += (pairs_of(c) - 1) * kPairStartUs;
     constexpr int kLineChannels = 64;
     if (c.tile.n >= kLineChannels && c.tile.n >= p.conv.g) {
         total *= kWholePixels;

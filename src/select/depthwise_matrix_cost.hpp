@@ -3,8 +3,8 @@
 // as depthwise_cost asks: a start, then memory, or the blocks' steps from line to line, whichever is slower.
 #pragma once
 
-#include "codegen/depthwise_spec.hpp"
 #include "config/arch_spec.hpp"
+#include "family/cuda/depthwise_spec.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {

@@ -3,8 +3,8 @@
 // expected to take.
 #pragma once
 
-#include "codegen/depthwise_spec.hpp"
 #include "config/arch_spec.hpp"
+#include "family/cuda/depthwise_spec.hpp"
 
 namespace tilewise {
 

@@ -7,10 +7,10 @@
 #include <mutex>
 
 #include "base/fork_safe_mutex.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
 #include "config/padded_problem.hpp"
 #include "config/rules.hpp"
+#include "family/family.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "select/shortlist.hpp"
@@ -45,7 +45,7 @@ Note capture_note() {
 Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet set) {
     const std::string key = registry_key(problem, set);
     if (const auto* found = registries_.find(key)) return found->get();
-    auto kernels = list_kernels(query_for(problem, device_.arch(), set, has_template));
+    auto kernels = list_kernels(query_for(problem, device_.arch(), set));
     if (!kernels) return kernels.error();
     auto registry = std::make_unique<Registry>(key);
     registry->add(std::move(*kernels));
@@ -56,7 +56,7 @@ Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet
 // Kernels without code, and those that this very device cannot run.
 void Dispatcher::drop_refused(Selection& selection) const {
     const auto refusal = [&](const Kernel& kernel) -> std::optional<Rejected> {
-        if (!kernel.available) return Rejected{"available", "no template for the config yet", "one that has"};
+        if (!kernel.available) return Rejected{"available", "no code for the config", "one that has"};
         return device_.refuses(kernel.config);
     };
     std::vector<Candidate> kept;
@@ -261,7 +261,7 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
     const bool misfit = first_misfit(ProblemView(problem), config, arch) != nullptr;
     auto padded = misfit ? padded_problem(problem, config, arch, &why) : std::nullopt;
     const auto refused = misfit && !padded ? std::optional(why) : device_.refuses(config);
-    auto kernel = std::make_shared<const Kernel>(make_kernel(config, Priority::high, has_template(config)));
+    auto kernel = std::make_shared<const Kernel>(make_kernel(config, Priority::high, has_code(config, arch)));
     if (refused) {
         return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel->name,
                                              print_problem(problem), refused->rule, refused->have, refused->need));

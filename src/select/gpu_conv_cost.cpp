@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/conv_family.hpp"
+#include "config/family_id.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_weight_plan.hpp"
 #include "config/tap_conv_plan.hpp"
@@ -57,17 +57,21 @@ double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchS
 }  // namespace
 
 double predicted_gpu_conv_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
-    switch (conv_family(c)) {
-        case ConvFamily::gather: return gather_us(view, c, arch);
-        case ConvFamily::tensor: return tensor_conv_us(view, c, arch);
-        case ConvFamily::halo:
-            if (is_halo_first(c)) return halo_first_us(view, c, arch);
-            if (is_tap_weight(c)) return tap_weight_us(view, c, arch);
-            if (is_tap_conv(c)) return tap_conv_us(view, c, arch);
-            return is_halo_weight(c) ? halo_weight_us(view, c, arch) : halo_conv_us(view, c, arch);
-        case ConvFamily::depthwise: return predicted_depthwise_us(view, c, arch);
+    switch (family_of(c)) {
+        case FamilyId::im2col_conv: return tensor_conv_us(view, c, arch);
+        case FamilyId::first_layer_conv: return halo_first_us(view, c, arch);
+        case FamilyId::shifted_wgrad: return tap_weight_us(view, c, arch);
+        case FamilyId::resident_filter_conv: return tap_conv_us(view, c, arch);
+        case FamilyId::patch_wgrad: return halo_weight_us(view, c, arch);
+        case FamilyId::patch_conv:
+        case FamilyId::patch_box_conv: return halo_conv_us(view, c, arch);
+        case FamilyId::depthwise_any:
+        case FamilyId::depthwise_strips:
+        case FamilyId::depthwise_channel_slice:
+        case FamilyId::depthwise_toeplitz:
+        case FamilyId::depthwise_block_diagonal: return predicted_depthwise_us(view, c, arch);
+        default: return gather_us(view, c, arch);
     }
-    return predicted_product_us(worked_view(view, c), bytes_moved(view.problem), c, arch);
 }
 
 }  // namespace tilewise

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
 #include "kernels/common/stream_slots.hpp"
@@ -60,7 +61,7 @@ double inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
         constexpr double kWhole = 0.99, kNarrow = 0.37;
         return kWhole * (kNarrow + (1 - kNarrow) * std::min(1.0, c.warp_tile.n / 128.0));
     }
-    if (multiplies_doubles(c)) return double_efficiency(c);
+    if (family_of(c) == FamilyId::fp64_gemm) return double_efficiency(c);
     if (is_plain_arithmetic(c)) {
         return plain_efficiency(c, arch);
     }
@@ -134,7 +135,7 @@ double filled(const KernelConfig& c, const ArchSpec& arch, double sharing) {
     if (!is_plain_arithmetic(c)) return 1;
     const double warps = sharing * static_cast<double>(wave_count(c));
     constexpr double kDoubleGap = 0.7;  // a warp alone waits for each of its products
-    const double gap = multiplies_doubles(c)
+    const double gap = family_of(c) == FamilyId::fp64_gemm
                            ? kDoubleGap
                            : std::min(kWidestGap, kGap / static_cast<double>(accumulators_per_thread(c, arch)));
     return std::min(1.0, std::pow(warps / kEnoughWarps, gap));
@@ -268,7 +269,7 @@ double predicted_product_us(const GemmView& v, double memory_bytes, const Kernel
 
 double predicted_gpu_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     if (is_conv(c.op)) return predicted_gpu_conv_us(view, c, arch);
-    if (multiplies_vectors(c)) {
+    if (is_gemv(family_of(c))) {
         // Both operands along k, or the large one along its lines.
         const bool along_k = contiguous_axis(c, c.swap_ab ? 1 : 0) == Axis::k;
         return (along_k ? predicted_vectors_us : predicted_vector_rows_us)(view.gemm, bytes_moved(view.problem), c,

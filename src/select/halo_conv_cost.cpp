@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/halo_tile.hpp"
 #include "problem/facts.hpp"
@@ -49,7 +50,7 @@ HaloTileWork work_of(const KernelConfig& c, const HaloChoice& choice) {
     w.stores = results * c.wave.m * up(rows * up(columns, c.vector_c), 32);
     w.boxed_results = p.out_stages > 0;
     w.store_lines = w.boxed_results ? 0 : results * choice.tile.rows() * up(result_bytes, line_bytes);
-    if (stages_halo_boxes(c)) {
+    if (family_of(c) == FamilyId::patch_box_conv) {
         w.boxed_pixels = p.patch.pixels() + (w.boxed_results ? choice.tile.rows() : 0);
     } else {
         const int copied_pixels = 32 / p.patch.chunks;
@@ -83,7 +84,7 @@ double busy_cycles(const HaloTileWork& w) {
 // a column of taps, there is enough to do meanwhile.
 double waiting_cycles(const HaloTileWork& w, const KernelConfig& c) {
     constexpr double kLines = 930, kBoxes = 70, kProduct = 1680, kStep = 90, kStepOfRows = 3, kOneBuffer = 130;
-    return (stages_halo_boxes(c) ? kBoxes : kLines) + w.warp_products * kProduct +
+    return (family_of(c) == FamilyId::patch_box_conv ? kBoxes : kLines) + w.warp_products * kProduct +
            w.warp_steps * (shares_halo_rows(c) ? kStepOfRows : kStep) + (c.stages < 2 ? kOneBuffer : 0);
 }
 
@@ -94,7 +95,7 @@ double between_pieces(const Problem& p, const KernelConfig& c) {
     constexpr double kBetween = 1.35;
     const KernelConv conv = kernel_conv(p);
     const std::int64_t channels = (p.op == Op::conv_bwd_data ? conv.k : conv.c) * c.num_groups_to_merge;
-    return stages_halo_boxes(c) && channels * bytes_of(c.dtype) % kPieceBytes != 0 ? kBetween : 1;
+    return family_of(c) == FamilyId::patch_box_conv && channels * bytes_of(c.dtype) % kPieceBytes != 0 ? kBetween : 1;
 }
 
 // Weights come in chunks, all on their way at once, or one by one into the diagonals of zeros, four of each warp at a time.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "config/family_id.hpp"
 #include "config/fit.hpp"
 #include "config/padded_problem.hpp"
 #include "select/conv_cost_model.hpp"
@@ -162,6 +163,7 @@ Json selection_to_json(const Selection& selection) {
         const Kernel& kernel = *selection.plan->kernel;
         plan = Json::object({{"kernel", kernel.name},
                              {"id", kernel.id},
+                             {"family", name_of(family_of(kernel.config))},
                              {"source", selection.plan->source},
                              {"why", selection.plan->why},
                              {"notes", notes_to_json(selection.plan->notes)},

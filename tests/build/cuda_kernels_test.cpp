@@ -9,12 +9,12 @@
 
 #include "build/builder.hpp"
 #include "build/nvrtc.hpp"
-#include "codegen/kernel_source.hpp"
-#include "codegen/launch_spec.hpp"
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_set.hpp"
+#include "family/family.hpp"
+#include "family/launch_spec.hpp"
 #include "run/executable.hpp"
 
 namespace tilewise {
@@ -45,7 +45,7 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
         // Every third: `make test-gpu` runs all of them.
         for (std::size_t i = 0; i < tiny->size(); i += 3) {
             const KernelConfig& config = (*tiny)[i];
-            if (!has_template(config)) continue;
+            if (!has_code(config, arch)) continue;
             configs.push_back(config);
             requests.push_back(build_request(config, arch, kCubin).value());
         }

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+CUDA = "gemm_bf16_rcr_compv3_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8"
 INVALID = "gemm_bf16_rcr_compv4_cshuffle_interwave_256x128x32_2x2x1_32x32x16_va8_vb8_vc8@gfx942"
 
 
@@ -11,11 +12,22 @@ def bent(kernel, **changes):
     return json.dumps({**kernel["config"], **changes})
 
 
-def test_valid_name(run, a_kernel):
-    text, answer = run("check", a_kernel["name"]), run("check", a_kernel["name"], "--json")
-    assert text.code == 0 and text.out.splitlines() == [a_kernel["name"], "valid"], text
-    assert answer.code == 0 and answer.json["valid"] and answer.json["violations"] == []
-    assert "corrected" not in answer.json
+def test_valid_name(run):
+    name = CUDA + "@sm_90a"
+    text, answer = run("check", name), run("check", name, "--json")
+    assert text.code == 0 and text.out.splitlines() == [name, "valid"], text
+    assert answer.code == 0 and answer.json["valid"] and answer.json["available"] and answer.json["violations"] == []
+    assert answer.json["family"] == "mma_gemm" and "corrected" not in answer.json and "without_code" not in answer.json
+
+
+def test_valid_without_code_says_why_and_what_has_some(run, a_kernel):
+    """A backend without kernels, and a family without the option."""
+    for name, rule in ((a_kernel["name"], "code_family"), (CUDA + "_swap@sm_90a", "code_option")):
+        answer = run("check", name, "--fix", "--json")
+        assert answer.code == 0 and answer.json["valid"] and answer.json["available"] is False, answer
+        assert answer.json["without_code"]["rule"] == rule and rule in run("check", name).out
+    assert answer.json["corrected_name"] == CUDA + "@sm_90a"
+    assert answer.json["changes"] == [{"field": "swap_ab", "from": "true", "to": "false", "rule": "code_option"}]
 
 
 def test_invalid_config_names_rule_have_and_need(run):

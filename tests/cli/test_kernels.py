@@ -81,9 +81,9 @@ def test_text_has_a_line_for_each_kernel(run, ask):
     words = ("kernels", "--arch", "gfx942", "--op", "conv_fwd", "--rule-set", "tiny")
     lines = run(*words).out.splitlines()
     kernels = ask(*words)["kernels"]
-    assert lines[0].split() == ["id", "available", "name"]
-    assert lines[1:-1] == [f"{kernel['id']}  {'yes' if kernel['available'] else 'no'}         {kernel['name']}"
-                           for kernel in kernels]
+    assert lines[0].split() == ["id", "available", "family", "name"]
+    assert [line.split() for line in lines[1:-1]] == [[kernel["id"], "yes" if kernel["available"] else "no", kernel["family"],
+                                                       kernel["name"]] for kernel in kernels]
     assert lines[-1].startswith(f"{len(kernels)} kernels")
 
 
@@ -175,3 +175,16 @@ def test_every_listing_has_a_json_form(run, words):
     answer = run(*words, "--json")
     assert answer.code == 0 and answer.json, answer
     assert len(answer.out) < 100_000
+
+
+def test_families_are_listed_with_their_kernels(run, ask):
+    families = ask("kernels", "--families", "--arch", "sm_80", "--rule-set", "tiny")["families"]
+    counts = {family["name"]: family["kernels"] for family in families}
+    kernels = [kernel for kernel in ask("kernels", "--arch", "sm_80", "--rule-set", "tiny")["kernels"] if kernel["available"]]
+    assert sum(counts.values()) == len(kernels) > 0
+    assert all(counts[kernel["family"]] > 0 for kernel in kernels)
+    for family in families:
+        assert family["description"] and family["ops"] and family["backend"] in ("cpu", "cuda")
+    text = run("kernels", "--families", "--arch", "sm_80").out
+    assert all(family["name"] in text and family["description"] in text for family in families)
+    assert run("kernels", "--families", "--arch", "sm_8").code == 2

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"
-#include "config/check_report.hpp"
 #include "config/random_config.hpp"
 
 namespace tilewise {
@@ -92,36 +91,6 @@ TEST(ConfigJson, EveryFieldRefusesTheWrongKindOfValue) {
             EXPECT_NE(result.error().message.find(field.name), std::string::npos) << result.error().message;
         }
     }
-}
-
-// {valid, violations, corrected?, changes?} is what other programs read.
-TEST(ConfigJson, TheCheckReportHasItsShape) {
-    const ArchSpec& arch = arch_named("gfx942");
-    const auto good = parse_kernel_name(kName);
-    const Json fine = check_to_json(report_check(*good, arch, false));
-    EXPECT_EQ(*fine.find("valid")->boolean(), true);
-    EXPECT_EQ(*fine.find("name")->string(), kName);
-    EXPECT_TRUE(fine.find("violations")->array()->empty());
-    EXPECT_EQ(fine.find("corrected"), nullptr);
-
-    KernelConfig bad = *good;
-    bad.scheduler = Scheduler::interwave;
-    EXPECT_FALSE(report_check(bad, arch, false).ok());
-    const CheckReport report = report_check(bad, arch, true);
-    EXPECT_TRUE(report.ok()) << "corrected";
-    const Json fixed = check_to_json(report);
-    EXPECT_EQ(*fixed.find("valid")->boolean(), false) << "the config as given is not";
-    ASSERT_EQ(fixed.find("violations")->array()->size(), 1u);
-    const Json& violation = fixed.find("violations")->array()->front();
-    EXPECT_EQ(*violation.find("rule")->string(), "scheduler");
-    EXPECT_EQ(*violation.find("have")->string(), "interwave with compv3");
-    EXPECT_EQ(*violation.find("need")->string(), "one of intrawave");
-    EXPECT_EQ(*config_from_json(*fixed.find("corrected")), *good);
-    EXPECT_EQ(*fixed.find("corrected_name")->string(), kName);
-    ASSERT_EQ(fixed.find("changes")->array()->size(), 1u);
-    EXPECT_EQ(fixed.find("changes")->array()->front().dump(),
-              R"({"field":"scheduler","from":"interwave","to":"intrawave","rule":"scheduler"})");
-    EXPECT_TRUE(fixed.find("remaining")->array()->empty());
 }
 
 }  // namespace

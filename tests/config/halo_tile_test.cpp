@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
+#include "config/family_id.hpp"
 #include "config/fit.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/problem_text.hpp"
@@ -55,7 +56,7 @@ void expect_sound(const HaloChoice& choice, const KernelConv& conv, const Kernel
                                      choice.tile.extent[2] - 1) +
                       patch.tap_distance(last[0], last[1], last[2]);
     EXPECT_LT(place, patch.pixels());
-    if (!stages_halo_boxes(c)) return;
+    if (family_of(c) != FamilyId::patch_box_conv) return;
     EXPECT_EQ(plan.patches % kHaloBoxAlign, 0);
     EXPECT_EQ(patch.plane * patch.pitch % (plan.swizzle > 0 ? kHaloBoxAlign : kHaloPlainBoxAlign), 0);
     EXPECT_EQ(plan.patch_bytes % kHaloPlainBoxAlign, 0) << "every buffer begins where a box may";

@@ -7,13 +7,14 @@
 #include <tuple>
 
 #include "base/bounded_product.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/config_name.hpp"
+#include "config/family_id.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "config/padded_problem.hpp"
 #include "config/rules.hpp"
 #include "config/workspace.hpp"
+#include "family/family.hpp"
 #include "problem/operand_specs.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -117,7 +118,7 @@ const Registry& kernels_for(const Problem& p, const ArchSpec& arch, RuleSet set)
     static std::map<std::tuple<std::string, Op, DType, RuleSet>, Registry> known;
     const auto [at, is_new] = known.try_emplace({arch.name, p.op, p.dtype_a, set});
     if (is_new) {
-        auto list = list_kernels(query_for(p, arch, set, has_template));
+        auto list = list_kernels(query_for(p, arch, set));
         require(list.ok(), "rule sets expand");
         at->second.add(std::move(*list));
     }
@@ -136,7 +137,7 @@ void check_launch(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
     promise(workspace_bytes(view, c, arch) >= 0, "no negative memory");
     if (arch.backend == "cpu") {
         const LaunchGeometry parts =
-            is_direct(c, arch) ? direct_partition(p, c, threads) : partition(view.gemm, c, threads);
+            family_of(c) == FamilyId::direct_conv ? direct_partition(p, c, threads) : partition(view.gemm, c, threads);
         promise(!parts.parts.empty() && parts.threads >= 1, "somebody does the work");
         return;
     }
@@ -214,7 +215,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t i = 0; i < std::min<std::size_t>(16, selection.candidates.size()); ++i) {
         KernelConfig config = selection.candidates[i].kernel->config;
         change(config, tape);
-        if (!is_valid(config, arch) || !has_template(config) || first_misfit(ProblemView(p), config, arch)) continue;
+        if (!is_valid(config, arch) || !has_code(config, arch) || first_misfit(ProblemView(p), config, arch)) continue;
         check_launch(p, config, arch, threads);
     }
     return 0;

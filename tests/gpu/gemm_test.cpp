@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every GEMM kernel of a rule set, on random problems that it takes, on a real GPU, against the reference: odd sizes, strides,
 // batch, epilogues, split reductions. gpu_testing.hpp says what can be asked for.
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "gpu/gpu_testing.hpp"
 #include "problem/random_problem.hpp"
@@ -21,10 +22,10 @@ std::optional<Problem> problem_for(Random& random, const KernelConfig& c) {
         if (random.chance(25)) p.gemm.n = random.between(1, 20);
         if (c.stream_k != StreamK::off) p.gemm.k = random.between(1, 40) * c.tile.k + random.between(0, 40);
         if (c.split_k > 1) p.gemm.k = random.between(c.split_k, 3 * c.split_k) * c.tile.k + random.between(0, 40);
-        if (multiplies_vectors(c)) p.gemm.k = random.between(1, 3000);
+        if (is_gemv(family_of(c))) p.gemm.k = random.between(1, 3000);
         const std::int64_t wide = std::max({c.vector_a, c.vector_b, c.vector_c});
         for (std::int64_t* size : {&p.gemm.m, &p.gemm.n, &p.gemm.k}) *size = (*size + wide - 1) / wide * wide;
-        if (multiplies_vectors(c)) (c.swap_ab ? p.gemm.m : p.gemm.n) = random.between(1, c.tile.n);
+        if (is_gemv(family_of(c))) (c.swap_ab ? p.gemm.m : p.gemm.n) = random.between(1, c.tile.n);
     } while (flops(p) > kMostFlops);
     randomize_options(random, p);
     p.packed_b = c.pipeline == Pipeline::preshuffle;

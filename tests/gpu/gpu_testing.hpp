@@ -21,10 +21,10 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/archs.hpp"
 #include "config/fit.hpp"
 #include "device/make_device.hpp"
+#include "family/family.hpp"
 #include "measure/bound_run.hpp"
 #include "measure/device_tensors.hpp"
 #include "measure/verify.hpp"
@@ -87,7 +87,6 @@ inline KernelList GpuTest::kernels(Op op, const std::string& rule_set, std::opti
         if (!device->arch().find_warp_tiles(*query.dtypes) || (out && !is_output_of(query.dtypes->a, *out))) continue;
         if (query.dtypes->a == DType::int8 && (op == Op::conv_bwd_data || op == Op::conv_bwd_weight)) continue;
         query.out = out;
-        query.available = has_template;
         const auto listed = list_kernels(query);
         EXPECT_TRUE(listed.ok()) << listed.error().message;
         for (const Kernel& kernel : *listed) {

@@ -2,7 +2,7 @@
 // Plays back what the library decides, so that a change of its inside shows whether it changed anything outside:
 //   tilewise_replay PROBLEMS [FOLDER]
 // For every arch with kernels and every problem of the file: the chosen kernel; for each kernel that may run it the predicted time,
-// the digest of its source, workspace and launch; for each other one the rule that refused it. Prints a digest for each template and
+// the digest of its source, workspace and launch; for each other one the rule that refused it. Prints a digest for each family and
 // arch; with FOLDER, the whole text goes there, one file an arch.
 #include <fmt/core.h>
 
@@ -13,10 +13,10 @@
 
 #include "base/files.hpp"
 #include "base/sha256.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/arch_catalog.hpp"
 #include "config/padded_problem.hpp"
 #include "config/workspace.hpp"
+#include "family/family.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "run/executable.hpp"
@@ -32,18 +32,12 @@ constexpr std::size_t kDigits = 16;
 std::string digest_of(std::string_view text) { return sha256_hex(text).substr(0, kDigits); }
 
 struct Source {
-    std::string name;    // of the template
+    std::string_view family;
     std::string digest;  // of the text
 };
 
-// The template is what the text includes.
 Source source_of(const KernelConfig& config, const ArchSpec& arch) {
-    const auto source = generate_source(config, arch);
-    if (!source) return {"none", source.error().message};
-    constexpr std::string_view kInclude = "#include \"";
-    const std::size_t begin = source->text.find(kInclude) + kInclude.size();
-    const std::size_t end = source->text.find(".hpp\"", begin);
-    return {source->text.substr(begin, end - begin), digest_of(source->text)};
+    return {name_of(family_of(config)), digest_of(generate_source(config, arch)->text)};
 }
 
 class Replay {
@@ -68,7 +62,8 @@ public:
 
     void print_digests() const {
         for (const auto& [family, lines] : lines_) {
-            std::printf("%s %s %zu %s\n", arch_.name.c_str(), family.c_str(), lines.count, lines.digest.c_str());
+            std::printf("%s %s %zu %s\n", arch_.name.c_str(), std::string(family).c_str(), lines.count,
+                        lines.digest.c_str());
         }
     }
 
@@ -83,7 +78,7 @@ private:
         const auto [place, is_new] =
             registries_.try_emplace({problem.op, problem.dtype_a, problem.dtype_b, problem.dtype_out});
         if (!is_new) return place->second;
-        auto kernels = list_kernels(query_for(problem, arch_, RuleSet::standard, has_template));
+        auto kernels = list_kernels(query_for(problem, arch_, RuleSet::standard));
         if (!kernels) return place->second;
         std::erase_if(*kernels, [](const Kernel& kernel) { return !kernel.available; });
         for (const Kernel& kernel : *kernels) sources_.try_emplace(kernel.name, source_of(kernel.config, arch_));
@@ -103,7 +98,7 @@ private:
 
     // A digest of the lines so far.
     void add(const Source& source, const std::string& line) {
-        Lines& lines = lines_[source.name];
+        Lines& lines = lines_[source.family];
         ++lines.count;
         lines.digest = digest_of(lines.digest + line);
         if (text_) *text_ << line << '\n';
@@ -113,7 +108,7 @@ private:
     std::ostream* text_;
     std::map<std::tuple<Op, DType, DType, DType>, Registry> registries_;
     std::map<std::string, Source> sources_;
-    std::map<std::string, Lines> lines_;
+    std::map<std::string_view, Lines> lines_;
 };
 
 std::vector<Problem> problems_of(const std::string& path) {

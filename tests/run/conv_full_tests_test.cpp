@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "codegen/kernel_source.hpp"
 #include "config/rule_set.hpp"
+#include "family/family.hpp"
 #include "run/conv_problems.hpp"
 #include "run/property_testing.hpp"
 
@@ -51,7 +51,7 @@ TEST_P(ConvFullTests, EachBuildsRunsAndValidates) {
     std::vector<Kernel> kernels;
     for (std::size_t i = 0; i < configs->size(); i += static_cast<std::size_t>(step)) {
         const KernelConfig& config = (*configs)[i];
-        const bool can_run = has_template(config) && !device_->refuses(config);
+        const bool can_run = has_code(config, device_->arch()) && !device_->refuses(config);
         EXPECT_TRUE(can_run) << kernel_name(config);
         if (!can_run) ++skipped_;
         if (can_run) kernels.push_back(make_kernel(config));

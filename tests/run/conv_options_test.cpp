@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "base/files.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
 #include "config/rules.hpp"
 #include "config/workspace.hpp"
+#include "family/family.hpp"
 #include "run/conv_problems.hpp"
 #include "run/property_testing.hpp"
 

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <map>
 
-#include "codegen/kernel_source.hpp"
 #include "config/rule_set.hpp"
+#include "family/family.hpp"
 #include "run/conv_problems.hpp"
 #include "run/property_testing.hpp"
 
@@ -37,7 +37,7 @@ std::optional<Kernel> random_kernel(Random& random, const Device& device, Op op,
     if (!configs) return {};
     std::map<std::string_view, std::vector<const KernelConfig*>> kinds;
     for (const KernelConfig& config : *configs) {
-        if (has_template(config) && !device.refuses(config)) kinds[category(config)].push_back(&config);
+        if (has_code(config, device.arch()) && !device.refuses(config)) kinds[category(config)].push_back(&config);
     }
     if (kinds.empty()) return {};
     const auto kind = std::next(kinds.begin(), random.between(0, static_cast<std::int64_t>(kinds.size()) - 1));

@@ -7,11 +7,12 @@
 #include <limits>
 
 #include "base/random.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/archs.hpp"
+#include "config/family_id.hpp"
 #include "config/fit.hpp"
 #include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
+#include "family/family.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "run/block_grid.hpp"
@@ -61,7 +62,9 @@ void expect_launchable(const LaunchGeometry& grid, const KernelConfig& c, const 
     EXPECT_LE(grid.block.threads, arch.max_threads);
     EXPECT_GE(grid.block.shared_bytes, 0);
     EXPECT_LE(grid.block.shared_bytes, arch.shared_bytes);
-    if (is_halo_conv(c) || is_halo_first(c)) {  // their tiles are as large as the place that the blocks of a unit leave
+    if (is_patch_conv(family_of(c)) ||
+        family_of(c) ==
+            FamilyId::first_layer_conv) {  // their tiles are as large as the place that the blocks of a unit leave
         EXPECT_LE((grid.block.shared_bytes + kReservedBytes) * c.blocks_per_unit, arch.shared_bytes + kReservedBytes);
     }
     EXPECT_LE(grid.block.cluster.m * grid.block.cluster.n, arch.max_cluster);
@@ -75,7 +78,6 @@ protected:
     int check(const ArchSpec& arch, int problems) {
         KernelQuery query;
         query.arch = &arch, query.op = GetParam(), query.dtypes = parse_pair("bf16").value();
-        query.available = has_template;
         const auto kernels = list_kernels(query);
         EXPECT_TRUE(kernels.ok());
         int launches = 0;

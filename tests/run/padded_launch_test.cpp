@@ -12,13 +12,13 @@
 #include "base/random.hpp"
 #include "build/kept_cache.hpp"
 #include "build/nvrtc.hpp"
-#include "codegen/kernel_source.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_set.hpp"
 #include "config/rules.hpp"
 #include "device/forwarding_device.hpp"
 #include "device/null/null_device.hpp"
+#include "family/family.hpp"
 #include "run/conv_problems.hpp"
 #include "run/run_testing.hpp"
 
@@ -97,7 +97,7 @@ std::optional<Kernel> strict_kernel(Random& random, const ArchSpec& arch, Op op,
         const bool has_neighbours = kind != Kind::depthwise || !is_weight(op, i);
         if (has_neighbours) set_vector_width(c, i, 1 << random.between(0, 2));
     }
-    if (!check_config(c, arch).empty() || !has_template(c)) return std::nullopt;
+    if (!check_config(c, arch).empty() || !has_code(c, arch)) return std::nullopt;
     return make_kernel(std::move(c));
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "problem/random_problem.hpp"
 #include "registry/sample_kernels.hpp"
@@ -54,10 +55,11 @@ TEST(ConvCostModel, ForgetsNoMultiplication) {
                 const ConvCostModel model(view, arch, 1);
                 for (const KernelPtr& kernel : candidates_of(problem, arch_name)) {
                     const KernelConfig& c = kernel->config;
-                    const double products =
-                        is_direct(c, arch) ? model.direct_work(c).products : model.implicit_work(c).product.products;
+                    const double products = family_of(c) == FamilyId::direct_conv
+                                                ? model.direct_work(c).products
+                                                : model.implicit_work(c).product.products;
                     const double flops_each = static_cast<double>(2 * vector_lanes(arch) * c.warp_tile.k);
-                    ++(is_direct(c, arch) ? direct : implicit);
+                    ++(family_of(c) == FamilyId::direct_conv ? direct : implicit);
                     EXPECT_GE(products * flops_each, flops(problem) * (1 - 1e-9)) << text << " " << kernel->name;
                 }
             }

@@ -12,13 +12,13 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "build/checked_code.hpp"
-#include "codegen/kernel_source.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "device/device_error.hpp"
 #include "device/host_memory.hpp"
 #include "device/host_recording.hpp"
 #include "device/host_rows.hpp"
+#include "family/family.hpp"
 
 namespace tilewise {
 namespace {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/core.h>
+
+#include "family/code_rules.hpp"
+#include "family/cpu/cpu_source.hpp"
+#include "family/families.hpp"
+
+namespace tilewise {
+namespace blocked_conv {
+namespace {
+
+// Of the innermost dimension, where the config says so; 0 otherwise. The classes of backward data have taps of their own.
+int inner_taps(const KernelConfig& c) {
+    if (c.specialization == Specialization::filter_1x1 || c.specialization == Specialization::filter_1x1_stride1)
+        return 1;
+    return c.specialization == Specialization::filter_3x3 && c.op != Op::conv_bwd_data ? 3 : 0;
+}
+
+std::string source(const KernelConfig& c, const ArchSpec&) {
+    return cpu_source("conv", c,
+                      cpu_pipeline_line(c) + cpu_conv_lines(c) +
+                          fmt::format("    static constexpr int inner_taps = {};\n", inner_taps(c)));
+}
+
+}  // namespace
+}  // namespace blocked_conv
+
+constinit const Family kBlockedConv = {
+    .id = FamilyId::blocked_conv,
+    .backend = "cpu",
+    .description = "an implicit product: blocks of the activation are packed tap by tap, or read where they lie",
+    .ops = kEveryConv,
+    .spec = block_spec,
+    .source = blocked_conv::source,
+};
+
+}  // namespace tilewise

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/core.h>
+
+#include "family/code_rules.hpp"
+#include "family/cpu/cpu_source.hpp"
+#include "family/families.hpp"
+
+namespace tilewise {
+namespace blocked_gemm {
+namespace {
+
+std::string source(const KernelConfig& c, const ArchSpec&) {
+    return cpu_source("gemm", c,
+                      cpu_pipeline_line(c) + fmt::format("    static constexpr bool swap_ab = {};\n", c.swap_ab));
+}
+
+}  // namespace
+}  // namespace blocked_gemm
+
+constinit const Family kBlockedGemm = {
+    .id = FamilyId::blocked_gemm,
+    .backend = "cpu",
+    .description = "micro-kernels on packed blocks that stay in the caches; one row reads B as it lies",
+    .ops = kGemmOnly,
+    .spec = block_spec,
+    .source = blocked_gemm::source,
+};
+
+}  // namespace tilewise

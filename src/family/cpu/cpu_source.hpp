@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The source of a CPU kernel: a struct of constants, and the macro of the family's template.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "config/kernel_config.hpp"
+
+namespace tilewise {
+
+// `header` in kernels/cpu, without its extension; upper-case, it is the macro's name. `lines` are the family's own constants.
+std::string cpu_source(std::string_view header, const KernelConfig& config, std::string_view lines);
+
+// The pipeline, which says what is packed.
+std::string cpu_pipeline_line(const KernelConfig& config);
+// Direction and options of a convolution.
+std::string cpu_conv_lines(const KernelConfig& config);
+
+}  // namespace tilewise

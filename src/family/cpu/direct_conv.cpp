@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/core.h>
+
+#include "family/code_rules.hpp"
+#include "family/cpu/cpu_source.hpp"
+#include "family/families.hpp"
+
+namespace tilewise {
+namespace direct_conv {
+namespace {
+
+// Outermost first over all dimensions that kernels know; zeros where nothing is known.
+std::string extents_line(std::string_view name, const Extents& extents) {
+    std::string values;
+    for (int i = 0; i < kMaxSpatialDims; ++i) {
+        const int d = i - (kMaxSpatialDims - extents.rank);
+        values += fmt::format("{}{}", i == 0 ? "" : ", ", extents.rank == 0 ? 0 : d < 0 ? 1 : extents[d]);
+    }
+    return fmt::format("    static constexpr int {}[3] = {{{}}};\n", name, values);
+}
+
+// What a direct kernel packs is always the same, so the pipeline is not said.
+std::string source(const KernelConfig& c, const ArchSpec&) {
+    return cpu_source(
+        "direct_conv", c,
+        cpu_conv_lines(c) +
+            fmt::format("    static constexpr bool depthwise = {};\n    static constexpr int merge = {};\n",
+                        c.specialization == Specialization::depthwise, c.num_groups_to_merge) +
+            extents_line("ct_filter", c.ct_filter) + extents_line("ct_stride", c.ct_stride) +
+            extents_line("ct_dilation", c.ct_dilation));
+}
+
+}  // namespace
+}  // namespace direct_conv
+
+constinit const Family kDirectConv = {
+    .id = FamilyId::direct_conv,
+    .backend = "cpu",
+    .description = "no matrix product: each output channel, of few inputs, sums up its own",
+    .ops = kEveryConv,
+    .spec = block_spec,
+    .source = direct_conv::source,
+};
+
+}  // namespace tilewise

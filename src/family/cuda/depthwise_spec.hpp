@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// How a depthwise CUDA kernel cuts up its work, from its config alone: the generated source carries these numbers
+// (kernels/cuda/depthwise_shape.hpp), and the launch and the grid follow from them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/family_id.hpp"
+#include "config/kernel_config.hpp"
+#include "family/launch_spec.hpp"
+
+namespace tilewise {
+
+struct DepthwiseSpec {
+    int strip_height =
+        0;                // outputs that a thread (strips) or a block (toeplitz) walks down; the least (block_diagonal)
+    int strip_width = 0;  // outputs of a line of it
+    int strips = 0;       // of a block
+    int resident_blocks = 1;        // of a unit, which bounds a thread's registers
+    std::int64_t shared_bytes = 0;  // of a block
+    int line_slots = 0;             // block_diagonal: pixels of a line in shared memory
+    int ring_stages = 0;            // and lines of its ring
+};
+DepthwiseSpec depthwise_spec(const KernelConfig& config);
+
+LaunchSpec depthwise_block(const KernelConfig& config, const ArchSpec& arch);
+// Constants of the source.
+std::string depthwise_lines(const KernelConfig& config);
+
+// An extent that is compiled in, counted from the last dimension; 1 where there is none.
+std::int64_t extent_from_last(const Extents& extents, int from_last);
+// Lanes of a warp along a line of outputs, the others being beside them along channels; 0 where they do not fit.
+int strip_lanes_along(const KernelConfig& config);
+// Inputs that a line of the patch meets; their places are bits of a word.
+std::int64_t strip_line_inputs(const KernelConfig& config, int width);
+// Rows of outputs that a line of inputs can meet.
+std::int64_t strip_window_rows(const KernelConfig& config);
+
+// What the family depthwise_toeplitz has by its template (kernels/cuda/band_shape.hpp).
+inline constexpr Shape3 kToeplitzWave = {4, 2, 1}, kToeplitzWarp = {16, 8, 16};
+
+// Taps that a block of the kernel for any filter adds up at once in backward weight, and the channels of its block.
+inline constexpr int kAnyWeightTaps = 8, kAnyWeightChannels = 32;
+
+}  // namespace tilewise

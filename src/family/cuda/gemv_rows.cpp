@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "family/cuda/cuda_source.hpp"
+#include "family/cuda/gemv_rules.hpp"
+#include "family/families.hpp"
+#include "problem/facts.hpp"
+
+namespace tilewise {
+namespace gemv_rows {
+namespace {
+
+// Half a warp reads neighbouring lines of a few k.
+bool other_tile(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    constexpr int kHalfWarp = 16, kMostRows = 8, kAccessBytes = 16;
+    const int wide = static_cast<int>(kAccessBytes / bytes_of(c.dtype));
+    return gemv_rules::other_tile(c, {kHalfWarp * wide, c.warp_tile.n, c.wave.k * 2 * std::min(wide, kMostRows)}, out);
+}
+
+bool waves_along_m(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.wave.m != 1 && refuse(out, TILEWISE_TEXT("{} waves along m", c.wave.m), TILEWISE_TEXT("1"));
+}
+
+bool parts_apart(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.split_k != 1 && !c.cluster_k &&
+           refuse(out, TILEWISE_TEXT("split_k {}", c.split_k), TILEWISE_TEXT("1, or cluster_k"));
+}
+
+constexpr std::string_view kFixed[] = {"cluster", "producer_waves", "stream_k", "math", "persistent"};
+constexpr ConfigRule kRules[] = {gemv_rules::kSameSize,
+                                 kWholeVectors,
+                                 kOneWaveAlongN,
+                                 {"code_tile", "half warps make the tile", other_tile},
+                                 {"code_wave_m", "one wave has all of m", waves_along_m},
+                                 {"code_sums", "parts of the reduction meet in a cluster", parts_apart}};
+
+std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"vector_rows_gemm"}, c, arch); }
+
+}  // namespace
+}  // namespace gemv_rows
+
+constinit const Family kGemvRows = {
+    .id = FamilyId::gemv_rows,
+    .backend = "cuda",
+    .description = "a few vectors, in one pass over a large operand that lies across k",
+    .ops = kGemmOnly,
+    .pipelines = gemv_rules::kPipelines,
+    .fixed = gemv_rows::kFixed,
+    .rules = gemv_rows::kRules,
+    .spec = block_spec,
+    .source = gemv_rows::source,
+};
+
+}  // namespace tilewise

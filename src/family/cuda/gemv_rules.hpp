@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What the two families share that multiply by a few vectors in one pass over the large operand.
+#pragma once
+
+#include "family/code_rules.hpp"
+
+namespace tilewise::gemv_rules {
+
+inline constexpr Pipeline kPipelines[] = {Pipeline::compv3};
+
+bool uneven_types(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
+bool other_tile(const KernelConfig& config, const Shape3& tile, Rejected* out);
+
+inline constexpr ConfigRule kSameSize = {"code_types", "both operands have elements of one size", uneven_types};
+
+}  // namespace tilewise::gemv_rules

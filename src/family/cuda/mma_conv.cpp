@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "family/cuda/cuda_source.hpp"
+#include "family/cuda/gather_conv.hpp"
+#include "family/families.hpp"
+
+namespace tilewise {
+namespace mma_conv {
+namespace {
+
+bool warpgroups(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    constexpr int kWarpgroupRows = 64;
+    return c.warp_tile.m == kWarpgroupRows && refuse(out, TILEWISE_TEXT("warp tile {}", print_shape(c.warp_tile)),
+                                                     TILEWISE_TEXT("that of mma.sync, or gather tensor"));
+}
+
+bool three_products(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.math == Math::tf32x3 && refuse(out, TILEWISE_TEXT("tf32x3"), TILEWISE_TEXT("strict, tf32 or fast"));
+}
+
+constexpr ConfigRule kRules[] = {gather_conv::kGathersAsThePipeline,
+                                 {"code_warp_tile", "gathered operands go to mma.sync", warpgroups},
+                                 kOneWaveAlongK,
+                                 gather_conv::kWholeSteps,
+                                 {"code_math", "halves are made for GEMM only", three_products},
+                                 gather_conv::kVectorsAlongChannels,
+                                 kDrainsVectors};
+
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"mma_conv", kReduceLine}, c, arch);
+}
+
+}  // namespace
+}  // namespace mma_conv
+
+constinit const Family kMmaConv = {
+    .id = FamilyId::mma_conv,
+    .backend = "cuda",
+    .description = "an implicit product on mma.sync whose threads gather the activation: any problem",
+    .ops = kEveryConv,
+    .pipelines = gather_conv::kPipelines,
+    .fixed = gather_conv::kFixed,
+    .rules = mma_conv::kRules,
+    .spec = block_spec,
+    .source = mma_conv::source,
+};
+
+}  // namespace tilewise

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "family/cuda/block_gemm.hpp"
+#include "family/cuda/cuda_source.hpp"
+#include "family/families.hpp"
+
+namespace tilewise {
+namespace mma_gemm {
+namespace {
+
+constexpr ConfigRule kRules[] = {kOneWaveAlongK, kDrainsVectors};
+
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"mma_gemm", kReduceLine}, c, arch);
+}
+
+}  // namespace
+}  // namespace mma_gemm
+
+constinit const Family kMmaGemm = {
+    .id = FamilyId::mma_gemm,
+    .backend = "cuda",
+    .description = "blocks whose warps multiply with mma.sync from shared memory",
+    .ops = kGemmOnly,
+    .pipelines = block_gemm::kPipelines,
+    .fixed = block_gemm::kFixed,
+    .rules = mma_gemm::kRules,
+    .spec = block_spec,
+    .source = mma_gemm::source,
+};
+
+}  // namespace tilewise

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "config/cuda_arch.hpp"
+#include "family/cuda/cuda_source.hpp"
+#include "family/cuda/patch_rules.hpp"
+#include "family/families.hpp"
+
+namespace tilewise {
+namespace patch_box_conv {
+namespace {
+
+bool one_buffer(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.stages <= 1 && refuse(out, TILEWISE_TEXT("{} stages", c.stages), TILEWISE_TEXT("2 or more"));
+}
+
+bool no_copy_engine(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    constexpr int kFirstWithBoxes = 9;
+    const auto arch = parse_cuda_arch(c.arch);
+    return !(arch && arch->major >= kFirstWithBoxes) &&
+           refuse(out, TILEWISE_TEXT("{}", c.arch), TILEWISE_TEXT("sm_90a or later, or another pipeline"));
+}
+
+constexpr Pipeline kPipelines[] = {Pipeline::mem};
+constexpr std::string_view kFixed[] = {"cluster",  "producer_waves", "split_k",
+                                       "stream_k", "explicit_gemm",  "split_image"};
+constexpr ConfigRule kRules[] = {
+    patch_rules::kConvTypes,
+    patch_rules::kConvShape,
+    kChannelsLast,
+    patch_rules::kChunks,
+    patch_rules::kResultWords,
+    kStagedResults,
+    kOneWaveAlongK,
+    patch_rules::kTapRows,
+    kNothingCompiledIn,
+    {"code_stages", "patches are in a ring of buffers", one_buffer},
+    {"code_copy_engine", "boxes of pixels need the copy engine of Hopper and later", no_copy_engine,
+     [](KernelConfig& c, const ArchSpec&) { c.pipeline = Pipeline::comp_async; }},
+    kIsPersistent};
+
+std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"halo_box_conv"}, c, arch); }
+
+}  // namespace
+}  // namespace patch_box_conv
+
+constinit const Family kPatchBoxConv = {
+    .id = FamilyId::patch_box_conv,
+    .backend = "cuda",
+    .description = "patches of pixels come as boxes by the copy engine, and every tap reads them shifted",
+    .ops = kDataConvs,
+    .pipelines = patch_box_conv::kPipelines,
+    .fixed = patch_box_conv::kFixed,
+    .rules = patch_box_conv::kRules,
+    .spec = patch_rules::patch_spec,
+    .source = patch_box_conv::source,
+};
+
+}  // namespace tilewise

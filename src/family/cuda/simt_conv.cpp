@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "family/cuda/cuda_source.hpp"
+#include "family/cuda/gather_conv.hpp"
+#include "family/families.hpp"
+
+namespace tilewise {
+namespace simt_conv {
+namespace {
+
+bool small_warps(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    constexpr int kLeastRows = 32, kWarpgroupRows = 64;
+    return (c.warp_tile.m < kLeastRows || c.warp_tile.m == kWarpgroupRows) &&
+           refuse(out, TILEWISE_TEXT("warp tile {}", print_shape(c.warp_tile)), TILEWISE_TEXT("{} rows", kLeastRows));
+}
+
+bool three_products(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.math == Math::tf32x3 && refuse(out, TILEWISE_TEXT("tf32x3"), TILEWISE_TEXT("strict"));
+}
+
+constexpr ConfigRule kRules[] = {gather_conv::kGathersAsThePipeline,
+                                 {"code_warp_tile", "small warp tiles are for GEMM only", small_warps},
+                                 kOneWaveAlongK,
+                                 gather_conv::kWholeSteps,
+                                 {"code_math", "plain arithmetic is exact", three_products},
+                                 gather_conv::kVectorsAlongChannels,
+                                 kDrainsVectors};
+
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"simt_conv", kReduceLine}, c, arch);
+}
+
+}  // namespace
+}  // namespace simt_conv
+
+constinit const Family kSimtConv = {
+    .id = FamilyId::simt_conv,
+    .backend = "cuda",
+    .description = "an implicit product of fp32 in plain arithmetic whose threads gather the activation: any problem",
+    .ops = kEveryConv,
+    .pipelines = gather_conv::kPipelines,
+    .fixed = gather_conv::kFixed,
+    .rules = simt_conv::kRules,
+    .spec = block_spec,
+    .source = simt_conv::source,
+};
+
+}  // namespace tilewise

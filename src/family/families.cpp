@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "family/families.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "config/config_name.hpp"
+#include "family/code_rules.hpp"
+
+namespace tilewise {
+namespace {
+
+const Family* const kFamilies[] = {
+    &kBlockedGemm,
+    &kBlockedConv,
+    &kDirectConv,
+    &kMmaGemm,
+    &kSimtGemm,
+    &kFp64Gemm,
+    &kWgmmaGemm,
+    &kGemv,
+    &kGemvRows,
+    &kMmaConv,
+    &kSimtConv,
+    &kIm2colConv,
+    &kPatchConv,
+    &kPatchBoxConv,
+    &kFirstLayerConv,
+    &kResidentFilterConv,
+    &kPatchWgrad,
+    &kShiftedWgrad,
+    &kDepthwiseAny,
+    &kDepthwiseStrips,
+    &kDepthwiseChannelSlice,
+    &kDepthwiseToeplitz,
+    &kDepthwiseBlockDiagonal,
+};
+
+}  // namespace
+
+std::span<const Family* const> families() { return kFamilies; }
+
+const Family* find_family(const KernelConfig& config, const ArchSpec& arch) {
+    const FamilyId id = family_of(config);
+    for (const Family* family : kFamilies) {
+        if (family->id == id && family->backend == arch.backend) return family;
+    }
+    return nullptr;
+}
+
+LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
+    const Family* family = find_family(c, arch);
+    return family ? family->spec(c, arch) : block_spec(c, arch);
+}
+
+bool has_code(const KernelConfig& c, const ArchSpec& arch, Rejected* why) {
+    const Family* family = find_family(c, arch);
+    if (!family) {
+        if (why)
+            *why = {"code_family", fmt::format("{} on {}", name_of(family_of(c)), arch.backend),
+                    "a family that it has"};
+        return false;
+    }
+    for (const CodeRule& rule : code_rules()) {
+        if (!rule.broken(*family, c, why)) continue;
+        if (why) why->rule = rule.name;
+        return false;
+    }
+    for (const ConfigRule& rule : family->rules) {
+        if (!rule.broken(c, arch, why)) continue;
+        if (why) why->rule = rule.name;
+        return false;
+    }
+    return true;
+}
+
+Result<KernelSource> generate_source(const KernelConfig& c, const ArchSpec& arch) {
+    Rejected why;
+    if (c.arch != arch.name) {
+        return unsupported_error(fmt::format("{} is for {}, not for {}", kernel_name(c), c.arch, arch.name));
+    }
+    if (!has_code(c, arch, &why)) {
+        return unsupported_error(fmt::format("there is no code for {}: rule {}: have {}; need {}", kernel_name(c),
+                                             why.rule, why.have, why.need));
+    }
+    return KernelSource{find_family(c, arch)->source(c, arch), kernel_features(c, arch)};
+}
+
+std::vector<std::string> kernel_features(const KernelConfig& c, const ArchSpec& arch) {
+    std::vector<std::string> features = arch.cpu_features;
+    for (const DepthFeature& need : arch.depth_features) {
+        if (need.dtype == c.dtype && need.depth == c.warp_tile.k) features.push_back(need.feature);
+    }
+    return features;
+}
+
+}  // namespace tilewise

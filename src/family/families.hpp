@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The rows of the table of families, each in a file of its own.
+#pragma once
+
+#include "family/family.hpp"
+
+namespace tilewise {
+
+// cpu/
+extern const Family kBlockedGemm, kBlockedConv, kDirectConv;
+// cuda/
+extern const Family kMmaGemm, kSimtGemm, kFp64Gemm, kWgmmaGemm, kGemv, kGemvRows;
+extern const Family kMmaConv, kSimtConv, kIm2colConv;
+extern const Family kPatchConv, kPatchBoxConv, kFirstLayerConv, kResidentFilterConv, kPatchWgrad, kShiftedWgrad;
+extern const Family kDepthwiseAny, kDepthwiseStrips, kDepthwiseChannelSlice, kDepthwiseToeplitz,
+    kDepthwiseBlockDiagonal;
+
+}  // namespace tilewise

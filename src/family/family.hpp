@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// A family is a value: one algorithm with its template, one row of one table. A row says what the family computes, which configs it
+// has code for and why not for others, what a block of a config is, and the source that is compiled. Every kernel belongs to one
+// (config/family_id.hpp); to add a family, add its file in src/family/<backend> and its row in families.cpp.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "config/arch_spec.hpp"
+#include "config/family_id.hpp"
+#include "config/rules.hpp"
+#include "family/launch_spec.hpp"
+
+namespace tilewise {
+
+struct Family {
+    FamilyId id;
+    std::string_view backend;  // of the archs that it has code for
+    std::string_view description;
+    std::span<const Op> ops;
+    std::span<const Pipeline> pipelines{};  // empty: every one
+    // Fields of a config that stay at their defaults: the template does nothing with them, or needs them so.
+    std::span<const std::string_view> fixed{};
+    std::span<const ConfigRule> rules{};  // what else a config needs to have code
+    // What a block is, known without a problem, and written into the source.
+    LaunchSpec (*spec)(const KernelConfig&, const ArchSpec&);
+    // The text that instantiates the template.
+    std::string (*source)(const KernelConfig&, const ArchSpec&);
+
+    std::string_view name() const { return name_of(id); }
+};
+
+std::span<const Family* const> families();
+// The family of a config on its arch's backend; null where that has none.
+const Family* find_family(const KernelConfig& config, const ArchSpec& arch);
+
+// Whether there is code for the config; `why`, unless null, gets the first rule that says there is none.
+bool has_code(const KernelConfig& config, const ArchSpec& arch, Rejected* why = nullptr);
+
+// From a config to what a compiler needs: a short text that instantiates a template of kernels/, and the CPU features it is
+// compiled for. Only code fields matter here: configs that differ in launch fields give the same text.
+struct KernelSource {
+    std::string text;
+    std::vector<std::string> features;  // of the arch file, those that the kernel uses
+};
+Result<KernelSource> generate_source(const KernelConfig& config, const ArchSpec& arch);
+
+// The CPU features a kernel uses: those of its arch, and those its warp tile's depth needs.
+std::vector<std::string> kernel_features(const KernelConfig& config, const ArchSpec& arch);
+
+}  // namespace tilewise

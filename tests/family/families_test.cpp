@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// The table of families: a row for every name, code for what the rule sets list, and a reason for what has none.
+#include "family/families.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "config/archs.hpp"
+#include "config/random_config.hpp"
+#include "config/rule_set.hpp"
+#include "family/code_rules.hpp"
+
+namespace tilewise {
+namespace {
+
+std::vector<const ArchSpec*> archs_with_code() {
+    std::vector<const ArchSpec*> list;
+    for (const ArchSpec& arch : embedded_archs().archs()) {
+        const auto has_backend = [&](const Family* family) { return family->backend == arch.backend; };
+        if (std::ranges::any_of(families(), has_backend)) list.push_back(&arch);
+    }
+    return list;
+}
+
+TEST(Families, HaveOneRowForEachName) {
+    std::set<FamilyId> seen;
+    for (const Family* family : families()) {
+        EXPECT_TRUE(seen.insert(family->id).second) << family->name();
+        EXPECT_FALSE(family->ops.empty()) << family->name();
+        EXPECT_FALSE(family->description.empty()) << family->name();
+    }
+    EXPECT_EQ(seen.size(), EnumNames<FamilyId>::names.size());
+}
+
+TEST(Families, FixedFieldsExist) {
+    for (const Family* family : families()) {
+        for (const std::string_view name : family->fixed)
+            EXPECT_NE(find_field(name), nullptr) << family->name() << ' ' << name;
+    }
+}
+
+// Each has kernels in the default set of some arch, so none is dead.
+TEST(Families, AllHaveKernels) {
+    std::set<const Family*> seen;
+    for (const ArchSpec* arch : archs_with_code()) {
+        for (const Op op : kAllOps) {
+            for (const DTypePair& pair : pairs_of(*arch)) {
+                const auto configs = expand(*arch, op, pair, RuleSet::standard, std::nullopt);
+                ASSERT_TRUE(configs.ok());
+                for (const KernelConfig& config : *configs) {
+                    Rejected why;
+                    EXPECT_TRUE(has_code(config, *arch, &why))
+                        << kernel_name(config) << ": " << why.rule << ": " << why.have;
+                    seen.insert(find_family(config, *arch));
+                }
+            }
+        }
+    }
+    for (const Family* family : families()) EXPECT_TRUE(seen.contains(family)) << family->name();
+}
+
+TEST(Families, AnArchWithoutFamiliesSaysSo) {
+    const auto config =
+        parse_kernel_name("gemm_bf16_rcr_compv3_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942");
+    Rejected why;
+    EXPECT_FALSE(has_code(config.value(), arch_named("gfx942"), &why));
+    EXPECT_EQ(why.rule, "code_family");
+    EXPECT_FALSE(why.need.empty());
+}
+
+// A plain yes or no and a reason agree, whatever the numbers are.
+TEST(Families, NoCodeHasAReason) {
+    Random random(4);
+    for (const ArchSpec* arch : archs_with_code()) {
+        for (int i = 0; i < draws(2000); ++i) {
+            const KernelConfig config =
+                random.chance(50) ? nearly_valid_config(random, *arch) : random_config(random, 50);
+            Rejected why;
+            const bool has = has_code(config, *arch, &why);
+            ASSERT_EQ(has, has_code(config, *arch)) << kernel_name(config);
+            if (has) continue;
+            ASSERT_FALSE(why.rule.empty() || why.have.empty() || why.need.empty()) << kernel_name(config);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tilewise
