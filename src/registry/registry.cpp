@@ -103,19 +103,22 @@ KernelList Registry::filter(const std::function<bool(const Kernel&)>& keep) cons
     return kept;
 }
 
-Candidates Registry::candidates(const Problem& problem, const ArchSpec& arch) const {
+Candidates Registry::candidates(const Problem& problem, const ArchSpec& arch, Reasons reasons) const {
     const auto list = kernels();
     Candidates result;
     const ProblemView view(problem);
     for (const KernelPtr& kernel : *list) {
         Rejected why;
-        if (kernel->config.arch != arch.name) {
-            result.rejected.push_back({kernel, {"fit_arch", kernel->config.arch, arch.name}});
-        } else if (first_misfit(view, kernel->config, arch, &why)) {
-            result.rejected.push_back({kernel, std::move(why)});
-        } else {
+        Rejected* const out = reasons == Reasons::told ? &why : nullptr;
+        const bool elsewhere = kernel->config.arch != arch.name;
+        if (!elsewhere && !first_misfit(view, kernel->config, arch, out)) {
             result.accepted.push_back(kernel);
+            continue;
         }
+        ++result.rejected_count;
+        if (!out) continue;
+        if (elsewhere) why = {"fit_arch", kernel->config.arch, arch.name};
+        result.rejected.push_back({kernel, std::move(why)});
     }
     return result;
 }

@@ -49,9 +49,12 @@ struct RejectedKernel {
     KernelPtr kernel;
     Rejected why;
 };
+// Whether refusals are kept with their texts, or only counted, which takes a fraction of the time.
+enum class Reasons { told, counted };
 struct Candidates {
     KernelList accepted;
-    std::vector<RejectedKernel> rejected;
+    std::vector<RejectedKernel> rejected;  // where reasons are told
+    std::size_t rejected_count = 0;
 };
 
 class Registry {
@@ -75,7 +78,7 @@ public:
     KernelList filter(const std::function<bool(const Kernel&)>& keep) const;
 
     // Which kernels may run the problem on the arch, and why each other one may not.
-    Candidates candidates(const Problem& problem, const ArchSpec& arch) const;
+    Candidates candidates(const Problem& problem, const ArchSpec& arch, Reasons reasons = Reasons::told) const;
     // The first that may; allocates nothing.
     KernelPtr first_fit(const Problem& problem, const ArchSpec& arch) const;
 

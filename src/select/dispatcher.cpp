@@ -63,6 +63,7 @@ void Dispatcher::drop_refused(Selection& selection) const {
     for (Candidate& candidate : selection.candidates) {
         if (auto why = refusal(*candidate.kernel)) {
             selection.rejected.push_back({candidate.kernel, std::move(*why)});
+            ++selection.rejected_count;
         } else {
             kept.push_back(std::move(candidate));
         }
@@ -70,10 +71,15 @@ void Dispatcher::drop_refused(Selection& selection) const {
     selection.candidates = std::move(kept);
 }
 
-// Looking for a compiler takes time, so it is the last question.
+// Looking for a compiler takes time, so it is the last question. The answer is kept, since it takes the digest of the source: many
+// problems have the same kernel.
 bool Dispatcher::lacks_compiler(const Kernel& kernel) {
+    const std::uint32_t generation = generation_;
+    if (const bool* known = lacking_.find(KernelKey<const std::string&>{kernel.name, generation})) return *known;
     const auto request = build_request(kernel.config, device_);
-    return request && builder_.needs_compiler(*request) && !builder_.has_compiler(*request);
+    const bool lacks = request && builder_.needs_compiler(*request) && !builder_.has_compiler(*request);
+    const std::scoped_lock lock(fork_safe_mutex());
+    return lacking_.add({kernel.name, generation}, lacks);
 }
 
 // On a machine without a compiler: keeps the kernels that are cached, packed or built in. When there are none, all stay, so
@@ -89,6 +95,7 @@ bool Dispatcher::drop_unobtainable(Selection& selection) {
         selection.rejected.push_back({at->kernel,
                                       {"obtainable", "no compiler, and the kernel is not cached, packed or built in",
                                        "a compiler on PATH or in TILEWISE_CXX, or a pack with the kernel"}});
+        ++selection.rejected_count;
     }
     selection.candidates.erase(gone, selection.candidates.end());
     return true;
@@ -149,19 +156,21 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
     return {};
 }
 
-Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions& options) {
+Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions& options, Reasons reasons) {
     if (must_not_measure(options)) {
         SelectOptions unmeasured = options;
         unmeasured.strategy = Strategy::automatic;
-        auto ranked = select(problem, unmeasured);
+        auto ranked = select(problem, unmeasured, reasons);
         if (ranked && ranked->plan) ranked->plan->notes.push_back(capture_note());
         return ranked;
     }
     auto registry =
         options.registry ? Result<const Registry*>(options.registry) : registry_for(problem, options.rule_set);
     if (!registry) return registry.error();
-    Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads());
+    Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads(), reasons);
     drop_refused(selection);
+    // Which kernels might run it padded depends on why they may not.
+    if (selection.candidates.empty() && reasons == Reasons::counted) return select(problem, options, Reasons::told);
     if (selection.candidates.empty()) {
         offer_padded(problem, device_.arch(), device_.max_threads(), selection);
         drop_refused(selection);
@@ -236,7 +245,7 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
         noted->notes.push_back(capture_note());
         return std::shared_ptr<const Plan>(std::move(noted));
     }
-    auto selection = select(problem, options);
+    auto selection = select(problem, options, Reasons::counted);
     if (!selection) return selection.error();
     if (!selection->plan) {
         return unsupported_error(fmt::format("no kernel for {} may run {}: {}", device_.arch().name,

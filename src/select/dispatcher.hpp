@@ -54,7 +54,8 @@ public:
     Builder& builder() { return builder_; }
 
     // Everything about the choice, for showing.
-    Result<Selection> select(const Problem& problem, const SelectOptions& options = {});
+    Result<Selection> select(const Problem& problem, const SelectOptions& options = {},
+                             Reasons reasons = Reasons::told);
     // The plan alone, kept: a problem asked for again costs one look-up.
     Result<std::shared_ptr<const Plan>> plan(const Problem& problem, const SelectOptions& options = {});
     // A kernel asked for by config, whether or not a rule set lists it. It runs, with the problem padded
@@ -88,7 +89,20 @@ private:
             return (kernel == other.kernel || kernel->name == other.kernel->name) && problem == other.problem;
         }
     };
+    template <class S>
+    struct KernelKey {
+        S name;
+        std::uint32_t generation;
+        template <class T>
+        bool operator==(const KernelKey<T>& other) const {
+            return generation == other.generation && name == other.name;
+        }
+    };
     struct KeyHash {
+        template <class S>
+        std::size_t operator()(const KernelKey<S>& key) const {
+            return std::hash<std::string>()(key.name) + key.generation * 97;
+        }
         template <class P>
         std::size_t operator()(const PlanKey<P>& key) const {
             return ProblemHash()(key.problem) * 31 + static_cast<std::size_t>(key.strategy) * 7 +
@@ -118,6 +132,7 @@ private:
     // Added to under fork_safe_mutex, read without.
     GrowingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
     GrowingTable<ExecutableKey<Problem>, std::shared_ptr<const Executable>, KeyHash> executables_;
+    GrowingTable<KernelKey<std::string>, bool, KeyHash> lacking_;  // kernels that there is no compiler for, and others
     GrowingTable<std::string, std::unique_ptr<Registry>, KeyHash> registries_;  // by operation, types and rule set
 };
 

@@ -75,10 +75,15 @@ const RejectedKernel& furthest(const Selection& selection) {
 
 }  // namespace
 
-Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads) {
+Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
+                        Reasons reasons) {
     Selection selection;
-    Candidates candidates = registry.candidates(problem, arch);
+    Candidates candidates = registry.candidates(problem, arch, reasons);
+    // Which kernels might run it padded depends on why they may not.
+    if (candidates.accepted.empty() && reasons == Reasons::counted) candidates = registry.candidates(problem, arch);
     selection.rejected = std::move(candidates.rejected);
+    selection.rejected_count = candidates.rejected_count;
+    selection.candidates.reserve(candidates.accepted.size());
     for (KernelPtr& kernel : candidates.accepted) selection.candidates.push_back({std::move(kernel), std::nullopt});
     if (selection.candidates.empty()) {
         offer_padded(problem, arch, threads, selection);
@@ -108,6 +113,7 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
         selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
     }
     selection.rejected = std::move(rejected);
+    selection.rejected_count = selection.rejected.size();
     if (has_model(arch)) sort_by_time(selection.candidates);
 }
 
@@ -122,7 +128,7 @@ Plan first_plan(const Selection& selection, int threads) {
     const Candidate& first = selection.candidates.front();
     const std::string of =
         fmt::format("of {} kernels that may run the problem{}; {} may not", selection.candidates.size(),
-                    first.padding ? " padded, since none may as it is" : "", selection.rejected.size());
+                    first.padding ? " padded, since none may as it is" : "", selection.rejected_count);
     if (!first.predicted_us) {
         return {first.kernel, "first-fit", fmt::format("the first, by priority and name, {}", of)};
     }

@@ -28,15 +28,17 @@ struct Candidate {
 };
 
 struct Selection {
-    std::optional<Plan> plan;           // unset when no kernel may run the problem
-    std::vector<Candidate> candidates;  // in the order of preference
-    std::vector<RejectedKernel> rejected;
+    std::optional<Plan> plan;              // unset when no kernel may run the problem
+    std::vector<Candidate> candidates;     // in the order of preference
+    std::vector<RejectedKernel> rejected;  // where reasons are told, or no kernel may run the problem
+    std::size_t rejected_count = 0;
 };
 
 // Which kernels of the registry may run the problem, ranked by the analytic model for `threads` threads where the arch has
 // one, by priority and name elsewhere; the plan is the first of them. Kernels that would need padding are offered only where
 // there is no other.
-Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads);
+Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
+                        Reasons reasons = Reasons::told);
 
 // Makes candidates of the rejected kernels that may run the problem padded, ranked likewise with the cost of the copies.
 void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Selection& selection);

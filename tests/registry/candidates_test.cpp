@@ -38,6 +38,11 @@ TEST_P(RegistryCandidates, EveryKernelIsAcceptedOrRejectedWithAReason) {
         // The quick answer is the first of the full one.
         const KernelPtr first = registry.first_fit(problem, arch());
         ASSERT_EQ(first, candidates.accepted.empty() ? nullptr : candidates.accepted.front()) << print_problem(problem);
+        const Candidates counted = registry.candidates(problem, arch(), Reasons::counted);
+        ASSERT_EQ(counted.accepted, candidates.accepted);
+        ASSERT_TRUE(counted.rejected.empty());
+        ASSERT_EQ(counted.rejected_count, candidates.rejected.size());
+        ASSERT_EQ(candidates.rejected_count, candidates.rejected.size());
         accepted += candidates.accepted.size();
     }
     EXPECT_GT(accepted, 0u) << "no problem had a kernel, so this showed little";
