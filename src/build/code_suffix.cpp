@@ -6,7 +6,7 @@
 namespace tilewise {
 
 std::vector<std::string_view> code_suffixes(const ArchSpec& arch) {
-    if (arch.backend == "cpu") return {kSharedObject};
+    if (arch.backend == Backend::cpu) return {kSharedObject};
     const auto cuda = parse_cuda_arch(arch.name);
     if (cuda && !cuda->one_chip) return {kCubin, kPtx};
     return {kCubin};

@@ -46,7 +46,7 @@ std::string describe(const Runtime& runtime) {
     return Json::object({{"device", device.name()},
                          {"identity", device.identity()},
                          {"arch", device.arch().name},
-                         {"backend", device.arch().backend},
+                         {"backend", name_of(device.arch().backend)},
                          {"threads", device.max_threads()},
                          {"shares_host_memory", device.shares_host_memory()},
                          {"tuning", runtime.tuning->path()}})

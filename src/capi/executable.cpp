@@ -39,7 +39,7 @@ std::string describe(const tilewise_executable& e) {
     Json json = Json::object({{"problem", print_problem(e.problem)},
                               {"kernel", plan.kernel->name},
                               {"plan", Json::object({{"kernel", plan.kernel->name},
-                                                     {"source", plan.source},
+                                                     {"source", name_of(plan.source)},
                                                      {"why", plan.why},
                                                      {"notes", notes_to_json(notes)},
                                                      {"available", plan.kernel->available}})},
@@ -88,7 +88,8 @@ const char* tilewise_executable_kernel(const tilewise_executable* executable) {
 }
 
 const char* tilewise_executable_source(const tilewise_executable* executable) {
-    return tilewise::capi::value_of(executable, "", [](tilewise_executable& e) { return e.plan.source.c_str(); });
+    return tilewise::capi::value_of(executable, "",
+                                    [](tilewise_executable& e) { return name_of(e.plan.source).data(); });
 }
 
 const char* tilewise_executable_why(const tilewise_executable* executable) {

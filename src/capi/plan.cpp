@@ -192,7 +192,7 @@ const char* tilewise_plan_kernel(const tilewise_plan* plan) {
 
 const char* tilewise_plan_source(const tilewise_plan* plan) {
     return tilewise::capi::value_of(
-        plan, "", [](tilewise_plan& p) { return p.selection.plan ? p.selection.plan->source.c_str() : ""; });
+        plan, "", [](tilewise_plan& p) { return p.selection.plan ? name_of(p.selection.plan->source).data() : ""; });
 }
 
 const char* tilewise_plan_why(const tilewise_plan* plan) {

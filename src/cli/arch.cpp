@@ -33,7 +33,7 @@ Result<int> run_arch(Context& context) {
     Table table({"arch", "backend", "family", "units", "shared KiB", "dtypes", "description"});
     for (const ArchSpec& arch : context.archs.archs()) {
         constexpr std::int64_t kKiB = 1024;
-        table.add({arch.name, arch.backend, arch.family, fmt::format("{}", arch.units),
+        table.add({arch.name, std::string(name_of(arch.backend)), arch.family, fmt::format("{}", arch.units),
                    fmt::format("{}", arch.shared_bytes / kKiB), dtypes_of(arch), arch.description});
     }
     print(table.text());

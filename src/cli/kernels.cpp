@@ -91,14 +91,14 @@ Result<int> print_families(const Context& context) {
     for (const Family* family : families()) {
         const auto found = counts->find(family);
         const std::int64_t count = found == counts->end() ? 0 : found->second;
-        table.add({std::string(family->name()), std::string(family->backend), ops_text(*family),
+        table.add({std::string(family->name()), std::string(name_of(family->backend)), ops_text(*family),
                    fmt::format("{}", count), std::string(family->description)});
         Json::Array ops;
         for (const Op op : family->ops) ops.emplace_back(name_of(op));
         items.push_back(Json::object({{"name", family->name()},
                                       {"description", family->description},
                                       {"ops", Json(std::move(ops))},
-                                      {"backend", family->backend},
+                                      {"backend", name_of(family->backend)},
                                       {"kernels", count}}));
     }
     print(context.json ? Json::object({{"families", Json(std::move(items))}}).dump() : table.text());

@@ -16,7 +16,7 @@ void print_run(const Problem& problem, const CheckedRun& run) {
         fmt::format("{}\nkernel: {} ({})\nplan:   {}: {}\ntime:   {:.1f} us, {:.3f} TFLOPS (first run; tilewise bench "
                     "times it properly)",
                     print_problem(problem), run.plan.kernel->name, name_of(run.executable->built().origin),
-                    run.plan.source, run.plan.why, run.us, run.tflops));
+                    name_of(run.plan.source), run.plan.why, run.us, run.tflops));
     if (!run.report) return;
     const bool ok = run.report->ok;
     print(

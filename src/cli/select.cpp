@@ -86,8 +86,8 @@ Result<int> run_select(Context& context) {
         return no_kernel(*problem, selection, **arch);
     }
     const Kernel& chosen = *selection.plan->kernel;
-    print(fmt::format("\n{} {}\nsource: {}: {}", paint("plan:", Colour::green), chosen.name, selection.plan->source,
-                      selection.plan->why));
+    print(fmt::format("\n{} {}\nsource: {}: {}", paint("plan:", Colour::green), chosen.name,
+                      name_of(selection.plan->source), selection.plan->why));
     if (const Family* family = find_family(chosen.config, **arch); family && explain) {
         print(fmt::format("family: {}: {}", family->name(), family->description));
     }

@@ -219,11 +219,9 @@ Result<ArchSpec> parse_arch(std::string_view text, const std::string& file) {
     KernelConfig probe;  // the name must be one that a config can carry
     if (auto status = find_field("arch")->parse(probe, arch.name); !status) from.fail("name", status.error().message);
     arch.family = from.text("family");
-    arch.backend = from.text("backend");
-    constexpr std::array<std::string_view, 3> kBackends = {"cpu", "cuda", "hip"};
-    if (from.ok() && std::find(kBackends.begin(), kBackends.end(), arch.backend) == kBackends.end()) {
-        from.fail("backend", unknown_word("backend", arch.backend, kBackends));
-    }
+    const auto backend = parse_enum<Backend>(from.text("backend"));
+    if (backend) arch.backend = *backend;
+    if (from.ok() && !backend) from.fail("backend", backend.error().message);
     arch.description = from.text("description");
     arch.rules = from.text("rules");
     arch.provisional = from.flag_or("provisional", false);

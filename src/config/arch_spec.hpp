@@ -16,6 +16,14 @@
 
 namespace tilewise {
 
+// How a machine is driven: threads and the host's compiler, or a vendor's driver and compiler.
+enum class Backend : std::uint8_t { cpu, cuda, hip };
+template <>
+struct EnumNames<Backend> {
+    static constexpr std::string_view kind = "backend";
+    static constexpr std::array<std::string_view, 3> names = {"cpu", "cuda", "hip"};
+};
+
 // Kinds of kernel that have limits of their own on the tile.
 enum class Operator : std::uint8_t { gemm, multi_d, preshuffle, conv_fwd, conv_bwd_data, conv_bwd_weight, depthwise };
 template <>
@@ -83,7 +91,7 @@ inline constexpr int kFloatBits = 24;  // of the significand of fp32
 struct ArchSpec {
     std::string name;
     std::string family;
-    std::string backend;  // cpu, cuda or hip
+    Backend backend = Backend::cpu;
     std::string description;
     std::string rules;         // which file of rules/ expands its rule sets
     bool provisional = false;  // numbers that no machine has confirmed yet
@@ -128,6 +136,7 @@ struct ArchSpec {
     const PipelineSpec& pipeline(Pipeline p) const { return pipelines[static_cast<std::size_t>(p)]; }
     const WarpTiles* find_warp_tiles(const DTypePair& dtypes) const;
     bool has_option(std::string_view field, Op op) const;
+    bool is_gpu() const { return backend != Backend::cpu; }
     bool is_known_bad(std::string_view rule) const;
 };
 

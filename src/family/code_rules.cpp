@@ -43,7 +43,7 @@ bool other_op(const Family& family, const KernelConfig& c, Rejected* out) {
 }
 
 bool any_layout(const Family& family, const KernelConfig& c, Rejected* out) {
-    return family.backend != "cpu" && c.layout == Layout::any &&
+    return family.is_gpu() && c.layout == Layout::any &&
            refuse(out, TILEWISE_TEXT("layout any"), TILEWISE_TEXT("one layout"));
 }
 void correct_layout(const Family&, KernelConfig& c) {
@@ -52,7 +52,7 @@ void correct_layout(const Family&, KernelConfig& c) {
 }
 
 bool other_scheduler(const Family& family, const KernelConfig& c, Rejected* out) {
-    return family.backend != "cpu" && c.scheduler != Scheduler::intrawave &&
+    return family.is_gpu() && c.scheduler != Scheduler::intrawave &&
            refuse(out, TILEWISE_TEXT("{}", name_of(c.scheduler)), TILEWISE_TEXT("intrawave"));
 }
 void correct_scheduler(const Family&, KernelConfig& c) { c.scheduler = Scheduler::intrawave; }
@@ -69,7 +69,7 @@ bool other_pipeline(const Family& family, const KernelConfig& c, Rejected* out) 
 void correct_pipeline(const Family& family, KernelConfig& c) { c.pipeline = family.pipelines.front(); }
 
 bool varies(const Family& family, const KernelConfig& c, Rejected* out) {
-    return family.backend != "cpu" && !c.deterministic && c.stream_k != StreamK::atomic &&
+    return family.is_gpu() && !c.deterministic && c.stream_k != StreamK::atomic &&
            refuse(out, TILEWISE_TEXT("sums that vary without stream_k atomic"), TILEWISE_TEXT("deterministic"));
 }
 void correct_determinism(const Family&, KernelConfig& c) { c.deterministic = true; }

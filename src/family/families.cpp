@@ -58,7 +58,7 @@ bool has_code(const KernelConfig& c, const ArchSpec& arch, Rejected* why) {
     const Family* family = find_family(c, arch);
     if (!family) {
         if (why)
-            *why = {"code_family", fmt::format("{} on {}", name_of(family_of(c)), arch.backend),
+            *why = {"code_family", fmt::format("{} on {}", name_of(family_of(c)), name_of(arch.backend)),
                     "a family that it has"};
         return false;
     }

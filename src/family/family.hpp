@@ -20,7 +20,7 @@ namespace tilewise {
 
 struct Family {
     FamilyId id;
-    std::string_view backend;  // of the archs that it has code for
+    Backend backend;  // of the archs that it has code for
     std::string_view description;
     std::span<const Op> ops;
     std::span<const Pipeline> pipelines{};  // empty: every one
@@ -33,6 +33,7 @@ struct Family {
     std::string (*source)(const KernelConfig&, const ArchSpec&);
 
     std::string_view name() const { return name_of(id); }
+    bool is_gpu() const { return backend != Backend::cpu; }
 };
 
 std::span<const Family* const> families();

@@ -88,7 +88,7 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
 }  // namespace
 
 LaunchGeometry launch_geometry(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads) {
-    if (arch.backend != "cpu") return block_grid(problem, config, arch);
+    if (arch.is_gpu()) return block_grid(problem, config, arch);
     if (family_of(config) == FamilyId::direct_conv) return direct_partition(problem, config, threads);
     return partition(gemm_view(problem), config, threads);
 }
@@ -150,7 +150,7 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     std::copy(geometry.geometry.begin(), geometry.geometry.end(), ready.args_.geometry);
     ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
     ready.packed_b_bytes_ = std::max(code->packed_b_bytes(ready.args_), geometry.packed_b_bytes);
-    for (int i = 0; i < 3 && device.arch().backend != "cpu"; ++i) {
+    for (int i = 0; i < 3 && device.arch().is_gpu(); ++i) {
         ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(access_bytes(kernel.config, i));
     }
     ready.note_operands(problem);

@@ -46,7 +46,7 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
     auto kernels = kernels_of(runtime, problem, choice, all);
     if (!kernels) return kernels.error();
     MeasureOptions options;
-    const bool on_cpu = runtime.device->arch().backend == "cpu";
+    const bool on_cpu = runtime.device->arch().backend == Backend::cpu;
     options.seconds_each = all ? kSecondsEachOfAll : on_cpu ? kSecondsForOne : kSecondsForOneOnGpu;
     options.progress = choice.options.progress;
     auto measured = measure_candidates(problem, *kernels, *runtime.device, *runtime.builder, options);

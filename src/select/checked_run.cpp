@@ -38,7 +38,7 @@ Json report_to_json(const VerifyReport& report) {
 
 Json plan_to_json(const CheckedRun& run) {
     return Json::object({{"kernel", run.plan.kernel->name},
-                         {"source", run.plan.source},
+                         {"source", name_of(run.plan.source)},
                          {"why", run.plan.why},
                          {"origin", name_of(run.executable->built().origin)},
                          {"notes", notes_to_json(run.notes)},

@@ -31,7 +31,7 @@ std::vector<Candidate>::iterator find_candidate(std::vector<Candidate>& candidat
 // A GPU has more kinds of kernels, and times one in a few hundredths of a second.
 std::size_t measured_count(const SelectOptions& options, const ArchSpec& arch) {
     constexpr std::size_t kOnCpu = 8, kOnGpu = 16;
-    return options.measure_top > 0 ? options.measure_top : arch.backend == "cpu" ? kOnCpu : kOnGpu;
+    return options.measure_top > 0 ? options.measure_top : arch.backend == Backend::cpu ? kOnCpu : kOnGpu;
 }
 
 Note capture_note() {
@@ -118,7 +118,8 @@ void Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
                          record->kernel)});
         return;
     }
-    selection.plan = Plan{found->kernel, "tuned", fmt::format("measured before on this device: {:.2f} us", record->us)};
+    selection.plan =
+        Plan{found->kernel, PlanSource::tuned, fmt::format("measured before on this device: {:.2f} us", record->us)};
     std::rotate(selection.candidates.begin(), found, found + 1);
 }
 
@@ -126,7 +127,7 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
     const KernelList best = shortlist(selection.candidates, measured_count(options, device_.arch()));
     MeasureOptions measuring;
     constexpr double kSecondsEachOnGpu = 0.025;
-    if (device_.arch().backend != "cpu") measuring.seconds_each = kSecondsEachOnGpu;
+    if (device_.arch().is_gpu()) measuring.seconds_each = kSecondsEachOnGpu;
     measuring.progress = options.progress;
     auto outcome = measure_candidates(problem, best, device_, builder_, measuring);
     if (!outcome) return outcome.error();
@@ -135,7 +136,7 @@ Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& opt
                                                     outcome->failed.empty() ? "" : outcome->failed.front().reason)};
     }
     const Measured& winner = outcome->measured.front();
-    selection.plan = Plan{winner.kernel, "measured",
+    selection.plan = Plan{winner.kernel, PlanSource::measured,
                           fmt::format("fastest of {} measured: {:.2f} us", outcome->measured.size(), winner.us)};
     if (!outcome->failed.empty()) {
         const Failed& first = outcome->failed.front();
@@ -217,7 +218,7 @@ Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, 
                                                     return a.kernel->priority > b.kernel->priority;
                                                 return a.kernel->name < b.kernel->name;
                                             });
-        selection.plan = Plan{first->kernel, "first-fit", "the first by priority and name"};
+        selection.plan = Plan{first->kernel, PlanSource::first_fit, "the first by priority and name"};
     } else if (options.strategy == Strategy::automatic) {
         use_tuned(problem, selection);
         if (const auto refused = tuning_ ? tuning_->refused() : std::nullopt) {
@@ -275,7 +276,7 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
         return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel->name,
                                              print_problem(problem), refused->rule, refused->have, refused->need));
     }
-    Plan plan{std::move(kernel), "named", "asked for by name"};
+    Plan plan{std::move(kernel), PlanSource::named, "asked for by name"};
     if (padded) plan.notes.push_back(std::move(padded->note));
     return plan;
 }

@@ -17,18 +17,18 @@ namespace tilewise {
 namespace {
 
 // The analytic models know CPUs and NVIDIA GPUs.
-bool has_model(const ArchSpec& arch) { return arch.backend == "cpu" || arch.backend == "cuda"; }
+bool has_model(const ArchSpec& arch) { return arch.backend == Backend::cpu || arch.backend == Backend::cuda; }
 
 // The model for a problem on an arch: what holds for all kernels is worked out once.
 class Model {
 public:
     Model(const Problem& problem, const ArchSpec& arch, int threads) : view_(problem), arch_(arch), threads_(threads) {
-        if (arch.backend == "cpu" && is_conv(problem.op)) conv_.emplace(view_, arch, threads);
+        if (arch.backend == Backend::cpu && is_conv(problem.op)) conv_.emplace(view_, arch, threads);
     }
     double us(const KernelConfig& config) const {
         if (conv_) return conv_->predicted_us(config);
-        return arch_.backend == "cpu" ? predicted_us(view_, config, arch_, threads_)
-                                      : predicted_gpu_us(view_, config, arch_);
+        return arch_.backend == Backend::cpu ? predicted_us(view_, config, arch_, threads_)
+                                             : predicted_gpu_us(view_, config, arch_);
     }
 
 private:
@@ -130,9 +130,9 @@ Plan first_plan(const Selection& selection, int threads) {
         fmt::format("of {} kernels that may run the problem{}; {} may not", selection.candidates.size(),
                     first.padding ? " padded, since none may as it is" : "", selection.rejected_count);
     if (!first.predicted_us) {
-        return {first.kernel, "first-fit", fmt::format("the first, by priority and name, {}", of)};
+        return {first.kernel, PlanSource::first_fit, fmt::format("the first, by priority and name, {}", of)};
     }
-    return {first.kernel, "rules",
+    return {first.kernel, PlanSource::rules,
             fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}", *first.predicted_us,
                         threads, threads == 1 ? "" : "s", of)};
 }
@@ -142,7 +142,8 @@ Status choose_by(const Ranking& rank, const Problem& problem, Selection& selecti
         const auto found = std::find_if(selection.candidates.begin(), selection.candidates.end(),
                                         [&](const Candidate& candidate) { return candidate.kernel->name == name; });
         if (found == selection.candidates.end()) continue;
-        selection.plan = Plan{found->kernel, "callback", "the first of the caller's ranking that may run the problem"};
+        selection.plan =
+            Plan{found->kernel, PlanSource::callback, "the first of the caller's ranking that may run the problem"};
         return {};
     }
     return unsupported_error("the caller's ranking names no kernel that may run the problem");
@@ -170,7 +171,7 @@ Json selection_to_json(const Selection& selection) {
         plan = Json::object({{"kernel", kernel.name},
                              {"id", kernel.id},
                              {"family", name_of(family_of(kernel.config))},
-                             {"source", selection.plan->source},
+                             {"source", name_of(selection.plan->source)},
                              {"why", selection.plan->why},
                              {"notes", notes_to_json(selection.plan->notes)},
                              {"available", kernel.available}});

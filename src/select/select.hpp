@@ -14,9 +14,18 @@
 
 namespace tilewise {
 
+// What made a choice.
+enum class PlanSource : std::uint8_t { tuned, measured, rules, first_fit, callback, named };
+template <>
+struct EnumNames<PlanSource> {
+    static constexpr std::string_view kind = "source";
+    static constexpr std::array<std::string_view, 6> names = {"tuned",     "measured", "rules",
+                                                              "first-fit", "callback", "named"};
+};
+
 struct Plan {
     KernelPtr kernel;
-    std::string source;  // what made the choice: "tuned", "measured", "rules", "first-fit", "callback" or "named"
+    PlanSource source;
     std::string why;
     std::vector<Note> notes{};  // what is not as it should be about the choice
 };

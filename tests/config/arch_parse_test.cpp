@@ -55,7 +55,7 @@ TEST(ArchParse, EveryEmbeddedFileReads) {
 
 TEST(ArchParse, NumbersArriveWhereTheyBelong) {
     const ArchSpec& arch = arch_named("gfx942");
-    EXPECT_EQ(arch.backend, "hip");
+    EXPECT_EQ(arch.backend, Backend::hip);
     EXPECT_EQ(arch.wave_size, 64);
     EXPECT_EQ(arch.shared_bytes, 65536);
     EXPECT_EQ(arch.load_bytes, 16);

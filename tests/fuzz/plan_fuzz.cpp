@@ -135,7 +135,7 @@ void check_launch(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
     const ProblemView view(p);
     const auto promise = [&](bool holds, const char* what) { require_for(p, c, holds, what); };
     promise(workspace_bytes(view, c, arch) >= 0, "no negative memory");
-    if (arch.backend == "cpu") {
+    if (arch.backend == Backend::cpu) {
         const LaunchGeometry parts =
             family_of(c) == FamilyId::direct_conv ? direct_partition(p, c, threads) : partition(view.gemm, c, threads);
         promise(!parts.parts.empty() && parts.threads >= 1, "somebody does the work");
@@ -199,7 +199,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const int threads = 1 + tape.byte() * (tape.often() ? 1 : tape.byte());
     const Registry& kernels = kernels_for(p, arch, set);
     const Selection selection = select_kernel(p, kernels, arch, threads);
-    const bool must_have_one = !has_options && kernels.size() > 0 && arch.backend != "hip" &&
+    const bool must_have_one = !has_options && kernels.size() > 0 && arch.backend != Backend::hip &&
                                set == RuleSet::standard && !is_beyond_machines(p);
     if (must_have_one && !selection.plan) {
         std::fprintf(stderr, "%s on %s: %s\n", print_problem(p).c_str(), arch.name.c_str(),

@@ -20,7 +20,7 @@ TEST_F(CheckKernelTest, CompilesForEveryCudaArch) {
     Builder builder(settings_);
     int archs = 0;
     for (const ArchSpec& arch : embedded_archs().archs()) {
-        if (arch.backend != "cuda") continue;
+        if (arch.backend != Backend::cuda) continue;
         ++archs;
         for (const BuildRequest& request :
              {fill_request(arch), reference_request(arch, false), reference_request(arch, true)}) {

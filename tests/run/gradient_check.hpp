@@ -94,7 +94,7 @@ private:
 inline void GradientCheck::check(DType type, int geometries) {
     Random random(99);
     for (int i = 0; i < geometries && !testing::Test::HasFatalFailure(); ++i) {
-        const bool wide = device_->arch().backend != "cpu" || i % kWideChoice == 0;
+        const bool wide = device_->arch().is_gpu() || i % kWideChoice == 0;
         const RuleSet choice = wide ? RuleSet::standard : RuleSet::builtin;
         Problem problems[3];
         std::vector<Tensors> made;

@@ -36,7 +36,7 @@ TEST_F(CaptureTest, NothingIsMeasured) {
     device.capturing = &stream;
     const auto plan = dispatcher.plan(problem, options);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    EXPECT_EQ((*plan)->source, "rules");
+    EXPECT_EQ((*plan)->source, PlanSource::rules);
     ASSERT_EQ((*plan)->notes.size(), 1u);
     EXPECT_EQ((*plan)->notes[0].kind, "capture");
     EXPECT_TRUE(device.launches.empty());
@@ -49,7 +49,7 @@ TEST_F(CaptureTest, TheNextTimeMayMeasure) {
     device.capturing = nullptr;
     const auto plan = dispatcher.plan(problem, options);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    EXPECT_EQ((*plan)->source, "measured");
+    EXPECT_EQ((*plan)->source, PlanSource::measured);
     EXPECT_GT(device.launches.size(), 0u);
     EXPECT_EQ(dispatcher.plan(problem, options)->get(), plan->get()) << "and that is kept";
 }

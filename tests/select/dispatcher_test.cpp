@@ -46,7 +46,7 @@ TEST_F(DispatcherTest, TheModelChoosesAndThePlanIsKept) {
     const Problem p = problem(kSmall);
     const auto first = dispatcher_->plan(p);
     ASSERT_TRUE(first.ok()) << first.error().message;
-    EXPECT_EQ((*first)->source, "rules");
+    EXPECT_EQ((*first)->source, PlanSource::rules);
     const auto again = dispatcher_->plan(p);
     EXPECT_EQ(first->get(), again->get());
 }
@@ -58,13 +58,13 @@ TEST_F(DispatcherTest, MeasuringIsRememberedAndUsedByAuto) {
     options.measure_top = 2;
     const auto measured = dispatcher_->plan(p, options);
     ASSERT_TRUE(measured.ok()) << measured.error().message;
-    EXPECT_EQ((*measured)->source, "measured");
+    EXPECT_EQ((*measured)->source, PlanSource::measured);
     // Another process: the file is all it has.
     TuningDatabase reread(tuning_->path());
     Dispatcher other(*device_, *builder_, &reread);
     const auto tuned = other.plan(p);
     ASSERT_TRUE(tuned.ok());
-    EXPECT_EQ((*tuned)->source, "tuned");
+    EXPECT_EQ((*tuned)->source, PlanSource::tuned);
     EXPECT_EQ((*tuned)->kernel->name, (*measured)->kernel->name);
 }
 
@@ -88,16 +88,17 @@ TEST_F(DispatcherTest, NothingIsMeasuredDuringACapture) {
     for (int time = 0; time < 2; ++time) {
         const auto ranked = dispatcher.plan(p, options);
         ASSERT_TRUE(ranked.ok()) << ranked.error().message;
-        EXPECT_EQ((*ranked)->source, "rules");
+        EXPECT_EQ((*ranked)->source, PlanSource::rules);
         EXPECT_EQ((*ranked)->kernel->name, (*dispatcher.plan(p))->kernel->name);
         ASSERT_EQ((*ranked)->notes.size(), 1u);
         EXPECT_EQ((*ranked)->notes[0].kind, "capture");
     }
     EXPECT_TRUE((*dispatcher.plan(p))->notes.empty()) << "who asked for no measuring need not be told";
     device.captured = nullptr;
-    EXPECT_EQ((*dispatcher.plan(p, options))->source, "measured") << "after the capture it is";
+    EXPECT_EQ((*dispatcher.plan(p, options))->source, PlanSource::measured) << "after the capture it is";
     device.captured = &stream;
-    EXPECT_EQ((*dispatcher.plan(p, options))->source, "measured") << "what was measured before serves the capture";
+    EXPECT_EQ((*dispatcher.plan(p, options))->source, PlanSource::measured)
+        << "what was measured before serves the capture";
 }
 
 TEST_F(DispatcherTest, ARecordOfOtherCodeOrAnotherDeviceDoesNotCount) {
@@ -108,7 +109,7 @@ TEST_F(DispatcherTest, ARecordOfOtherCodeOrAnotherDeviceDoesNotCount) {
     TuningDatabase reread(tuning_->path());
     Dispatcher other(*device_, *builder_, &reread);
     const auto plan = *other.plan(p);
-    EXPECT_EQ(plan->source, "rules");
+    EXPECT_EQ(plan->source, PlanSource::rules);
     ASSERT_EQ(plan->notes.size(), 1u);
     EXPECT_EQ(plan->notes[0].kind, "tuning");
 }
@@ -120,7 +121,7 @@ TEST_F(DispatcherTest, WhatMeasuringCouldNotDoIsNoted) {
     TuningDatabase nowhere("/proc/nowhere/tuning.jsonl");
     const auto plan = Dispatcher(*device_, *builder_, &nowhere).plan(problem(kSmall), options);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    EXPECT_EQ((*plan)->source, "measured");
+    EXPECT_EQ((*plan)->source, PlanSource::measured);
     ASSERT_EQ((*plan)->notes.size(), 1u);
     EXPECT_EQ((*plan)->notes[0].kind, "tuning");
     EXPECT_NE((*plan)->notes[0].message.find("/proc/nowhere"), std::string::npos) << (*plan)->notes[0].message;
@@ -150,7 +151,7 @@ TEST_F(DispatcherTest, ATuningFileThatIsNotTrustedIsNoted) {
     std::filesystem::permissions(tuning_->path(), std::filesystem::perms(0666));
     TuningDatabase reread(tuning_->path());
     const auto plan = *Dispatcher(*device_, *builder_, &reread).plan(problem(kSmall));
-    EXPECT_EQ(plan->source, "rules");
+    EXPECT_EQ(plan->source, PlanSource::rules);
     ASSERT_EQ(plan->notes.size(), 1u);
     EXPECT_EQ(plan->notes[0].kind, "tuning");
     EXPECT_NE(plan->notes[0].message.find("chmod go-w"), std::string::npos) << plan->notes[0].message;
@@ -178,7 +179,7 @@ TEST_F(DispatcherTest, ACallersRankingDecides) {
     const auto plan = dispatcher_->plan(p, options);
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ((*plan)->kernel->name, wanted);
-    EXPECT_EQ((*plan)->source, "callback");
+    EXPECT_EQ((*plan)->source, PlanSource::callback);
 }
 
 TEST_F(DispatcherTest, ANamedKernelRunsOrFails) {
@@ -201,7 +202,7 @@ TEST_F(DispatcherTest, ANamedKernelThatNeedsAlignedSizesGetsThemPadded) {
     config.pad = {false, false, false};
     const auto plan = dispatcher_->named_plan(p, config);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    EXPECT_EQ(plan->source, "named");
+    EXPECT_EQ(plan->source, PlanSource::named);
     ASSERT_EQ(plan->notes.size(), 1u);
     EXPECT_EQ(plan->notes[0].kind, "padding");
     EXPECT_EQ(forbid(plan->notes).error().code, ErrorCode::unsupported);
@@ -222,7 +223,7 @@ TEST_F(DispatcherTest, WithoutACompilerAKernelThatCanBeHadIsChosen) {
     const std::size_t count = selection->candidates.size();
     ASSERT_GT(count, 10u);
     const KernelPtr had = selection->candidates[count / 2].kernel;
-    ASSERT_TRUE(dispatcher_->executable(p, Plan{had, "", ""}).ok());
+    ASSERT_TRUE(dispatcher_->executable(p, Plan{had, PlanSource::named, ""}).ok());
 
     BuildSettings settings = builder_->settings();
     settings.compiler = "/nonexistent/c++";
@@ -280,7 +281,7 @@ TEST_F(DispatcherTest, ARegistryOfTheCallersIsChosenFromAndItsPlanIsNotKept) {
 
 TEST_F(DispatcherTest, RecordsThatAreLoadedLaterCount) {
     const Problem p = problem(kSmall);
-    ASSERT_EQ((*dispatcher_->plan(p))->source, "rules");
+    ASSERT_EQ((*dispatcher_->plan(p))->source, PlanSource::rules);
     const KernelPtr other = dispatcher_->select(p)->candidates.back().kernel;
     const auto digest = digest_of(*build_request(other->config, *device_));
     TuningDatabase elsewhere(folder_ + "/elsewhere.jsonl");
@@ -290,7 +291,7 @@ TEST_F(DispatcherTest, RecordsThatAreLoadedLaterCount) {
     EXPECT_EQ(*loaded, 1u);
     dispatcher_->forget_plans();
     const auto plan = *dispatcher_->plan(p);
-    EXPECT_EQ(plan->source, "tuned");
+    EXPECT_EQ(plan->source, PlanSource::tuned);
     EXPECT_EQ(plan->kernel->name, other->name);
     EXPECT_FALSE(std::filesystem::exists(tuning_->path())) << "for this process only";
 

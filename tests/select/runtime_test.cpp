@@ -22,11 +22,11 @@ TEST(Runtime, ChoosesByNameOrByTheOptions) {
     choice.options.strategy = Strategy::rules;
     const auto by_rules = choose_plan(*runtime, problem, choice);
     ASSERT_TRUE(by_rules.ok()) << by_rules.error().message;
-    EXPECT_EQ(by_rules->source, "rules");
+    EXPECT_EQ(by_rules->source, PlanSource::rules);
     choice.kernel = by_rules->kernel->config;
     const auto named = choose_plan(*runtime, problem, choice);
     ASSERT_TRUE(named.ok()) << named.error().message;
-    EXPECT_EQ(named->source, "named");
+    EXPECT_EQ(named->source, PlanSource::named);
     EXPECT_EQ(named->kernel->name, by_rules->kernel->name);
 }
 

@@ -225,7 +225,7 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<Device>> make_cpu_device(const ArchSpec& arch, int threads) {
-    if (arch.backend != "cpu") return unsupported_error(fmt::format("{} is not a CPU", arch.name));
+    if (arch.is_gpu()) return unsupported_error(fmt::format("{} is not a CPU", arch.name));
     const auto have = host_cpu_features();
     for (const std::string& need : arch.cpu_features) {
         if (std::find(have.begin(), have.end(), need) == have.end()) {

@@ -76,7 +76,7 @@ Result<const ArchSpec*> host_cpu_arch(const ArchCatalog& catalog) {
     for (const ArchSpec& arch : catalog.archs()) {
         const auto& need = arch.cpu_features;
         const bool fits =
-            arch.backend == "cpu" && std::all_of(need.begin(), need.end(), [&](const std::string& feature) {
+            arch.backend == Backend::cpu && std::all_of(need.begin(), need.end(), [&](const std::string& feature) {
                 return std::find(have.begin(), have.end(), feature) != have.end();
             });
         // avx512 asks for more than avx2 in kind, not only in number; the wider load decides, then the longer list.

@@ -30,7 +30,7 @@ Result<const ArchSpec*> arch_of(const ArchCatalog& catalog, int major, int minor
     const ArchSpec* best = nullptr;
     std::tuple<int, int, bool> best_rank;
     for (const ArchSpec& arch : catalog.archs()) {
-        const auto cuda = arch.backend == "cuda" ? parse_cuda_arch(arch.name) : std::nullopt;
+        const auto cuda = arch.backend == Backend::cuda ? parse_cuda_arch(arch.name) : std::nullopt;
         if (!cuda) continue;
         const std::pair version(cuda->major, cuda->minor);
         const std::tuple rank(cuda->major, cuda->minor, cuda->one_chip);

@@ -83,8 +83,9 @@ private:
 
 Result<std::unique_ptr<Device>> make_emulated_device(const ArchSpec& arch, std::uint64_t seed) {
     if (!kHasFibers) return device_error("GPUs are emulated on x86-64 only, and not under sanitizers");
-    if (arch.backend != "cuda") {
-        return device_error(fmt::format("arch {} is of {}; only CUDA's are emulated", arch.name, arch.backend));
+    if (arch.backend != Backend::cuda) {
+        return device_error(
+            fmt::format("arch {} is of {}; only CUDA's are emulated", arch.name, name_of(arch.backend)));
     }
     if (const char* text = secure_getenv("TILEWISE_EMULATE_SEED")) {
         const auto number = parse_integer(text);

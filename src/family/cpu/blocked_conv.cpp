@@ -27,7 +27,7 @@ std::string source(const KernelConfig& c, const ArchSpec&) {
 
 constinit const Family kBlockedConv = {
     .id = FamilyId::blocked_conv,
-    .backend = "cpu",
+    .backend = Backend::cpu,
     .description = "an implicit product: blocks of the activation are packed tap by tap, or read where they lie",
     .ops = kEveryConv,
     .spec = block_spec,

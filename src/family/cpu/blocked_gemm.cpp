@@ -19,7 +19,7 @@ std::string source(const KernelConfig& c, const ArchSpec&) {
 
 constinit const Family kBlockedGemm = {
     .id = FamilyId::blocked_gemm,
-    .backend = "cpu",
+    .backend = Backend::cpu,
     .description = "micro-kernels on packed blocks that stay in the caches; one row reads B as it lies",
     .ops = kGemmOnly,
     .spec = block_spec,

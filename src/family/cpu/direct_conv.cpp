@@ -35,7 +35,7 @@ std::string source(const KernelConfig& c, const ArchSpec&) {
 
 constinit const Family kDirectConv = {
     .id = FamilyId::direct_conv,
-    .backend = "cpu",
+    .backend = Backend::cpu,
     .description = "no matrix product: each output channel, of few inputs, sums up its own",
     .ops = kEveryConv,
     .spec = block_spec,

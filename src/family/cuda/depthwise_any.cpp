@@ -39,7 +39,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kDepthwiseAny = {
     .id = FamilyId::depthwise_any,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "one output at a time in plain arithmetic: any filter, any layout",
     .ops = kEveryConv,
     .pipelines = depthwise_rules::kBasic,

@@ -65,7 +65,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kDepthwiseBlockDiagonal = {
     .id = FamilyId::depthwise_block_diagonal,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "matrix units multiply pixels by a diagonal matrix of the channels for each tap",
     .ops = kEveryConv,
     .pipelines = depthwise_rules::kBasic,

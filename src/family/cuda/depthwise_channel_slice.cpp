@@ -65,7 +65,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kDepthwiseChannelSlice = {
     .id = FamilyId::depthwise_channel_slice,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "asynchronous copies stage slices of channels, and threads compute from them in plain arithmetic",
     .ops = kDataConvs,
     .pipelines = depthwise_channel_slice::kPipelines,

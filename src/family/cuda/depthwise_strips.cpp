@@ -79,7 +79,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kDepthwiseStrips = {
     .id = FamilyId::depthwise_strips,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "threads walk down strips of outputs with the filter in registers, in plain arithmetic",
     .ops = kEveryConv,
     .pipelines = depthwise_rules::kBasic,

@@ -47,7 +47,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kDepthwiseToeplitz = {
     .id = FamilyId::depthwise_toeplitz,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "matrix units multiply lines of pixels by a Toeplitz matrix of the taps of each channel",
     .ops = kEveryConv,
     .pipelines = depthwise_rules::kBasic,

@@ -40,7 +40,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_so
 
 constinit const Family kFirstLayerConv = {
     .id = FamilyId::first_layer_conv,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "few channels, taken one by one together with their neighbours along w",
     .ops = kForwardOnly,
     .pipelines = kAnyConvPipeline,

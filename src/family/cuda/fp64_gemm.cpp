@@ -29,7 +29,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kFp64Gemm = {
     .id = FamilyId::fp64_gemm,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "fp32 multiplied in fp64 matrix units, which is exact",
     .ops = kGemmOnly,
     .pipelines = fp64_gemm::kPipelines,

@@ -31,7 +31,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_so
 
 constinit const Family kGemv = {
     .id = FamilyId::gemv,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "a few vectors, in one pass over a large operand that lies along k",
     .ops = kGemmOnly,
     .pipelines = gemv_rules::kPipelines,

@@ -41,7 +41,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_so
 
 constinit const Family kGemvRows = {
     .id = FamilyId::gemv_rows,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "a few vectors, in one pass over a large operand that lies across k",
     .ops = kGemmOnly,
     .pipelines = gemv_rules::kPipelines,

@@ -130,7 +130,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kIm2colConv = {
     .id = FamilyId::im2col_conv,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "the copy engine walks over the taps for warpgroup products: dense layers",
     .ops = kEveryConv,
     .pipelines = im2col_conv::kPipelines,

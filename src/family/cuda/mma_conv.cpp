@@ -34,7 +34,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kMmaConv = {
     .id = FamilyId::mma_conv,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "an implicit product on mma.sync whose threads gather the activation: any problem",
     .ops = kEveryConv,
     .pipelines = gather_conv::kPipelines,

@@ -18,7 +18,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kMmaGemm = {
     .id = FamilyId::mma_gemm,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "blocks whose warps multiply with mma.sync from shared memory",
     .ops = kGemmOnly,
     .pipelines = block_gemm::kPipelines,

@@ -44,7 +44,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_so
 
 constinit const Family kPatchBoxConv = {
     .id = FamilyId::patch_box_conv,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "patches of pixels come as boxes by the copy engine, and every tap reads them shifted",
     .ops = kDataConvs,
     .pipelines = patch_box_conv::kPipelines,

@@ -35,7 +35,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_so
 
 constinit const Family kPatchConv = {
     .id = FamilyId::patch_conv,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description =
         "patches of pixels are staged once by threads, and every tap reads them shifted: few channels per group",
     .ops = kDataConvs,

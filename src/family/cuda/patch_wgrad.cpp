@@ -50,7 +50,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_so
 
 constinit const Family kPatchWgrad = {
     .id = FamilyId::patch_wgrad,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "backward weight from staged patches of pixels, all taps at once: few channels per group",
     .ops = kWeightOnly,
     .pipelines = kAnyConvPipeline,

@@ -79,7 +79,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_so
 
 constinit const Family kResidentFilterConv = {
     .id = FamilyId::resident_filter_conv,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "the filter stays in shared memory while runs of positions pass by, for warpgroup products",
     .ops = kDataConvs,
     .pipelines = resident_filter_conv::kPipelines,

@@ -63,7 +63,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_so
 
 constinit const Family kShiftedWgrad = {
     .id = FamilyId::shifted_wgrad,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "backward weight: x shifted by every tap meets dy over runs of positions",
     .ops = kWeightOnly,
     .pipelines = shifted_wgrad::kPipelines,

@@ -34,7 +34,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kSimtConv = {
     .id = FamilyId::simt_conv,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "an implicit product of fp32 in plain arithmetic whose threads gather the activation: any problem",
     .ops = kEveryConv,
     .pipelines = gather_conv::kPipelines,

@@ -26,7 +26,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kSimtGemm = {
     .id = FamilyId::simt_gemm,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "fp32 in plain arithmetic, from shared memory",
     .ops = kGemmOnly,
     .pipelines = block_gemm::kPipelines,

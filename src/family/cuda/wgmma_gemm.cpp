@@ -151,7 +151,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 constinit const Family kWgmmaGemm = {
     .id = FamilyId::wgmma_gemm,
-    .backend = "cuda",
+    .backend = Backend::cuda,
     .description = "warpgroups multiply what tensor copies put into a ring of stages",
     .ops = kGemmOnly,
     .pipelines = wgmma_gemm::kPipelines,

@@ -43,14 +43,14 @@ TEST(HostCpu, FeaturesAreThoseOfTheCompilersOwnCheck) {
 TEST(HostCpu, TheArchIsOneTheHostCanRun) {
     const auto arch = host_cpu_arch(embedded_archs());
     ASSERT_TRUE(arch.ok()) << arch.error().message;
-    EXPECT_EQ((*arch)->backend, "cpu");
+    EXPECT_EQ((*arch)->backend, Backend::cpu);
     const auto have = host_cpu_features();
     for (const std::string& feature : (*arch)->cpu_features) {
         EXPECT_NE(std::find(have.begin(), have.end(), feature), have.end()) << feature;
     }
     // No other that the host can run asks for more.
     for (const ArchSpec& other : embedded_archs().archs()) {
-        const bool fits = other.backend == "cpu" &&
+        const bool fits = other.backend == Backend::cpu &&
                           std::all_of(other.cpu_features.begin(), other.cpu_features.end(), [&](const std::string& f) {
                               return std::find(have.begin(), have.end(), f) != have.end();
                           });
@@ -71,7 +71,7 @@ TEST(HostCpu, EveryFeatureOfTheArchFilesIsKnown) {
         for (const std::string& feature : arch.cpu_features) {
             EXPECT_TRUE(known.contains(feature)) << arch.name << " " << feature;
         }
-        EXPECT_EQ(arch.cpu_features.empty(), arch.backend != "cpu") << arch.name;
+        EXPECT_EQ(arch.cpu_features.empty(), arch.is_gpu()) << arch.name;
     }
 }
 
