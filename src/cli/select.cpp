@@ -72,7 +72,8 @@ Result<int> run_select(Context& context) {
     if (!kernels) return kernels.error();
     Registry registry;
     registry.add(std::move(*kernels));
-    const Selection selection = select_kernel(*problem, registry, **arch, *threads > 0 ? *threads : usable_cpus());
+    const int thread_count = *threads > 0 ? *threads : usable_cpus();
+    const Selection selection = select_kernel(*problem, registry, **arch, thread_count);
     const bool explain = arguments.has("explain");
     const int code = selection.plan ? 0 : static_cast<int>(ErrorCode::unsupported);
     if (context.json) {
@@ -90,6 +91,10 @@ Result<int> run_select(Context& context) {
                       name_of(selection.plan->source), selection.plan->why));
     if (const Family* family = find_family(chosen.config, **arch); family && explain) {
         print(fmt::format("family: {}: {}", family->name(), family->description));
+        if (selection.plan->notes.empty()) {  // a padded problem is launched as another one
+            print(fmt::format("launch: {}",
+                              launch_to_json(launch_plan(*problem, chosen.config, **arch, thread_count)).dump()));
+        }
     }
     for (const Note& note : selection.plan->notes) print(fmt::format("note:   {}", note.message));
     Table table({"", "id", "available", "predicted us", "candidate"});

@@ -17,7 +17,7 @@
 #include "build/builder.hpp"
 #include "build/code_suffix.hpp"
 #include "config/arch_spec.hpp"
-#include "family/launch_spec.hpp"
+#include "family/launch_plan.hpp"
 #include "kernels/common/args.hpp"
 
 namespace tilewise {
@@ -25,38 +25,6 @@ namespace tilewise {
 // A queue of work on a device; the CPU has none and works at once.
 using Stream = void*;
 inline constexpr Stream kDefaultStream = nullptr;
-
-// How the copy engine walks over the pixels of an image, the innermost dimension first: from `lower` to the last pixel plus
-// `upper`, in steps.
-struct Im2colSpec {
-    int dims = 2;
-    std::array<std::int64_t, 3> size{}, lower{}, upper{}, step{};
-};
-
-// Boxes of pixels, the innermost dimension first, of `box` positions along each, and so many images.
-struct PixelBoxSpec {
-    std::array<std::int64_t, 3> size{};
-    std::array<int, 3> box{};
-    int step = 1;  // of the innermost one: every so many pixels of the box
-    int images = 1;
-};
-
-// A tensor as the copy engine of a GPU sees it: lines of neighbouring elements, with the box that one copy moves. The
-// pointer is patched in at every launch.
-struct TensorMapSpec {
-    DType dtype = DType::fp32;
-    std::array<std::int64_t, 3> size{};          // elements along a line, lines, matrices
-    std::array<std::int64_t, 2> stride_bytes{};  // between lines, between matrices
-    TensorBox box;
-    // Where lines are the channels of pixels, and matrices are images: copies walk over pixels as a filter's tap does.
-    std::optional<Im2colSpec> im2col;
-    // The same tensor, of which copies take boxes of pixels.
-    std::optional<PixelBoxSpec> pixels;
-    // Where in the workspace the tensor is, for an operand that is packed there before the kernel starts.
-    std::optional<std::int64_t> workspace_offset;
-    // Which operand it is of (A, B, C), where not of the one in whose place it is given.
-    std::optional<std::size_t> operand;
-};
 
 // Rows of bytes that are copied within a device, in blocks: row j of block i begins at i * block_pitch + j * row_pitch.
 // Rows that are read may overlap, as matrices of a batch may.
@@ -66,31 +34,6 @@ struct RowCopy {
     std::int64_t row_bytes = 0, rows = 1, blocks = 1;
     std::int64_t to_row_pitch = 0, to_block_pitch = 0;
     std::int64_t from_row_pitch = 0, from_block_pitch = 0;
-};
-
-// How a launch is spread over the device, fixed when an executable is prepared.
-struct LaunchGeometry {
-    std::vector<KernelPart> expand_parts;  // CPU: what each task writes to the workspace beforehand, if anything
-    std::vector<KernelPart> parts;         // CPU: what each task computes
-    std::vector<KernelPart> reduce_parts;  // CPU: what each task adds up afterwards, if anything
-    int threads = 1;
-
-    LaunchSpec block;       // GPU: what one block is
-    int blocks = 0;         // GPU: how many
-    int reduce_blocks = 0;  // GPU, split-K: blocks of the kernel that adds up afterwards
-    int reduce_threads = 0;
-    int pack_blocks = 0;  // GPU: blocks of the kernel that packs operands first
-    int pack_threads = 0;
-    // GPU: of the kernel that packs B ahead, and what it writes; 0 for a kernel that reads B as it is.
-    int pack_b_blocks = 0;
-    int pack_b_threads = 0;
-    std::int64_t pack_b_shared_bytes = 0;
-    std::int64_t packed_b_bytes = 0;
-    int raster_group = 1;           // GPU: tiles side by side in the order they are taken
-    int split_k = 0;                // GPU: parts of the reduction, where the launch chose them
-    std::array<int, 4> patch = {};  // GPU: output pixels of a block of a convolution that stages patches
-    std::array<int, kMaxKernelGeometry> geometry = {};  // GPU: for the kernel, in its family's words
-    std::vector<TensorMapSpec> tensor_maps;             // GPU: of A, B and C, where the kernel uses them
 };
 
 // A built kernel, loaded. Belongs to the device that loaded it.
@@ -155,7 +98,7 @@ public:
 
     virtual Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) = 0;
     virtual Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                          LaunchGeometry geometry) = 0;
+                                                          LaunchPlan geometry) = 0;
 };
 
 }  // namespace tilewise

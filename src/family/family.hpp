@@ -14,6 +14,7 @@
 #include "config/arch_spec.hpp"
 #include "config/family_id.hpp"
 #include "config/rules.hpp"
+#include "family/launch_plan.hpp"
 #include "family/launch_spec.hpp"
 
 namespace tilewise {
@@ -29,6 +30,8 @@ struct Family {
     std::span<const ConfigRule> rules{};  // what else a config needs to have code
     // What a block is, known without a problem, and written into the source.
     LaunchSpec (*spec)(const KernelConfig&, const ArchSpec&);
+    // How a problem that the config takes is launched; the workspace apart, which follows from it.
+    LaunchPlan (*plan)(const Problem&, const KernelConfig&, const ArchSpec&, int threads);
     // The text that instantiates the template.
     std::string (*source)(const KernelConfig&, const ArchSpec&);
 

@@ -29,6 +29,8 @@ struct LaunchSpec {
     bool persistent = false;              // blocks walk over tiles until none are left
     std::array<TensorBox, 3> boxes = {};  // of A, B and C; swizzled over the bytes of a line
 
+    bool operator==(const LaunchSpec&) const = default;
+
     bool uses_tensor_maps() const { return boxes[0].rows > 0; }
 };
 

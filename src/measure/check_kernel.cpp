@@ -38,7 +38,7 @@ Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, BuildReq
     if (!built) return built.error();
     auto code = device.load(*built);
     if (!code) return code.error();
-    LaunchGeometry geometry;
+    LaunchPlan geometry;
     geometry.blocks = blocks;
     geometry.block.threads = kCheckThreads;
     CheckKernel kernel;

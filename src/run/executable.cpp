@@ -12,15 +12,11 @@
 #include "config/family_id.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
-#include "config/workspace.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/family.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
-#include "run/block_grid.hpp"
-#include "run/direct_partition.hpp"
-#include "run/partition.hpp"
 
 namespace tilewise {
 namespace {
@@ -87,12 +83,6 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
 
 }  // namespace
 
-LaunchGeometry launch_geometry(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads) {
-    if (arch.is_gpu()) return block_grid(problem, config, arch);
-    if (family_of(config) == FamilyId::direct_conv) return direct_partition(problem, config, threads);
-    return partition(gemm_view(problem), config, threads);
-}
-
 KernelArgs problem_args(const Problem& p) {
     KernelArgs args{};
     const GemmView view = gemm_view(p);
@@ -142,13 +132,13 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.built_ = std::move(built);
     if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
     ready.args_ = make_args(problem, kernel.config);
-    LaunchGeometry geometry = launch_geometry(problem, kernel.config, device.arch(), device.max_threads());
+    LaunchPlan geometry = launch_plan(problem, kernel.config, device.arch(), device.max_threads());
     ready.threads_ = geometry.threads;
     ready.args_.raster_group = geometry.raster_group;
     if (geometry.split_k > 0) ready.args_.split_k = geometry.split_k;
     std::copy(geometry.patch.begin(), geometry.patch.end(), ready.args_.patch);
     std::copy(geometry.geometry.begin(), geometry.geometry.end(), ready.args_.geometry);
-    ready.workspace_bytes_ = tilewise::workspace_bytes(view, kernel.config, device.arch());
+    ready.workspace_bytes_ = geometry.workspace_bytes;
     ready.packed_b_bytes_ = std::max(code->packed_b_bytes(ready.args_), geometry.packed_b_bytes);
     for (int i = 0; i < 3 && device.arch().is_gpu(); ++i) {
         ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(access_bytes(kernel.config, i));

@@ -38,9 +38,6 @@ struct Operands {
 // What a problem says of a launch: sizes, strides and operations, but no pointers, scalars or ways to compute it.
 KernelArgs problem_args(const Problem& problem);
 
-// How a launch of a kernel that takes the problem is spread over a device of the arch, a CPU's over so many threads.
-LaunchGeometry launch_geometry(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
-
 // What to compile for a config on an arch, as the kind of code that a device loads, or as one of code_suffixes(arch).
 Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch, std::string_view suffix);
 inline Result<BuildRequest> build_request(const KernelConfig& config, const Device& device) {

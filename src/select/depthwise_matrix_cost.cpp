@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/rounding.hpp"
+#include "family/cuda/depthwise_grid.hpp"
 #include "problem/facts.hpp"
-#include "run/depthwise_grid.hpp"
 #include "select/gpu_clock.hpp"
 
 namespace tilewise {

@@ -10,8 +10,8 @@
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
 #include "config/workspace.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem_text.hpp"
-#include "run/block_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -39,7 +39,7 @@ TEST(Packing, FillsTheWorkspaceWithoutOverlap) {
             EXPECT_EQ(packed_offset(p, c, arch, 0) % kPackedBytes, 0);
             EXPECT_EQ(packed_offset(p, c, arch, 1), packed_offset(p, c, arch, 0) + a.bytes());
             EXPECT_EQ(workspace_bytes(view, c, arch), packed_offset(p, c, arch, 1) + b.bytes());
-            const LaunchGeometry geometry = block_grid(p, c, arch);
+            const LaunchPlan geometry = launch_plan(p, c, arch, 1);
             EXPECT_GT(geometry.pack_blocks, 0);
             EXPECT_EQ(geometry.tensor_maps[0].workspace_offset, packed_offset(p, c, arch, 0));
             EXPECT_EQ(geometry.tensor_maps[1].workspace_offset, packed_offset(p, c, arch, 1));
@@ -56,7 +56,7 @@ TEST(Packing, IsNotForOperandsThatBeginLinesOn16Bytes) {
     EXPECT_FALSE(packs_operands(c, arch));
     const Problem p = parse_problem("gemm:m=64,n=64,k=64,dtype=bf16,layout=rcr").value();
     EXPECT_EQ(workspace_bytes(ProblemView(p), c, arch), 0);
-    EXPECT_EQ(block_grid(p, c, arch).pack_blocks, 0);
+    EXPECT_EQ(launch_plan(p, c, arch, 1).pack_blocks, 0);
 }
 
 // B that is packed ahead: whole tiles, each somewhere else, one matrix where the batch shares it.
@@ -78,7 +78,7 @@ TEST(Packing, BHasAPlaceForEveryTile) {
     }
     EXPECT_EQ(places.size(), 18u);
     EXPECT_EQ(*places.rbegin() + b.tile_bytes, b.bytes());
-    const LaunchGeometry geometry = block_grid(p, c, arch);
+    const LaunchPlan geometry = launch_plan(p, c, arch, 1);
     EXPECT_EQ(geometry.packed_b_bytes, b.bytes());
     EXPECT_GT(geometry.pack_b_blocks, 0);
     EXPECT_EQ(geometry.tensor_maps[1].box, TensorBox{}) << "its tiles are copied as they lie";

@@ -8,20 +8,17 @@
 
 #include "base/bounded_product.hpp"
 #include "config/config_name.hpp"
-#include "config/family_id.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "config/padded_problem.hpp"
 #include "config/rules.hpp"
 #include "config/workspace.hpp"
 #include "family/family.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/operand_specs.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
-#include "run/block_grid.hpp"
-#include "run/direct_partition.hpp"
 #include "run/executable.hpp"
-#include "run/partition.hpp"
 #include "select/select.hpp"
 #include "tape.hpp"
 
@@ -135,13 +132,9 @@ void check_launch(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
     const ProblemView view(p);
     const auto promise = [&](bool holds, const char* what) { require_for(p, c, holds, what); };
     promise(workspace_bytes(view, c, arch) >= 0, "no negative memory");
-    if (arch.backend == Backend::cpu) {
-        const LaunchGeometry parts =
-            family_of(c) == FamilyId::direct_conv ? direct_partition(p, c, threads) : partition(view.gemm, c, threads);
-        promise(!parts.parts.empty() && parts.threads >= 1, "somebody does the work");
-        return;
-    }
-    const LaunchGeometry grid = block_grid(p, c, arch);
+    if (!find_family(c, arch)) return;
+    const LaunchPlan grid = launch_plan(p, c, arch, threads);
+    if (!arch.is_gpu()) return promise(!grid.parts.empty() && grid.threads >= 1, "somebody does the work");
     promise(grid.blocks >= 1 && grid.block.threads >= 1, "there are blocks");
     promise(grid.block.threads <= arch.max_threads && grid.block.shared_bytes <= arch.shared_bytes, "that can start");
     promise(std::min({grid.reduce_blocks, grid.pack_blocks, grid.pack_b_blocks, grid.raster_group}) >= 0, "no fewer");

@@ -53,8 +53,8 @@ TensorMapSpec map_of(const ProbePixels& windows) {
     return map;
 }
 
-LaunchGeometry geometry_of(const Probe& probe) {
-    LaunchGeometry geometry;
+LaunchPlan geometry_of(const Probe& probe) {
+    LaunchPlan geometry;
     geometry.block.threads = probe.threads;
     geometry.block.shared_bytes = probe.shared_bytes;
     geometry.block.cluster = {1, 1};

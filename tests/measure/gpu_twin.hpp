@@ -107,7 +107,7 @@ public:
         return std::shared_ptr<const Code>(std::move(code));
     }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs&,
-                                                  LaunchGeometry geometry) override {
+                                                  LaunchPlan geometry) override {
         auto launch = std::make_unique<TwinLaunch>();
         launch->kernel = std::static_pointer_cast<const TwinCode>(code)->kernel;
         launch->blocks = geometry.blocks;

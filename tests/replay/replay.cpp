@@ -17,10 +17,10 @@
 #include "config/padded_problem.hpp"
 #include "config/workspace.hpp"
 #include "family/family.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "run/executable.hpp"
-#include "run/launch_json.hpp"
 #include "select/select.hpp"
 
 namespace tilewise {
@@ -91,9 +91,7 @@ private:
         if (first_misfit(ProblemView(given), config, arch_)) {
             problem = padded_problem(given, config, arch_)->problem;
         }
-        Json launch = launch_to_json(launch_geometry(problem, config, arch_, kThreads));
-        launch.set("workspace_bytes", workspace_bytes(ProblemView(problem), config, arch_));
-        return launch.dump();
+        return launch_to_json(launch_plan(problem, config, arch_, kThreads)).dump();
     }
 
     // A digest of the lines so far.

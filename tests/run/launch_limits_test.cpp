@@ -13,9 +13,9 @@
 #include "config/halo_first_plan.hpp"
 #include "config/halo_tile.hpp"
 #include "family/family.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
-#include "run/block_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -55,7 +55,7 @@ Problem random_product(Random& random) {
     return parse_problem(text).value();
 }
 
-void expect_launchable(const LaunchGeometry& grid, const KernelConfig& c, const ArchSpec& arch) {
+void expect_launchable(const LaunchPlan& grid, const KernelConfig& c, const ArchSpec& arch) {
     EXPECT_GE(grid.blocks, 1);
     EXPECT_LE(grid.blocks, std::numeric_limits<int>::max());
     EXPECT_GE(grid.block.threads, 1);
@@ -88,7 +88,7 @@ protected:
             for (const Kernel& kernel : *kernels) {
                 if (!kernel.available || first_misfit(view, kernel.config, arch)) continue;
                 SCOPED_TRACE(kernel.name + "\n" + print_problem(p));
-                expect_launchable(block_grid(p, kernel.config, arch), kernel.config, arch);
+                expect_launchable(launch_plan(p, kernel.config, arch, 1), kernel.config, arch);
                 ++launches;
             }
         }

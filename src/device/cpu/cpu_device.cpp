@@ -105,7 +105,7 @@ Error no_memory(const KernelArgs& args) {
 
 class CpuLaunch final : public Launch {
 public:
-    CpuLaunch(std::shared_ptr<const CpuCode> code, LaunchGeometry geometry)
+    CpuLaunch(std::shared_ptr<const CpuCode> code, LaunchPlan geometry)
         : code_(std::move(code)), geometry_(std::move(geometry)) {}
 
     Status run(const KernelArgs& args, Stream) const override {
@@ -134,7 +134,7 @@ public:
 
 private:
     std::shared_ptr<const CpuCode> code_;
-    LaunchGeometry geometry_;
+    LaunchPlan geometry_;
 };
 
 std::string cpu_model() {
@@ -207,7 +207,7 @@ public:
     }
 
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                  LaunchGeometry geometry) override {
+                                                  LaunchPlan geometry) override {
         auto cpu_code = std::static_pointer_cast<const CpuCode>(std::move(code));
         const auto bytes = static_cast<std::size_t>(cpu_code->kernel().scratch_bytes(&args));
         if (!thread_scratch(bytes)) return no_memory(args);

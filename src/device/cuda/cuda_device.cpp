@@ -134,7 +134,7 @@ public:
         return codes_.emplace(built.digest, std::move(*code)).first->second;
     }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                  LaunchGeometry geometry) override {
+                                                  LaunchPlan geometry) override {
         return prepare_cuda_launch(driver_, context_, std::move(code), args, std::move(geometry), waits_for_others_);
     }
 

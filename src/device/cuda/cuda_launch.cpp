@@ -153,7 +153,7 @@ Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
 
 class CudaLaunch final : public Launch {
 public:
-    CudaLaunch(const Driver& driver, CUcontext context, std::shared_ptr<const CudaCode> code, LaunchGeometry geometry,
+    CudaLaunch(const Driver& driver, CUcontext context, std::shared_ptr<const CudaCode> code, LaunchPlan geometry,
                bool waits_for_others)
         : driver_(driver),
           context_(context),
@@ -245,7 +245,7 @@ private:
     const Driver& driver_;
     CUcontext context_;
     std::shared_ptr<const CudaCode> code_;
-    LaunchGeometry geometry_;
+    LaunchPlan geometry_;
     bool waits_for_others_;
     CUtensorMap maps_[3] = {};
 };
@@ -274,7 +274,7 @@ Result<std::shared_ptr<const Code>> load_cuda_code(const Driver& driver, CUconte
 
 Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, CUcontext context,
                                                           std::shared_ptr<const Code> code, const KernelArgs&,
-                                                          LaunchGeometry geometry, bool waits_for_others) {
+                                                          LaunchPlan geometry, bool waits_for_others) {
     const ContextScope scope(driver, context);
     const OutsideCapture outside(driver);
     auto cuda_code = std::static_pointer_cast<const CudaCode>(std::move(code));

@@ -69,7 +69,7 @@ public:
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override { return load_emulated_code(kernel); }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs&,
-                                                  LaunchGeometry geometry) override {
+                                                  LaunchPlan geometry) override {
         return prepare_emulated_launch(machine_, std::move(code), std::move(geometry));
     }
 

@@ -119,7 +119,7 @@ Result<EmulatedTensorMap> encode(const TensorMapSpec& spec) {
 class EmulatedLaunch final : public Launch {
 public:
     EmulatedLaunch(std::shared_ptr<EmulatedMachine> machine, std::shared_ptr<const EmulatedCode> code,
-                   LaunchGeometry geometry)
+                   LaunchPlan geometry)
         : machine_(std::move(machine)), code_(std::move(code)), geometry_(std::move(geometry)) {}
 
     Status encode_maps() {
@@ -185,7 +185,7 @@ private:
 
     std::shared_ptr<EmulatedMachine> machine_;
     std::shared_ptr<const EmulatedCode> code_;
-    LaunchGeometry geometry_;
+    LaunchPlan geometry_;
     std::array<EmulatedTensorMap, 3> maps_{};
 };
 
@@ -212,8 +212,7 @@ Result<std::shared_ptr<const Code>> load_emulated_code(const BuiltKernel& kernel
 }
 
 Result<std::unique_ptr<const Launch>> prepare_emulated_launch(std::shared_ptr<EmulatedMachine> machine,
-                                                              std::shared_ptr<const Code> code,
-                                                              LaunchGeometry geometry) {
+                                                              std::shared_ptr<const Code> code, LaunchPlan geometry) {
     auto own = std::static_pointer_cast<const EmulatedCode>(std::move(code));
     if (geometry.reduce_blocks > 0 && !own->reduce) {
         return device_error(fmt::format("the kernel has no {}, which split_k needs", kReduceSymbol));

@@ -21,7 +21,7 @@ public:
 
 class PreparedNullLaunch final : public Launch {
 public:
-    PreparedNullLaunch(const NullDevice& device, LaunchGeometry geometry)
+    PreparedNullLaunch(const NullDevice& device, LaunchPlan geometry)
         : device_(device), geometry_(std::move(geometry)) {}
 
     Status run(const KernelArgs& args, Stream stream) const override {
@@ -32,7 +32,7 @@ public:
 
 private:
     const NullDevice& device_;
-    LaunchGeometry geometry_;
+    LaunchPlan geometry_;
 };
 
 class NullRecording final : public Recording {
@@ -81,7 +81,7 @@ Result<std::shared_ptr<const Code>> NullDevice::load(const BuiltKernel&) {
 }
 
 Result<std::unique_ptr<const Launch>> NullDevice::prepare(std::shared_ptr<const Code>, const KernelArgs&,
-                                                          LaunchGeometry geometry) {
+                                                          LaunchPlan geometry) {
     return std::unique_ptr<const Launch>(std::make_unique<PreparedNullLaunch>(*this, std::move(geometry)));
 }
 

@@ -13,7 +13,7 @@ namespace tilewise {
 
 struct NullLaunch {
     KernelArgs args;
-    LaunchGeometry geometry;
+    LaunchPlan geometry;
     Stream stream;
 };
 
@@ -41,7 +41,7 @@ public:
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override;
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                  LaunchGeometry geometry) override;
+                                                  LaunchPlan geometry) override;
 
     mutable std::vector<NullLaunch> launches;  // in the order they came; one thread at a time
     Stream capturing = nullptr;                // a stream that says it is being captured

@@ -3,7 +3,9 @@
 
 #include "family/code_rules.hpp"
 #include "family/cpu/cpu_source.hpp"
+#include "family/cpu/partition.hpp"
 #include "family/families.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace blocked_conv {
@@ -14,6 +16,10 @@ int inner_taps(const KernelConfig& c) {
     if (c.specialization == Specialization::filter_1x1 || c.specialization == Specialization::filter_1x1_stride1)
         return 1;
     return c.specialization == Specialization::filter_3x3 && c.op != Op::conv_bwd_data ? 3 : 0;
+}
+
+LaunchPlan plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads) {
+    return partition(gemm_view(p), c, threads);
 }
 
 std::string source(const KernelConfig& c, const ArchSpec&) {
@@ -31,6 +37,7 @@ constinit const Family kBlockedConv = {
     .description = "an implicit product: blocks of the activation are packed tap by tap, or read where they lie",
     .ops = kEveryConv,
     .spec = block_spec,
+    .plan = blocked_conv::plan,
     .source = blocked_conv::source,
 };
 

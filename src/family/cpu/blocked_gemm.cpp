@@ -3,11 +3,17 @@
 
 #include "family/code_rules.hpp"
 #include "family/cpu/cpu_source.hpp"
+#include "family/cpu/partition.hpp"
 #include "family/families.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace blocked_gemm {
 namespace {
+
+LaunchPlan plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads) {
+    return partition(gemm_view(p), c, threads);
+}
 
 std::string source(const KernelConfig& c, const ArchSpec&) {
     return cpu_source("gemm", c,
@@ -23,6 +29,7 @@ constinit const Family kBlockedGemm = {
     .description = "micro-kernels on packed blocks that stay in the caches; one row reads B as it lies",
     .ops = kGemmOnly,
     .spec = block_spec,
+    .plan = blocked_gemm::plan,
     .source = blocked_gemm::source,
 };
 

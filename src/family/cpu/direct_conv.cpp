@@ -3,7 +3,9 @@
 
 #include "family/code_rules.hpp"
 #include "family/cpu/cpu_source.hpp"
+#include "family/cpu/direct_partition.hpp"
 #include "family/families.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace direct_conv {
@@ -20,6 +22,10 @@ std::string extents_line(std::string_view name, const Extents& extents) {
 }
 
 // What a direct kernel packs is always the same, so the pipeline is not said.
+LaunchPlan plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads) {
+    return direct_partition(p, c, threads);
+}
+
 std::string source(const KernelConfig& c, const ArchSpec&) {
     return cpu_source(
         "direct_conv", c,
@@ -39,6 +45,7 @@ constinit const Family kDirectConv = {
     .description = "no matrix product: each output channel, of few inputs, sums up its own",
     .ops = kEveryConv,
     .spec = block_spec,
+    .plan = direct_conv::plan,
     .source = direct_conv::source,
 };
 

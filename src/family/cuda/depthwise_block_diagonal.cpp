@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/depthwise_spec.hpp"
@@ -72,6 +73,7 @@ constinit const Family kDepthwiseBlockDiagonal = {
     .fixed = depthwise_rules::kMatrixFixed,
     .rules = depthwise_block_diagonal::kRules,
     .spec = depthwise_block,
+    .plan = depthwise_grid,
     .source = depthwise_block_diagonal::source,
 };
 

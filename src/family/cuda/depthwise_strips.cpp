@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/depthwise_spec.hpp"
@@ -86,6 +87,7 @@ constinit const Family kDepthwiseStrips = {
     .fixed = depthwise_rules::kPlainFixed,
     .rules = depthwise_strips::kRules,
     .spec = depthwise_block,
+    .plan = depthwise_grid,
     .source = depthwise_strips::source,
 };
 

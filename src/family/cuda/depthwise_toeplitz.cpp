@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/depthwise_spec.hpp"
@@ -54,6 +55,7 @@ constinit const Family kDepthwiseToeplitz = {
     .fixed = depthwise_rules::kMatrixFixed,
     .rules = depthwise_toeplitz::kRules,
     .spec = depthwise_block,
+    .plan = depthwise_grid,
     .source = depthwise_toeplitz::source,
 };
 

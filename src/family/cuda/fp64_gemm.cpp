@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/block_gemm.hpp"
+#include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/families.hpp"
 
@@ -36,6 +37,7 @@ constinit const Family kFp64Gemm = {
     .fixed = fp64_gemm::kFixed,
     .rules = fp64_gemm::kRules,
     .spec = block_spec,
+    .plan = block_grid,
     .source = fp64_gemm::source,
 };
 

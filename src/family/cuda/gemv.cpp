@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/block_gemm.hpp"
+#include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gemv_rules.hpp"
 #include "family/families.hpp"
@@ -38,6 +39,7 @@ constinit const Family kGemv = {
     .fixed = gemv::kFixed,
     .rules = gemv::kRules,
     .spec = block_spec,
+    .plan = block_grid,
     .source = gemv::source,
 };
 

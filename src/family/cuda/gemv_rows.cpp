@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gemv_rules.hpp"
 #include "family/families.hpp"
@@ -48,6 +49,7 @@ constinit const Family kGemvRows = {
     .fixed = gemv_rows::kFixed,
     .rules = gemv_rows::kRules,
     .spec = block_spec,
+    .plan = block_grid,
     .source = gemv_rows::source,
 };
 

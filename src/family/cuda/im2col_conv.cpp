@@ -3,6 +3,7 @@
 
 #include "config/im2col.hpp"
 #include "family/code_rules.hpp"
+#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
@@ -137,6 +138,7 @@ constinit const Family kIm2colConv = {
     .fixed = im2col_conv::kFixed,
     .rules = im2col_conv::kRules,
     .spec = block_spec,
+    .plan = im2col_grid,
     .source = im2col_conv::source,
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gather_conv.hpp"
 #include "family/families.hpp"
@@ -41,6 +42,7 @@ constinit const Family kMmaConv = {
     .fixed = gather_conv::kFixed,
     .rules = mma_conv::kRules,
     .spec = block_spec,
+    .plan = gather_grid,
     .source = mma_conv::source,
 };
 

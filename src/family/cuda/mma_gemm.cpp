@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/block_gemm.hpp"
+#include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/families.hpp"
 
@@ -25,6 +26,7 @@ constinit const Family kMmaGemm = {
     .fixed = block_gemm::kFixed,
     .rules = mma_gemm::kRules,
     .spec = block_spec,
+    .plan = block_grid,
     .source = mma_gemm::source,
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/families.hpp"
@@ -43,6 +44,7 @@ constinit const Family kPatchConv = {
     .fixed = patch_conv::kFixed,
     .rules = patch_conv::kRules,
     .spec = patch_rules::patch_spec,
+    .plan = patch_grid,
     .source = patch_conv::source,
 };
 

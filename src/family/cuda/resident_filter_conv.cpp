@@ -4,6 +4,7 @@
 #include "config/tap_conv_plan.hpp"
 #include "family/code_rules.hpp"
 #include "family/cuda/cuda_source.hpp"
+#include "family/cuda/tap_conv_grid.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -86,6 +87,7 @@ constinit const Family kResidentFilterConv = {
     .fixed = resident_filter_conv::kFixed,
     .rules = resident_filter_conv::kRules,
     .spec = block_spec,
+    .plan = tap_conv_grid,
     .source = resident_filter_conv::source,
 };
 

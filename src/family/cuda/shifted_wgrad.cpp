@@ -3,6 +3,7 @@
 #include "config/tap_weight_plan.hpp"
 #include "family/code_rules.hpp"
 #include "family/cuda/cuda_source.hpp"
+#include "family/cuda/tap_weight_grid.hpp"
 #include "family/families.hpp"
 
 namespace tilewise {
@@ -70,6 +71,7 @@ constinit const Family kShiftedWgrad = {
     .fixed = shifted_wgrad::kFixed,
     .rules = shifted_wgrad::kRules,
     .spec = block_spec,
+    .plan = tap_weight_grid,
     .source = shifted_wgrad::source,
 };
 

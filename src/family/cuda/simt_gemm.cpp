@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/block_gemm.hpp"
+#include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/families.hpp"
 
@@ -33,6 +34,7 @@ constinit const Family kSimtGemm = {
     .fixed = block_gemm::kFixed,
     .rules = simt_gemm::kRules,
     .spec = block_spec,
+    .plan = block_grid,
     .source = simt_gemm::source,
 };
 

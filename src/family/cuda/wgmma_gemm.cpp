@@ -3,6 +3,7 @@
 
 #include "config/packing.hpp"
 #include "family/code_rules.hpp"
+#include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
@@ -158,6 +159,7 @@ constinit const Family kWgmmaGemm = {
     .fixed = {},
     .rules = wgmma_gemm::kRules,
     .spec = block_spec,
+    .plan = block_grid,
     .source = wgmma_gemm::source,
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/direct_partition.hpp"
+#include "family/cpu/direct_partition.hpp"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST(DirectPartition, CoversEveryLineAndChannelOnce) {
         c.specialization = Specialization::depthwise;
         c.warp_tile = {7, 16 << random.between(0, 2), 1};
         c.split_k = p.op == Op::conv_bwd_weight && random.chance(50) ? 3 : 1;
-        const LaunchGeometry geometry = direct_partition(p, c, static_cast<int>(random.between(1, 16)));
+        const LaunchPlan geometry = direct_partition(p, c, static_cast<int>(random.between(1, 16)));
         std::map<std::array<std::int64_t, 3>, int> seen;
         for (const KernelPart& part : geometry.parts) {
             EXPECT_EQ(part.n_begin % c.warp_tile.n, 0);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "config/kernel_config.hpp"
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
@@ -11,7 +11,6 @@ namespace tilewise {
 std::int64_t slab_blocks(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 // What the kernel is told of it (kernels/common/slab_launch.hpp).
-void set_slab_geometry(LaunchGeometry& geometry, const Problem& problem, const KernelConfig& config,
-                       const ArchSpec& arch);
+void set_slab_geometry(LaunchPlan& geometry, const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "run/tap_conv_grid.hpp"
+#include "family/cuda/tap_conv_grid.hpp"
 
 #include <cstring>
 
 #include "config/tap_conv_plan.hpp"
+#include "family/cuda/tap_positions.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
-#include "run/tap_positions.hpp"
 
 namespace tilewise {
 namespace {
@@ -28,8 +28,8 @@ TensorMapSpec pixel_lines(const Problem& p, const KernelConfig& c, const TapConv
 
 }  // namespace
 
-LaunchGeometry tap_conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    LaunchGeometry geometry;
+LaunchPlan tap_conv_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan geometry;
     geometry.block = launch_spec(c, arch);
     const auto plan = tap_conv_plan(p, c, arch);
     if (!plan) return geometry;  // no blocks: fit refuses such a problem

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "run/direct_partition.hpp"
+#include "family/cpu/direct_partition.hpp"
 
 #include <algorithm>
 
 #include "config/fit.hpp"
 #include "config/workspace.hpp"
+#include "family/cpu/partition.hpp"
 #include "problem/facts.hpp"
-#include "run/partition.hpp"
 
 namespace tilewise {
 namespace {
@@ -20,8 +20,8 @@ std::int64_t output_lines(const Problem& p) {
 
 }  // namespace
 
-LaunchGeometry direct_partition(const Problem& p, const KernelConfig& c, int threads) {
-    LaunchGeometry geometry;
+LaunchPlan direct_partition(const Problem& p, const KernelConfig& c, int threads) {
+    LaunchPlan geometry;
     geometry.threads = flops(p) < kSmallFlops ? 1 : threads;
     const bool weight = p.op == Op::conv_bwd_weight;
     const std::int64_t channels = p.op == Op::conv_bwd_data ? p.conv.c : p.conv.k;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/launch_json.hpp"
+#include "family/launch_plan.hpp"
 
 #include <span>
 
@@ -80,13 +80,14 @@ void set_count(Json& json, const char* key, std::int64_t count) {
 
 }  // namespace
 
-Json launch_to_json(const LaunchGeometry& launch) {
+Json launch_to_json(const LaunchPlan& launch) {
     Json json = Json::object({});
     if (launch.blocks == 0) {
         json.set("threads", launch.threads);
         set_parts(json, "expand_parts", launch.expand_parts);
         set_parts(json, "parts", launch.parts);
         set_parts(json, "reduce_parts", launch.reduce_parts);
+        json.set("workspace_bytes", launch.workspace_bytes);
         return json;
     }
     json.set("blocks", launch.blocks);
@@ -108,6 +109,7 @@ Json launch_to_json(const LaunchGeometry& launch) {
     Json::Array maps;
     for (const TensorMapSpec& map : launch.tensor_maps) maps.push_back(map_to_json(map));
     if (!maps.empty()) json.set("tensor_maps", Json(std::move(maps)));
+    json.set("workspace_bytes", launch.workspace_bytes);
     return json;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/partition.hpp"
+#include "family/cpu/partition.hpp"
 
 #include <algorithm>
 
@@ -54,8 +54,8 @@ std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit
     return {std::min(size, before(i) * unit), std::min(size, before(i + 1) * unit)};
 }
 
-LaunchGeometry partition(const GemmView& gemm, const KernelConfig& c, int threads) {
-    LaunchGeometry geometry;
+LaunchPlan partition(const GemmView& gemm, const KernelConfig& c, int threads) {
+    LaunchPlan geometry;
     geometry.threads = threads;
     const double work = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
                         static_cast<double>(gemm.batch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/tap_positions.hpp"
+#include "family/cuda/tap_positions.hpp"
 
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"

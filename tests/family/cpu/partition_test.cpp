@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/partition.hpp"
+#include "family/cpu/partition.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ TEST(Partition, CoversEveryElementOnce) {
         c.split_k = random.chance(30) ? 3 : 1;
         const GemmView gemm{random.between(1, 60), random.between(1, 90), random.between(1, 20000),
                             random.between(1, 4)};
-        const LaunchGeometry geometry = partition(gemm, c, static_cast<int>(random.between(1, 16)));
+        const LaunchPlan geometry = partition(gemm, c, static_cast<int>(random.between(1, 16)));
         std::map<std::array<std::int64_t, 4>, int> seen;
         for (const KernelPart& part : geometry.parts) {
             EXPECT_EQ(part.m_begin % c.warp_tile.m, 0);

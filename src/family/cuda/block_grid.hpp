@@ -4,14 +4,14 @@
 
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
 // Blocks of the second kernel, which adds up the sums in the workspace.
-void add_reduction(LaunchGeometry& geometry, const GemmView& gemm);
+void add_reduction(LaunchPlan& geometry, const GemmView& gemm);
 
 // Clusters of tiles side by side in the order they are taken, of so many that are computed at the same time.
 int raster_group_of(const KernelConfig& config, std::int64_t resident);
@@ -19,6 +19,6 @@ int raster_group_of(const KernelConfig& config, std::int64_t resident);
 // Stream-K: of the blocks there is place for, those that have work, where every tile is so many steps deep.
 std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident);
 
-LaunchGeometry block_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+LaunchPlan block_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 }  // namespace tilewise

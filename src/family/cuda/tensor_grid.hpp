@@ -2,7 +2,7 @@
 // The tensor maps of convolution kernels whose operands the copy engine fetches (kernels/cuda/tensor_conv.hpp).
 #pragma once
 
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 
 namespace tilewise {
 

@@ -4,11 +4,11 @@
 
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-LaunchGeometry tap_weight_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+LaunchPlan tap_weight_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 }  // namespace tilewise

@@ -5,12 +5,12 @@
 
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
 // Fills in blocks, patch and shared memory; the problem fits the kernel.
-void set_halo_grid(LaunchGeometry& geometry, const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+void set_halo_grid(LaunchPlan& geometry, const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -5,11 +5,11 @@
 #pragma once
 
 #include "config/kernel_config.hpp"
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-LaunchGeometry direct_partition(const Problem& problem, const KernelConfig& config, int threads);
+LaunchPlan direct_partition(const Problem& problem, const KernelConfig& config, int threads);
 
 }  // namespace tilewise

@@ -4,12 +4,12 @@
 
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
 // Of a config of the family first_layer_conv and fits the problem.
-LaunchGeometry halo_first_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+LaunchPlan halo_first_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 }  // namespace tilewise

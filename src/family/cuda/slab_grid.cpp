@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/slab_grid.hpp"
+#include "family/cuda/slab_grid.hpp"
 
 #include <cstring>
 
@@ -15,7 +15,7 @@ std::int64_t slab_blocks(const Problem& p, const KernelConfig& c, const ArchSpec
     return plan ? plan->tiles * divide_up(p.conv.g, c.tile.n) : 0;
 }
 
-void set_slab_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+void set_slab_geometry(LaunchPlan& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const auto plan = slab_plan(p, c, arch);
     if (!plan) return;  // a problem that does not fit is not launched
     const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(to_int(by))); };

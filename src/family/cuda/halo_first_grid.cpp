@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/halo_first_grid.hpp"
+#include "family/cuda/halo_first_grid.hpp"
 
 #include <cstring>
 
@@ -7,8 +7,8 @@
 
 namespace tilewise {
 
-LaunchGeometry halo_first_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    LaunchGeometry geometry;
+LaunchPlan halo_first_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan geometry;
     geometry.block = launch_spec(c, arch);
     const auto plan = halo_first_plan(p, c, arch);
     if (!plan) return geometry;  // no blocks: fit refuses such a problem

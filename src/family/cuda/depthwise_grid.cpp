@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "run/depthwise_grid.hpp"
+#include "family/cuda/depthwise_grid.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/rounding.hpp"
 #include "family/cuda/depthwise_spec.hpp"
+#include "family/cuda/slab_grid.hpp"
 #include "kernels/common/depthwise_launch.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
-#include "run/slab_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -130,7 +130,7 @@ DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const Ar
     return share;
 }
 
-void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+void set_depthwise_geometry(LaunchPlan& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     const FamilyId family = family_of(c);
     if (family == FamilyId::depthwise_any || family == FamilyId::depthwise_strips) return;
@@ -149,7 +149,7 @@ void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& p, const Ke
     std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
 }
 
-void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& p, int split_k) {
+void add_depthwise_reduction(LaunchPlan& geometry, const Problem& p, int split_k) {
     constexpr int kThreads = 128, kWarps = kThreads / 32;
     geometry.reduce_threads = kThreads;
     geometry.reduce_blocks =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/block_grid.hpp"
+#include "family/cuda/block_grid.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,6 @@
 #include "config/workspace.hpp"
 #include "kernels/common/stream_slots.hpp"
 #include "kernels/common/to_int.hpp"
-#include "run/conv_grid.hpp"
 
 namespace tilewise {
 namespace {
@@ -87,7 +86,7 @@ std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t 
 
 namespace {
 
-void add_pack_b(LaunchGeometry& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+void add_pack_b(LaunchPlan& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kBlocksPerUnit = 4;  // further tiles are walked over
     constexpr int kThreads = 256;
     const PackedB packed = packed_b(p, c);
@@ -99,7 +98,7 @@ void add_pack_b(LaunchGeometry& geometry, const Problem& p, const KernelConfig& 
 
 }  // namespace
 
-void add_reduction(LaunchGeometry& geometry, const GemmView& gemm) {
+void add_reduction(LaunchPlan& geometry, const GemmView& gemm) {
     constexpr int kReduceThreads = 256;
     constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over
     geometry.reduce_threads = kReduceThreads;
@@ -107,9 +106,8 @@ void add_reduction(LaunchGeometry& geometry, const GemmView& gemm) {
         to_int(std::min(divide_up(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
 }
 
-LaunchGeometry block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    if (is_conv(c.op)) return conv_grid(p, c, arch);
-    LaunchGeometry geometry;
+LaunchPlan block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan geometry;
     geometry.block = launch_spec(c, arch);
     // A cluster is a rectangle of tiles; where the last one is not whole, its blocks without a tile have nothing to do.
     const GemmView gemm = gemm_view(p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/halo_grid.hpp"
+#include "family/cuda/halo_grid.hpp"
 
 #include <cstring>
 
@@ -48,7 +48,7 @@ std::vector<TensorMapSpec> box_maps(const Problem& p, const KernelConfig& c, con
 
 }  // namespace
 
-void set_halo_grid(LaunchGeometry& geometry, const Problem& problem, const KernelConfig& config, const ArchSpec& arch) {
+void set_halo_grid(LaunchPlan& geometry, const Problem& problem, const KernelConfig& config, const ArchSpec& arch) {
     const auto choice = choose_halo_tile(problem, config, arch);
     if (!choice) return;
     const HaloTile& tile = choice->tile;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/halo_weight_grid.hpp"
+#include "family/cuda/halo_weight_grid.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace tilewise {
 
-void add_many_reduction(LaunchGeometry& geometry, const Problem& p, int parts) {
+void add_many_reduction(LaunchPlan& geometry, const Problem& p, int parts) {
     constexpr int kReduceThreads = 256;
     const std::int64_t block_sums = parts <= kFewParts ? kFewRun * kReduceThreads : 16 * kReduceThreads / 32;
     constexpr std::int64_t kMostBlocks = 65536;
@@ -20,8 +20,8 @@ void add_many_reduction(LaunchGeometry& geometry, const Problem& p, int parts) {
     geometry.reduce_blocks = to_int(std::min(kMostBlocks, (sums + block_sums - 1) / block_sums));
 }
 
-LaunchGeometry halo_weight_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    LaunchGeometry geometry;
+LaunchPlan halo_weight_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan geometry;
     geometry.block = launch_spec(c, arch);
     const auto plan = halo_weight_plan(p, c, arch);
     if (!plan) return geometry;  // no blocks: fit refuses such a problem

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "config/kernel_config.hpp"
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
@@ -17,10 +17,10 @@ struct DepthwiseShare {
 DepthwiseShare depthwise_share(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 // What kernels on matrix units are told of it (kernels/common/depthwise_launch.hpp); nothing for others.
-void set_depthwise_geometry(LaunchGeometry& geometry, const Problem& problem, const KernelConfig& config,
+void set_depthwise_geometry(LaunchPlan& geometry, const Problem& problem, const KernelConfig& config,
                             const ArchSpec& arch);
 
 // Blocks of the kernel that adds up the sums of the parts of backward weight.
-void add_depthwise_reduction(LaunchGeometry& geometry, const Problem& problem, int split_k);
+void add_depthwise_reduction(LaunchPlan& geometry, const Problem& problem, int split_k);
 
 }  // namespace tilewise

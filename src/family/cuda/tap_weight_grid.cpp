@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "run/tap_weight_grid.hpp"
+#include "family/cuda/tap_weight_grid.hpp"
 
 #include <cstring>
 
 #include "config/tap_weight_plan.hpp"
+#include "family/cuda/halo_weight_grid.hpp"
+#include "family/cuda/tap_positions.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
-#include "run/halo_weight_grid.hpp"
-#include "run/tap_positions.hpp"
 
 namespace tilewise {
 namespace {
@@ -30,8 +30,8 @@ TensorMapSpec positions_of(const Problem& p, const KernelConfig& c, const TapWei
 
 }  // namespace
 
-LaunchGeometry tap_weight_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    LaunchGeometry geometry;
+LaunchPlan tap_weight_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan geometry;
     geometry.block = launch_spec(c, arch);
     const auto plan = tap_weight_plan(p, c, arch);
     if (!plan) return geometry;  // no blocks: fit refuses such a problem

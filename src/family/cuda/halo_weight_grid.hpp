@@ -4,15 +4,15 @@
 
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
 // The second kernel, as reduce_many.hpp shares out the sums of so many parts.
-void add_many_reduction(LaunchGeometry& geometry, const Problem& problem, int parts);
+void add_many_reduction(LaunchPlan& geometry, const Problem& problem, int parts);
 
 // Of a config of the family patch_wgrad and fits the problem.
-LaunchGeometry halo_weight_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+LaunchPlan halo_weight_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 }  // namespace tilewise

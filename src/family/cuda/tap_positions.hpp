@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "device/device.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 // How GPU launches are cut into blocks and described to the copy engine, without a GPU.
-#include "run/block_grid.hpp"
-
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
 namespace {
 
-LaunchGeometry grid_of(const std::string& problem, const std::string& kernel) {
+LaunchPlan grid_of(const std::string& problem, const std::string& kernel) {
     const KernelConfig config = parse_kernel_name(kernel).value();
-    return block_grid(parse_problem(problem).value(), config, **embedded_archs().find(config.arch));
+    return launch_plan(parse_problem(problem).value(), config, **embedded_archs().find(config.arch), 1);
 }
 
 const std::string kPersistent =
@@ -41,7 +40,7 @@ TEST(BlockGrid, BlocksThatShareTilesFillTheUnits) {
 }
 
 TEST(BlockGrid, SwappedTilesRunAlongN) {
-    const LaunchGeometry grid = grid_of("gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr", kSwapped);
+    const LaunchPlan grid = grid_of("gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr", kSwapped);
     EXPECT_EQ(grid.blocks, 64 * 4) << "64 tiles, four parts of k each";
     EXPECT_GT(grid.reduce_blocks, 0);
     EXPECT_EQ(grid.tensor_maps[0].box, (TensorBox{16, 64})) << "A is the operand of the columns";
@@ -50,10 +49,10 @@ TEST(BlockGrid, SwappedTilesRunAlongN) {
 }
 
 TEST(BlockGrid, BoxesEndWithAMatrixOfFewLines) {
-    const LaunchGeometry swapped = grid_of("gemm:m=3,n=40,k=4096,dtype=bf16,layout=rcr", kSwapped);
+    const LaunchPlan swapped = grid_of("gemm:m=3,n=40,k=4096,dtype=bf16,layout=rcr", kSwapped);
     EXPECT_EQ(swapped.tensor_maps[0].box, (TensorBox{3, 64}));
     EXPECT_EQ(swapped.tensor_maps[1].box, (TensorBox{40, 64}));
-    const LaunchGeometry plain = grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kPersistent);
+    const LaunchPlan plain = grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kPersistent);
     EXPECT_EQ(plain.tensor_maps[0].box.rows, 5);
     EXPECT_EQ(plain.tensor_maps[1].box.rows, 256);
     EXPECT_EQ(grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kCluster).tensor_maps[0].box.rows, 128)
@@ -61,7 +60,7 @@ TEST(BlockGrid, BoxesEndWithAMatrixOfFewLines) {
 }
 
 TEST(BlockGrid, WavesThatShareOutKAreThreadsOfOneBlock) {
-    const LaunchGeometry grid =
+    const LaunchPlan grid =
         grid_of("gemm:m=5,n=6144,k=4096,dtype=fp32,layout=rcr",
                 "gemm_fp32_rcr_comp_async_cshuffle_intrawave_16x48x128_1x1x8_16x16x1_va4_vb4_vc4_dsb_stages4@sm_90a");
     EXPECT_EQ(grid.blocks, 128);
@@ -70,7 +69,7 @@ TEST(BlockGrid, WavesThatShareOutKAreThreadsOfOneBlock) {
 }
 
 TEST(BlockGrid, PartsOfKAreBlocksOfACluster) {
-    const LaunchGeometry grid = grid_of(
+    const LaunchPlan grid = grid_of(
         "gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr",
         "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x16x64_1x1x1_64x16x16_va8_vb8_vc8_stages8_splitk4_clusterk_swap_"
         "pw1@sm_90a");
@@ -80,7 +79,7 @@ TEST(BlockGrid, PartsOfKAreBlocksOfACluster) {
 }
 
 TEST(BlockGrid, TensorMapsSayHowOperandsLie) {
-    const LaunchGeometry grid =
+    const LaunchPlan grid =
         grid_of("gemm:m=300,n=512,k=192,dtype=bf16,layout=rcr,batch=3,lda=256,batch_stride_b=0", kCluster);
     ASSERT_EQ(grid.tensor_maps.size(), 3u);
     const TensorMapSpec &a = grid.tensor_maps[0], &b = grid.tensor_maps[1], &c = grid.tensor_maps[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/tensor_grid.hpp"
+#include "family/cuda/tensor_grid.hpp"
 
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "family/cuda/conv_grid.hpp"
+
+#include <algorithm>
+
+#include "base/rounding.hpp"
+#include "config/conv_tiles.hpp"
+#include "config/fit.hpp"
+#include "config/workspace.hpp"
+#include "family/cuda/block_grid.hpp"
+#include "family/cuda/depthwise_grid.hpp"
+#include "family/cuda/halo_grid.hpp"
+#include "family/cuda/tensor_grid.hpp"
+#include "kernels/common/to_int.hpp"
+#include "problem/facts.hpp"
+
+namespace tilewise {
+namespace {
+
+// Blocks for so many tiles of so many steps along k.
+LaunchPlan tile_grid(const KernelConfig& c, const ArchSpec& arch, std::int64_t tiles, std::int64_t steps) {
+    LaunchPlan plan;
+    plan.block = launch_spec(c, arch);
+    const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
+    const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
+    plan.blocks = to_int(c.stream_k != StreamK::off ? stream_blocks(tiles, steps, resident)
+                         : c.persistent             ? std::min(tiles, resident)
+                                                    : tiles);
+    plan.raster_group = std::max(1, c.raster_group);
+    return plan;
+}
+
+std::int64_t product_steps(const Problem& p, const KernelConfig& c) { return divide_up(gemm_view(p).k, c.tile.k); }
+
+}  // namespace
+
+LaunchPlan gather_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan plan = tile_grid(c, arch, gather_conv_tiles(p, c), product_steps(p, c));
+    if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));
+    if (c.explicit_gemm) {
+        // Any number does: each walks over what is left.
+        constexpr int kExpandThreads = 256, kBlocksPerUnit = 8;
+        plan.pack_threads = kExpandThreads;
+        plan.pack_blocks = kBlocksPerUnit * arch.units;
+    }
+    return plan;
+}
+
+LaunchPlan im2col_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan plan = tile_grid(c, arch, tensor_conv_tiles(p, c), tensor_conv_steps(p, c));
+    const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
+    plan.raster_group = raster_group_of(c, std::int64_t{arch.units} * c.blocks_per_unit / cluster);
+    if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));
+    plan.tensor_maps = tensor_conv_maps(p, c, plan.block);
+    return plan;
+}
+
+LaunchPlan patch_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan plan = tile_grid(c, arch, 0, product_steps(p, c));
+    set_halo_grid(plan, p, c, arch);
+    return plan;
+}
+
+LaunchPlan depthwise_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
+    LaunchPlan plan = tile_grid(c, arch, depthwise_blocks(p, c, arch), product_steps(p, c));
+    set_depthwise_geometry(plan, p, c, arch);
+    if (sums_in_workspace(c)) add_depthwise_reduction(plan, p, c.split_k);
+    return plan;
+}
+
+}  // namespace tilewise
