@@ -19,7 +19,7 @@ struct HaloFirstPlan {
     double cycles;  // of a unit, for everything
 };
 
-// Of a config of the family first_layer_conv. Nothing where it does not fit the problem, and `why` then says so.
+// The plan of a config of the family first_layer_conv; none where it does not fit the problem, and `why` then says so.
 std::optional<HaloFirstPlan> halo_first_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                              Rejected* why = nullptr);
 

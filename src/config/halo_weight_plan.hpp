@@ -36,7 +36,7 @@ bool refuses_blocks(std::int64_t products, int parts, Rejected* out);
 // What the results take on their way out, whatever the problem.
 std::int64_t halo_weight_least_bytes(const KernelConfig& config);
 
-// Of a config of the family patch_wgrad. Nothing where it does not fit the problem, and `why` then says so.
+// The plan of a config of the family patch_wgrad; none where it does not fit the problem, and `why` then says so.
 std::optional<HaloWeightPlan> halo_weight_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);
 

@@ -29,7 +29,7 @@ int slab_own_rows(const KernelConfig& config);
 // The most bytes of shared memory of a block: all that so many blocks of a unit may have.
 std::int64_t slab_shared_bytes(const KernelConfig& config);
 
-// Of a config of the family depthwise_channel_slice that has a kernel. Nothing where it does not fit the problem, and `why` then says so.
+// The plan of a config of the family depthwise_channel_slice that has a kernel; none where it does not fit the problem, and `why` then says so.
 std::optional<SlabPlan> slab_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                   Rejected* why = nullptr);
 

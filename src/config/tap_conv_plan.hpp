@@ -21,7 +21,7 @@ struct TapConvPlan {
     std::int64_t weight_bytes, shared_bytes;  // of a block; with all stages
 };
 
-// Of a config of the family resident_filter_conv. Nothing where it does not fit the problem, and `why` then says so.
+// The plan of a config of the family resident_filter_conv; none where it does not fit the problem, and `why` then says so.
 std::optional<TapConvPlan> tap_conv_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                          Rejected* why = nullptr);
 

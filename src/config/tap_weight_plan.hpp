@@ -28,7 +28,7 @@ int tap_weight_columns(const KernelConfig& config);
 // Bytes of shared memory of a block: all that so many blocks of a unit may have.
 std::int64_t tap_weight_block_bytes(const KernelConfig& config, const ArchSpec& arch);
 
-// Of a config of the family shifted_wgrad. Nothing where it does not fit the problem, and `why` then says so.
+// The plan of a config of the family shifted_wgrad; none where it does not fit the problem, and `why` then says so.
 std::optional<TapWeightPlan> tap_weight_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                              Rejected* why = nullptr);
 

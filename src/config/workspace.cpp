@@ -18,18 +18,29 @@ bool sums_in_workspace(const KernelConfig& c) {
     return (c.split_k > 1 && !c.cluster_k) || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
 }
 
-std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
+namespace {
+
+// Parts of the reduction that the plan of the family has.
+int parts_of_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, FamilyId family) {
+    if (family == FamilyId::patch_wgrad) {
+        const auto plan = halo_weight_plan(p, c, arch);
+        return plan ? plan->parts : halo_weight_cluster_parts(c);
+    }
+    const auto plan = tap_weight_plan(p, c, arch);
+    return plan ? plan->parts : halo_weight_cluster_parts(c);
+}
+
+}  // namespace
+
+std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, int planned_parts) {
     constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
     const std::int64_t output = v.elements[2] * kPartialBytes;
     std::int64_t bytes = 0;
     std::int64_t parts = c.deterministic ? c.split_k : 1;
-    if (family_of(c) == FamilyId::patch_wgrad) {
-        const auto plan = halo_weight_plan(v.problem, c, arch);
-        parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
-    }
-    if (family_of(c) == FamilyId::shifted_wgrad) {
-        const auto plan = tap_weight_plan(v.problem, c, arch);
-        parts = plan ? plan->parts / halo_weight_cluster_parts(c) : 1;
+    const FamilyId family = family_of(c);
+    if (family == FamilyId::patch_wgrad || family == FamilyId::shifted_wgrad) {
+        if (planned_parts == 0) planned_parts = parts_of_plan(v.problem, c, arch, family);
+        parts = planned_parts / halo_weight_cluster_parts(c);
     }
     if (sums_in_workspace(c)) bytes += bounded_product({output, parts});
     if (c.stream_k != StreamK::off) {

@@ -11,7 +11,9 @@ namespace tilewise {
 // Whether sums go to the workspace first and are finished in a second pass.
 bool sums_in_workspace(const KernelConfig& config);
 
-// Scratch memory the kernel needs for the problem.
-std::int64_t workspace_bytes(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch);
+// Scratch memory the kernel needs for the problem. Where its family plans the parts of the reduction, `planned_parts` are those of a plan
+// that was made; 0 makes one.
+std::int64_t workspace_bytes(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch,
+                             int planned_parts = 0);
 
 }  // namespace tilewise

@@ -7,7 +7,7 @@
 
 namespace tilewise {
 
-// What follows from a row: its operations, pipelines and fixed fields, and what no template does.
+// A rule that follows from a row: its operations, pipelines and fixed fields; or that holds for all templates.
 struct CodeRule {
     std::string_view name;
     std::string_view reason;

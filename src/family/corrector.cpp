@@ -53,7 +53,7 @@ const std::vector<KernelConfig>& Corrector::with_code(Op op, DType a, DType b, D
     return place->second;
 }
 
-// Of the same operation and types, where any of them has code; else of the first that have.
+// The most similar config of the same operation and types, where any has code; else of the first types that have.
 const KernelConfig* Corrector::nearest(const KernelConfig& c) {
     const std::vector<KernelConfig>* list = &with_code(c.op, c.dtype, c.dtype_b, c.dtype_out);
     if (list->empty()) list = &with_code(c.op, c.dtype, c.dtype_b, default_output(c.dtype));
@@ -83,7 +83,7 @@ Correction Corrector::correct(const KernelConfig& config) {
         correct_again();
     }
     if (result.remaining.empty() && has_code(result.config, arch_, &why)) return result;
-    // What the rules say does not lead there, or leads in a circle: start over from what the user said.
+    // The rules do not lead there, or lead in a circle: start over from what the user said.
     const KernelConfig* known = nearest(config);
     if (!known) return result;
     const std::string rule = result.remaining.empty() ? why.rule : result.remaining.front().rule;

@@ -58,7 +58,7 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
 LaunchPlan launch_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads) {
     const Family* family = find_family(c, arch);
     LaunchPlan plan = family ? family->plan(p, c, arch, threads) : LaunchPlan{};
-    plan.workspace_bytes = workspace_bytes(ProblemView(p), c, arch);
+    plan.workspace_bytes = workspace_bytes(ProblemView(p), c, arch, plan.split_k);
     return plan;
 }
 

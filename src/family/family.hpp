@@ -28,7 +28,7 @@ struct Family {
     // Fields of a config that stay at their defaults: the template does nothing with them, or needs them so.
     std::span<const std::string_view> fixed{};
     std::span<const ConfigRule> rules{};  // what else a config needs to have code
-    // What a block is, known without a problem, and written into the source.
+    // A block of the config: known without a problem, and written into the source.
     LaunchSpec (*spec)(const KernelConfig&, const ArchSpec&);
     // How a problem that the config takes is launched; the workspace apart, which follows from it.
     LaunchPlan (*plan)(const Problem&, const KernelConfig&, const ArchSpec&, int threads);

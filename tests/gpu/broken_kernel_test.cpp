@@ -24,7 +24,7 @@
 namespace tilewise {
 namespace {
 
-struct Family {
+struct BrokenFamily {
     const char* kernel;
     std::vector<Fault> faults;
 };
@@ -33,7 +33,7 @@ struct Family {
 const std::string kProduct = "gemm:m=72,n=40,k=136,dtype=bf16,layout=rcr";
 const std::string kWide = "gemm:m=200,n=136,k=456,dtype=bf16,layout=rcr";
 
-const Family kFamilies[] = {
+const BrokenFamily kFamilies[] = {
     {"gemm_bf16_rcr_mem_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8_stages4@sm_80",
      {{"tiles are read before all threads have brought their parts",
        "wait_copies<ahead - 1>();\n            sync_block();", "wait_copies<ahead - 1>();", kProduct},
@@ -66,7 +66,7 @@ const Family kFamilies[] = {
        "barrier_expect(ring.full(at.stage), copied_bytes + 16);", kWide}}},
 };
 
-void PrintTo(const Family& family, std::ostream* out) { *out << family.kernel; }
+void PrintTo(const BrokenFamily& family, std::ostream* out) { *out << family.kernel; }
 
 // What a run of the kernel, broken or not, comes to: empty, the error or the checker's words.
 std::string run_emulated(const Kernel& kernel, const std::string& problem_text, const BuiltKernel& built,
@@ -90,7 +90,7 @@ std::string run_emulated(const Kernel& kernel, const std::string& problem_text, 
     return report.ok ? std::string() : describe(report);
 }
 
-class BrokenCudaKernel : public testing::TestWithParam<Family> {};
+class BrokenCudaKernel : public testing::TestWithParam<BrokenFamily> {};
 
 TEST_P(BrokenCudaKernel, EveryFaultIsCaught) {
     const auto& [name, faults] = GetParam();

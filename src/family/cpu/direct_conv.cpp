@@ -21,7 +21,7 @@ std::string extents_line(std::string_view name, const Extents& extents) {
     return fmt::format("    static constexpr int {}[3] = {{{}}};\n", name, values);
 }
 
-// What a direct kernel packs is always the same, so the pipeline is not said.
+// A direct kernel always packs the same, so the pipeline is not said.
 LaunchPlan plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads) {
     return direct_partition(p, c, threads);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the GEMM families share whose threads all load and compute: mma.sync, plain fp32, and fp32 in fp64.
+// Rules of the GEMM families whose threads all load and compute: mma.sync, plain fp32, and fp32 in fp64.
 #pragma once
 
 #include "family/code_rules.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the depthwise families share.
+// Rules that the depthwise families share.
 #pragma once
 
 #include "family/code_rules.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the convolution families share that gather the activation: threads fetch its elements one access at a time, for any problem.
+// Rules of the convolution families that gather the activation: threads fetch its elements one access at a time, for any problem.
 // The loops and the arithmetic are those of GEMM.
 #pragma once
 

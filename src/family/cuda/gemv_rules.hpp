@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the two families share that multiply by a few vectors in one pass over the large operand.
+// Rules of the two families that multiply by a few vectors in one pass over the large operand.
 #pragma once
 
 #include "family/code_rules.hpp"

@@ -9,7 +9,7 @@
 
 namespace tilewise {
 
-// Of a config of the family first_layer_conv and fits the problem.
+// The launch of a config of the family first_layer_conv that fits the problem.
 LaunchPlan halo_first_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 }  // namespace tilewise

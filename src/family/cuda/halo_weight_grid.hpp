@@ -12,7 +12,7 @@ namespace tilewise {
 // The second kernel, as reduce_many.hpp shares out the sums of so many parts.
 void add_many_reduction(LaunchPlan& geometry, const Problem& problem, int parts);
 
-// Of a config of the family patch_wgrad and fits the problem.
+// The launch of a config of the family patch_wgrad that fits the problem.
 LaunchPlan halo_weight_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 }  // namespace tilewise

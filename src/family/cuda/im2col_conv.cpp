@@ -5,6 +5,7 @@
 #include "family/code_rules.hpp"
 #include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
+#include "family/cuda/warpgroup_rules.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -12,7 +13,8 @@ namespace tilewise {
 namespace im2col_conv {
 namespace {
 
-constexpr int kWarpgroupRows = 64, kLineBytes = 128;
+using warpgroup_rules::kLineBytes;
+constexpr int kWarpgroupRows = 64;
 
 // The main loop is that of the warpgroup GEMM, on other operands; those of 8 bits must lie along the reduction, as forward's do.
 bool along_reduction(const KernelConfig& c) { return c.op == Op::conv_fwd; }
@@ -45,13 +47,6 @@ bool partial_lines(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const std::int64_t line = walks_taps(c) ? column_line_bytes(c) : kLineBytes;
     return !along_reduction(c) && c.tile.n * bytes_of(c.dtype) % line != 0 &&
            refuse(out, TILEWISE_TEXT("{} columns", c.tile.n), TILEWISE_TEXT("whole lines of {} bytes", line));
-}
-
-bool large_boxes(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    constexpr int kMostBoxLines = 256;
-    const int rows = std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m);
-    return rows > kMostBoxLines &&
-           refuse(out, TILEWISE_TEXT("{} lines for one copy", rows), TILEWISE_TEXT("at most {}", kMostBoxLines));
 }
 
 bool shared_walks(const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -87,18 +82,6 @@ bool sums_do_not_fit(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                   TILEWISE_TEXT("room for the sums, whole lines, compv6, and not backward data"));
 }
 
-bool other_waves(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    const bool turns = c.pipeline == Pipeline::compv5;
-    const int most = most_warpgroups(c);
-    return (c.wave.m > most || (turns && c.wave.m != 2)) &&
-           refuse(out, TILEWISE_TEXT("{} warpgroups along m", c.wave.m),
-                  TILEWISE_TEXT("{} with pipeline {}",
-                                turns       ? "2"
-                                : most == 3 ? "1, 2 or 3"
-                                            : "1 or 2",
-                                name_of(c.pipeline)));
-}
-
 constexpr Pipeline kPipelines[] = {Pipeline::compv6, Pipeline::compv5};
 constexpr std::string_view kFixed[] = {"swap_ab",   "explicit_gemm",       "split_image",
                                        "two_stage", "num_groups_to_merge", "blocks_per_unit"};
@@ -110,14 +93,14 @@ constexpr ConfigRule kRules[] = {
     {"code_types", "matrix units turn 16-bit elements round, not those of 8 bits", other_types},
     {"code_depth", "a stage is whole lines, of one tap or of several", other_depth},
     {"code_lines", "columns come in whole lines", partial_lines},
-    {"code_box", "a tensor copy has at most 256 lines", large_boxes},
+    warpgroup_rules::kBoxes,
     {"code_shared_walks", "walks over taps are copied for one block alone", shared_walks},
     {"code_specialization", "copies walk over all taps, or there is one", other_specialization, correct_specialization},
     kNothingCompiledIn,
     {"code_stream_k", "blocks share out steps of which every tile has as many", uneven_steps, correct_stream_k},
     {"code_cluster_sums", "the sums of a cluster take the place of the stages", sums_do_not_fit},
     kOneProducerWave,
-    {"code_warpgroups", "few warpgroups share the registers", other_waves},
+    warpgroup_rules::kWarpgroups,
     kOneWaveAlongN,
     kOneWaveAlongK,
 };

@@ -21,8 +21,6 @@ bool no_copy_engine(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 }
 
 constexpr Pipeline kPipelines[] = {Pipeline::mem};
-constexpr std::string_view kFixed[] = {"cluster",  "producer_waves", "split_k",
-                                       "stream_k", "explicit_gemm",  "split_image"};
 constexpr ConfigRule kRules[] = {
     patch_rules::kConvTypes,
     patch_rules::kConvShape,
@@ -49,7 +47,7 @@ constinit const Family kPatchBoxConv = {
     .description = "patches of pixels come as boxes by the copy engine, and every tap reads them shifted",
     .ops = kDataConvs,
     .pipelines = patch_box_conv::kPipelines,
-    .fixed = patch_box_conv::kFixed,
+    .fixed = patch_rules::kConvFixed,
     .rules = patch_box_conv::kRules,
     .spec = patch_rules::patch_spec,
     .plan = patch_grid,

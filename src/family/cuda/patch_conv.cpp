@@ -15,8 +15,6 @@ bool one_buffer(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 }
 
 constexpr Pipeline kPipelines[] = {Pipeline::comp_async, Pipeline::basic_async_v1};
-constexpr std::string_view kFixed[] = {"cluster",  "producer_waves", "split_k",
-                                       "stream_k", "explicit_gemm",  "split_image"};
 constexpr ConfigRule kRules[] = {patch_rules::kConvTypes,
                                  patch_rules::kConvShape,
                                  kChannelsLast,
@@ -41,7 +39,7 @@ constinit const Family kPatchConv = {
         "patches of pixels are staged once by threads, and every tap reads them shifted: few channels per group",
     .ops = kDataConvs,
     .pipelines = patch_conv::kPipelines,
-    .fixed = patch_conv::kFixed,
+    .fixed = patch_rules::kConvFixed,
     .rules = patch_conv::kRules,
     .spec = patch_rules::patch_spec,
     .plan = patch_grid,

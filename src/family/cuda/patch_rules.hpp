@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What the families share that stage patches of pixels and read them shifted for every tap.
+// Rules of the families that stage patches of pixels and read them shifted for every tap.
 #pragma once
 
 #include "family/code_rules.hpp"
 
 namespace tilewise::patch_rules {
+
+inline constexpr std::string_view kConvFixed[] = {"cluster",  "producer_waves", "split_k",
+                                                  "stream_k", "explicit_gemm",  "split_image"};
 
 bool other_conv_shape(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool other_conv_types(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
@@ -20,7 +23,7 @@ inline constexpr ConfigRule kTapRows = {
     "code_specialization", "rows of 3x3 taps share what they read", other_specialization,
     [](KernelConfig& c, const ArchSpec&) { c.specialization = Specialization::none; }};
 
-// What a patch takes depends on the problem, so the block may have all that its unit has.
+// A patch takes as much as the problem needs, so the block may have all that its unit has.
 LaunchSpec patch_spec(const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise::patch_rules

@@ -5,6 +5,7 @@
 #include "family/code_rules.hpp"
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
+#include "family/cuda/warpgroup_rules.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -12,7 +13,7 @@ namespace tilewise {
 namespace wgmma_gemm {
 namespace {
 
-constexpr int kLineBytes = 128;  // which tensor copies fill whole
+using warpgroup_rules::kLineBytes;
 
 bool has_producer(const KernelConfig& c) { return c.pipeline == Pipeline::compv5 || c.pipeline == Pipeline::compv6; }
 
@@ -47,31 +48,12 @@ bool other_depth(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                                                                 TILEWISE_TEXT("{}", kLineBytes / bytes_of(c.dtype)));
 }
 
-bool large_boxes(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    constexpr int kMostBoxLines = 256;  // of one tensor copy
-    const int rows = std::max(c.tile.m / c.cluster.n, c.tile.n / c.cluster.m);
-    return rows > kMostBoxLines &&
-           refuse(out, TILEWISE_TEXT("{} lines for one copy", rows), TILEWISE_TEXT("at most {}", kMostBoxLines));
-}
-
 // The operand of the tile's columns, where it is contiguous along them, comes in whole lines.
 bool partial_lines(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const bool columns_along_k = c.swap_ab ? is_row(c.layout, 0) : !is_row(c.layout, 1);
     return !columns_along_k && c.tile.n * bytes_of(c.dtype) % kLineBytes != 0 &&
            refuse(out, TILEWISE_TEXT("{} columns of a B that lies along them", c.tile.n),
                   TILEWISE_TEXT("whole lines of {} bytes", kLineBytes));
-}
-
-bool other_waves(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    const int most = most_warpgroups(c);
-    const bool turns = c.pipeline == Pipeline::compv5;  // two take turns on tiles
-    return (c.wave.m > most || (turns && c.wave.m != 2)) &&
-           refuse(out, TILEWISE_TEXT("{} warpgroups along m", c.wave.m),
-                  TILEWISE_TEXT("{} with pipeline {}",
-                                turns       ? "2"
-                                : most == 3 ? "1, 2 or 3"
-                                            : "1 or 2",
-                                name_of(c.pipeline)));
 }
 
 bool other_columns(const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -129,9 +111,9 @@ constexpr ConfigRule kRules[] = {
     {"code_halves", "halves of tf32x3 are made by waves that load", halves_without_producer},
     {"code_vectors", "tensor copies read whole packs; anything else is packed first", other_vectors},
     {"code_depth", "a stage is one line of 128 bytes deep", other_depth},
-    {"code_box", "a tensor copy has at most 256 lines", large_boxes},
+    warpgroup_rules::kBoxes,
     {"code_lines", "columns come in whole lines", partial_lines},
-    {"code_warpgroups", "few warpgroups share the registers", other_waves},
+    warpgroup_rules::kWarpgroups,
     kOneWaveAlongN,
     kOneWaveAlongK,
     {"code_columns", "one instruction has all columns of the tile", other_columns},
