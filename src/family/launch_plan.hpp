@@ -59,8 +59,8 @@ inline bool operator==(const KernelPart& a, const KernelPart& b) {
            a.batch_begin == b.batch_begin && a.batch_end == b.batch_end && a.k_part == b.k_part;
 }
 
-// How a launch is spread over a device: all that the host works out before the pointers are known. Made once for a problem and a
-// kernel; what fits, what it costs, the workspace and the launch follow from it.
+// How a launch is spread over a device: all that the host works out before the pointers are known. Made once when an executable is
+// prepared; its workspace and all its launches follow from it.
 struct LaunchPlan {
     std::vector<KernelPart> expand_parts;  // CPU: what each task writes to the workspace beforehand, if anything
     std::vector<KernelPart> parts;         // CPU: what each task computes

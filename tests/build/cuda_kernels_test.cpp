@@ -42,15 +42,15 @@ TEST_P(CudaKernels, TheTinySetCompilesWithinTheArch) {
         if (!arch.find_warp_tiles({dtype, dtype})) continue;
         const auto tiny = expand(arch, Op::gemm, {dtype, dtype}, RuleSet::tiny, std::nullopt);
         ASSERT_TRUE(tiny.ok());
-        // Every third: `make test-gpu` runs all of them.
-        for (std::size_t i = 0; i < tiny->size(); i += 3) {
+        // Every fourth: `make test-gpu` runs all of them.
+        for (std::size_t i = 0; i < tiny->size(); i += 4) {
             const KernelConfig& config = (*tiny)[i];
             if (!has_code(config, arch)) continue;
             configs.push_back(config);
             requests.push_back(build_request(config, arch, kCubin).value());
         }
     }
-    ASSERT_GE(configs.size(), 10u);
+    ASSERT_GE(configs.size(), 8u);
     Builder builder(settings);
     const auto built = builder.build_all(requests, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
     for (std::size_t i = 0; i < built.size(); ++i) {

@@ -78,7 +78,7 @@ def test_pack_is_explained_once(run):
     assert run("build", "--help").out.count("--pack") == 1 == run("run", "--help").out.count("--pack")
 
 
-CUDA_POOL = ("--arch", "sm_80", "--rule-set", "tiny", "--op", "gemm", "--dtype", "fp32")
+CUDA_POOL = ("--arch", "sm_80", "--rule-set", "tiny", "--op", "gemm", "--dtype", "fp32", "--shard", "1/4")
 
 
 def test_a_pack_for_cuda_has_ptx_for_later_chips(run, tmp_path):

@@ -14,7 +14,7 @@ namespace {
 // TILEWISE_TEST_CORRECTIONS=10000 is what `make test-kernels` draws.
 int count() {
     const char* const given = std::getenv("TILEWISE_TEST_CORRECTIONS");
-    return given ? std::atoi(given) : draws(2000);
+    return given ? std::atoi(given) : draws(1000);
 }
 
 class CorrectorOn : public EachArch {};
