@@ -93,6 +93,6 @@ LaunchPlan launch_plan(const Problem& problem, const KernelConfig& config, const
 
 static_assert(std::equality_comparable<LaunchPlan>);
 
-Json launch_to_json(const LaunchPlan& plan);  // what is 0, or empty, is left out
+Json launch_to_json(const LaunchPlan& launch);  // what is 0, or empty, is left out
 
 }  // namespace tilewise

@@ -25,7 +25,7 @@ Result<Driver> load() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return device_error(fmt::format("no NVIDIA driver on this machine: {}", dlerror()));
     Driver driver;
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a list of parameters cannot be in any
+// NOLINTBEGIN(bugprone-macro-parentheses): a list of parameters cannot be in any
 #define X(name, symbol, parameters)                                                                  \
     driver.name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, symbol));                  \
     if (!driver.name) {                                                                              \
@@ -33,6 +33,7 @@ Result<Driver> load() {
     }
     TILEWISE_CUDA_FUNCTIONS(X)
 #undef X
+    // NOLINTEND(bugprone-macro-parentheses)
     const auto started = driver.init(0);
     // What the driver answers in a child whose parent, another library in it perhaps, has started it.
     if (started == kNotInitialized) return after_fork();

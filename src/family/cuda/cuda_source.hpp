@@ -12,7 +12,7 @@ namespace tilewise {
 
 struct CudaTemplate {
     std::string_view name;  // its header in kernels/cuda without the extension; upper-case, it is the macro's name
-    std::string_view second_kernel = "";  // the line of the kernel that adds up parts, where they meet in the workspace
+    std::string_view second_kernel{};  // the line of the kernel that adds up parts, where they meet in the workspace
 };
 inline constexpr std::string_view kReduceLine = "TILEWISE_CUDA_REDUCE(Config)\n";
 
