@@ -2,6 +2,7 @@
 """Kernels for the cases: a random set, built once and kept in a cache, so that the workers need no compiler. Half of it comes
 from rule sets, as many of each kind; half from what may run random problems, with other types than the usual ones."""
 import collections
+import concurrent.futures
 import json
 import random
 import re
@@ -116,7 +117,7 @@ def make(path, device, arch, rule_sets, count, jobs):
     if device == "cpu":
         failed = build([entry["kernel"] for entry in entries], jobs)
     else:
-        failed = _prepare_each(context, entries)
+        failed = _prepare_each(context, entries, jobs)
     kept = [entry | {"key": key_of(entry["problem"])} for entry in entries if entry["kernel"] not in failed]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(kept, indent=0), encoding="utf-8")
@@ -134,13 +135,15 @@ def key_of(text):
             problem.packed_b]
 
 
-def _prepare_each(context, entries):
-    """What an emulated device runs is compiled when a problem is prepared."""
-    failed = {}
-    for entry in entries:
+def _prepare_each(context, entries, jobs):
+    """Kernels of GPUs are compiled when a problem is prepared."""
+    def why_not(entry):
         try:
             with context.prepare(entry["problem"], entry["kernel"]):
-                pass
+                return ""
         except Refused as refusal:
-            failed[entry["kernel"]] = str(refusal)
-    return failed
+            return str(refusal)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as threads:
+        reasons = threads.map(why_not, entries)
+    return {entry["kernel"]: why for entry, why in zip(entries, reasons) if why}
