@@ -36,7 +36,7 @@ struct LaunchSpec {
 
 // As the config's family says (family.hpp).
 LaunchSpec launch_spec(const KernelConfig& config, const ArchSpec& arch);
-// Of a block whose stages of operand tiles are all that it has in shared memory, which is what most families have.
+// The block of most families, which have nothing but stages of operand tiles in shared memory.
 LaunchSpec block_spec(const KernelConfig& config, const ArchSpec& arch);
 
 // Whether vectors of C fit the columns of sums that leave a warp together (Drain in kernels/cuda/drain.hpp): those of its part of

@@ -14,7 +14,7 @@
 
 namespace tilewise {
 
-// What made a choice.
+// Names who made a choice.
 enum class PlanSource : std::uint8_t { tuned, measured, rules, first_fit, callback, named };
 template <>
 struct EnumNames<PlanSource> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is said of a config that was checked, and of its correction.
+// The report on a config that was checked, and on its correction.
 #include "family/check_report.hpp"
 
 #include <gtest/gtest.h>

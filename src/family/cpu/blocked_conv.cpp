@@ -11,7 +11,7 @@ namespace tilewise {
 namespace blocked_conv {
 namespace {
 
-// Of the innermost dimension, where the config says so; 0 otherwise. The classes of backward data have taps of their own.
+// Counts the taps of the innermost dimension where the config says so; 0 otherwise. Classes of backward data have taps of their own.
 int inner_taps(const KernelConfig& c) {
     if (c.specialization == Specialization::filter_1x1 || c.specialization == Specialization::filter_1x1_stride1)
         return 1;

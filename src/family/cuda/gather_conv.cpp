@@ -18,6 +18,10 @@ bool shared_classes(const KernelConfig& c, const ArchSpec&, Rejected* out) {
            refuse(out, TILEWISE_TEXT("stream_k {}", name_of(c.stream_k)), TILEWISE_TEXT("off in backward data"));
 }
 
+bool three_products(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.math == Math::tf32x3 && refuse(out, TILEWISE_TEXT("tf32x3"), TILEWISE_TEXT("another math class"));
+}
+
 bool vectors_across(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const bool wide = c.vector_a > 1 || c.vector_b > 1 || c.vector_c > 1;
     return wide && !is_channels_last(c.layout) &&

@@ -13,6 +13,7 @@ inline constexpr std::string_view kFixed[] = {"cluster", "producer_waves", "num_
 
 bool other_gather(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool shared_classes(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
+bool three_products(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool vectors_across(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 
 inline constexpr ConfigRule kGathersAsThePipeline = {
@@ -20,6 +21,7 @@ inline constexpr ConfigRule kGathersAsThePipeline = {
 inline constexpr ConfigRule kWholeSteps = {"code_stream_k", "classes of backward data have unlike numbers of steps",
                                            shared_classes,
                                            [](KernelConfig& c, const ArchSpec&) { c.stream_k = StreamK::off; }};
+inline constexpr ConfigRule kOneProduct = {"code_math", "halves of inputs are made for GEMM only", three_products};
 inline constexpr ConfigRule kVectorsAlongChannels = {
     "code_channels", "vectors run along channels", vectors_across,
     [](KernelConfig& c, const ArchSpec&) { c.vector_a = c.vector_b = c.vector_c = 1; }};

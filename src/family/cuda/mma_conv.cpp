@@ -14,15 +14,11 @@ bool warpgroups(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                                                      TILEWISE_TEXT("that of mma.sync, or gather tensor"));
 }
 
-bool three_products(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    return c.math == Math::tf32x3 && refuse(out, TILEWISE_TEXT("tf32x3"), TILEWISE_TEXT("strict, tf32 or fast"));
-}
-
 constexpr ConfigRule kRules[] = {gather_conv::kGathersAsThePipeline,
                                  {"code_warp_tile", "gathered operands go to mma.sync", warpgroups},
                                  kOneWaveAlongK,
                                  gather_conv::kWholeSteps,
-                                 {"code_math", "halves are made for GEMM only", three_products},
+                                 gather_conv::kOneProduct,
                                  gather_conv::kVectorsAlongChannels,
                                  kDrainsVectors};
 

@@ -14,15 +14,11 @@ bool small_warps(const KernelConfig& c, const ArchSpec&, Rejected* out) {
            refuse(out, TILEWISE_TEXT("warp tile {}", print_shape(c.warp_tile)), TILEWISE_TEXT("{} rows", kLeastRows));
 }
 
-bool three_products(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    return c.math == Math::tf32x3 && refuse(out, TILEWISE_TEXT("tf32x3"), TILEWISE_TEXT("strict"));
-}
-
 constexpr ConfigRule kRules[] = {gather_conv::kGathersAsThePipeline,
                                  {"code_warp_tile", "small warp tiles are for GEMM only", small_warps},
                                  kOneWaveAlongK,
                                  gather_conv::kWholeSteps,
-                                 {"code_math", "plain arithmetic is exact", three_products},
+                                 gather_conv::kOneProduct,
                                  gather_conv::kVectorsAlongChannels,
                                  kDrainsVectors};
 

@@ -79,7 +79,7 @@ bool not_alone(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                   TILEWISE_TEXT("wide vectors, no cluster, another pipeline"));
 }
 
-// What blocks add up in a cluster takes the place of the stages; rows of sums are a little longer than the tile's. Such blocks have
+// The sums that blocks add up in a cluster take the place of the stages; rows of sums are a little longer than the tile's. Such blocks have
 // no workspace, so neither have they packed operands.
 bool sums_do_not_fit(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     if (!c.cluster_k) return false;
