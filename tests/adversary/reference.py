@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from formats import FLOATS
+
 UNIT = 2.0**-24            # roundoff of fp32
 DOUBLE_UNIT = 2.0**-52     # more than that of double, in which what follows a sum that stays an integer is computed
 LEAST = 2.0**-149          # the smallest number of fp32
@@ -13,6 +15,7 @@ NORMAL = 2.0**-126         # the smallest that is no denormal, in fp32 and bf16
 LARGEST = (2 - 2.0**-23) * 2.0**127
 TF32_UNITS = {"tf32": 2.0**-10, "tf32x3": 2.0**-19}  # what cutting an input loses
 FP8_PRODUCTS = 32          # of a matrix instruction
+PEAK_NORM = 8              # the power whose norm stands for the largest of many products
 FUNCTION_UNITS = 16        # of an activation's argument
 ERFC = np.frompyfunc(math.erfc, 1, 1)
 
@@ -133,8 +136,7 @@ def _summed(problem, a, b, fp8_bits):
         return wrapped(total), np.zeros_like(total), or_nan, np.zeros_like(or_nan)
     error = (UNIT * (depth + 8) + 2.1 * TF32_UNITS.get(problem.math, 0)) * magnitude + LEAST * (depth + 8)
     if problem.dtype in ("fp8", "bf8") and fp8_bits:
-        instructions = -(-depth // FP8_PRODUCTS) if problem.math == "fast" else 1
-        error = error + 4 * 2.0**-fp8_bits * instructions * magnitude
+        error = error + 2.0**-fp8_bits * _cut_by_alignment(problem, a, b, depth, magnitude)
     if problem.dtype == "bf16" or problem.math in TF32_UNITS:  # denormals may count as zeros
         kept = sums(problem, *(np.where(np.abs(t) < NORMAL, 0, t) for t in (a, b)))[1]
         error = error + (magnitude - kept) + NORMAL * (depth + 8)
@@ -144,6 +146,17 @@ def _summed(problem, a, b, fp8_bits):
     if problem.math == "tf32x3":  # an infinity meets both halves of the other input
         or_nan = or_nan | np.isinf(x)
     return x, np.where(np.isfinite(x), error, 0), or_nan, beyond & ~infinite
+
+
+def _cut_by_alignment(problem, a, b, depth, magnitude):
+    """Last places that a matrix unit cuts from 8-bit products. It aligns those of an instruction with the one of the highest
+    exponent and drops what lies below, once for each. A denormal, or zero, has the exponent of the smallest normal number."""
+    raised = (np.maximum(np.abs(t), 2.0**FLOATS[kind][1])**PEAK_NORM for t, kind in ((a, problem.dtype), (b, problem.dtype_b)))
+    with np.errstate(invalid="ignore"):
+        peak = sums(problem, *raised)[0]**(1 / PEAK_NORM)
+    instructions = -(-depth // FP8_PRODUCTS)
+    carried = 4 * instructions * magnitude if problem.math == "fast" else 0  # the running sum is aligned as well
+    return (depth + instructions) * peak + carried
 
 
 def expected(problem, a, b, terms, alpha, beta, fp8_bits=0):

@@ -12,6 +12,7 @@ import cases
 import formats
 import judge
 import reference
+import values
 from memory import SLOT_BYTES
 from problem import Problem
 
@@ -98,6 +99,24 @@ def test_one_product_left_out_is_seen(dtype):
     assert not judge.wrong("fp32", wanted, exact).any()
     assert judge.wrong("fp32", wanted, exact - a[:, :, :1] * b[:, :1]).all()
     assert judge.wrong("fp32", wanted, np.full_like(exact, np.nan)).all()
+
+
+def _aligned_sum(a, b, dtypes, bits):
+    """What a matrix unit makes of products that it aligns with the highest exponent and cuts there."""
+    exponents = sum(np.maximum(np.frexp(t)[1] - 1, formats.FLOATS[kind][1]) for t, kind in zip((a, b), dtypes))
+    step = np.ldexp(1.0, exponents.max(-1, keepdims=True) - bits)
+    return (np.trunc(a * b / step) * step).sum(-1)
+
+
+@pytest.mark.parametrize("style", ("normal", "wide", "tiny"))
+def test_products_cut_by_a_matrix_unit_are_right(style):
+    problem = Problem("gemm:m=256,n=256,k=9,dtype=bf8,b=fp8,layout=rcr,out=fp32")
+    rng = np.random.default_rng(4)
+    a, b = (formats.decode(kind, values.fill(rng, style, kind, (256, 9))) for kind in ("bf8", "fp8"))
+    got = _aligned_sum(a[:, None], b[None], ("bf8", "fp8"), 13)
+    wanted = reference.expected(problem, a[None], b.T[None], {}, 1.0, 0.0, 13)
+    assert not judge.wrong("fp32", wanted, got[None]).any()
+    assert judge.wrong("fp32", reference.expected(problem, a[None], b.T[None], {}, 1.0, 0.0), got[None]).any()
 
 
 def test_padding_that_meets_infinity_may_be_left_out():
