@@ -21,7 +21,7 @@ using property_testing::number;
 #if defined(TILEWISE_SANITIZED)
 constexpr int kConvKernels = 8, kConvProblemsEach = 20;
 #else
-constexpr int kConvKernels = 24, kConvProblemsEach = 60;
+constexpr int kConvKernels = 12, kConvProblemsEach = 60;
 #endif
 
 // One run in so many is large enough for several threads.

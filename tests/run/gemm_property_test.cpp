@@ -23,7 +23,7 @@ using property_testing::number;
 #if defined(TILEWISE_SANITIZED)
 constexpr int kKernels = 8, kProblemsEach = 30;
 #else
-constexpr int kKernels = 25, kProblemsEach = 100;
+constexpr int kKernels = 14, kProblemsEach = 100;
 #endif
 
 // Small enough for the reference, also under a sanitizer; larger than any micro-kernel and, at times, than a tile.
