@@ -6,9 +6,9 @@
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
 #include "config/config_name.hpp"
-#include "config/fit.hpp"
 #include "family/check_report.hpp"
 #include "family/code_rules.hpp"
+#include "family/may_run.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -44,7 +44,7 @@ Result<int> list_rules(bool json) {
     for (const Family* family : families()) {
         for (const ConfigRule& rule : family->rules) add(rule.name, fmt::format("{}: {}", family->name(), rule.reason));
     }
-    for (const FitRule& rule : fit_rules()) add(rule.name, rule.reason);
+    for (const NamedRule& rule : run_rules()) add(rule.name, rule.reason);
     print(json ? Json::object({{"rules", Json(std::move(items))}}).dump() : table.text());
     return 0;
 }

@@ -10,9 +10,9 @@
 #include "cli/command.hpp"
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
-#include "config/padded_problem.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "family/family.hpp"
+#include "family/may_run.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -91,10 +91,9 @@ Result<int> run_select(Context& context) {
                       name_of(selection.plan->source), selection.plan->why));
     if (const Family* family = find_family(chosen.config, **arch); family && explain) {
         print(fmt::format("family: {}: {}", family->name(), family->description));
-        if (selection.plan->notes.empty()) {  // a padded problem is launched as another one
-            print(fmt::format("launch: {}",
-                              launch_to_json(launch_plan(*problem, chosen.config, **arch, thread_count)).dump()));
-        }
+        // None for a padded problem, which is launched as another one.
+        const auto launch = launch_plan(*problem, chosen.config, **arch, thread_count);
+        if (launch) print(fmt::format("launch: {}", launch_to_json(*launch).dump()));
     }
     for (const Note& note : selection.plan->notes) print(fmt::format("note:   {}", note.message));
     Table table({"", "id", "available", "predicted us", "candidate"});

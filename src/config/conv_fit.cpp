@@ -5,13 +5,8 @@
 
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
-#include "config/halo_first_plan.hpp"
-#include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
 #include "config/rule_groups.hpp"
-#include "config/slab_plan.hpp"
-#include "config/tap_conv_plan.hpp"
-#include "config/tap_weight_plan.hpp"
 
 namespace tilewise {
 namespace {
@@ -101,9 +96,6 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
                       TILEWISE_TEXT("one that says {}", s.dilation[d]));
     }
     const bool takes_one = c.ct_filter.rank > 0 || c.vector_a > 1;
-    if (family_of(c) == FamilyId::depthwise_channel_slice && s.k == s.g && c.ct_filter == s.filter &&
-        c.ct_stride == s.stride && !slab_plan(p, c, arch, out))
-        return true;
     return takes_one && s.k != s.g &&
            refuse(out, TILEWISE_TEXT("{} output channels per group", s.k / std::max<std::int64_t>(1, s.g)),
                   TILEWISE_TEXT("1, or a kernel without compile-time filter and vectors"));
@@ -148,13 +140,6 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
                       TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
     }
     return false;
-}
-
-bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (family_of(c) == FamilyId::first_layer_conv) return !halo_first_plan(v.problem, c, arch, out);
-    if (family_of(c) == FamilyId::resident_filter_conv) return !tap_conv_plan(v.problem, c, arch, out);
-    if (family_of(c) == FamilyId::shifted_wgrad) return !tap_weight_plan(v.problem, c, arch, out);
-    return family_of(c) == FamilyId::patch_wgrad && !halo_weight_plan(v.problem, c, arch, out);
 }
 
 }  // namespace tilewise

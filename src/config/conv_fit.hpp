@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Rules of config/fit.hpp that concern convolutions alone: each is broken where it returns true, and says so in `out` unless null.
-// Those of patches for groups of few channels are in config/halo_fit.hpp.
 #pragma once
 
 #include "config/fit.hpp"
@@ -12,6 +11,5 @@ bool other_filter(const ProblemView& v, const KernelConfig& c, const ArchSpec& a
 bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out);
 bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out);
 bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out);
-bool beyond_patches(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out);
 
 }  // namespace tilewise

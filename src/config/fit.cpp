@@ -9,12 +9,8 @@
 #include "config/conv_tiles.hpp"
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
-#include "config/halo_fit.hpp"
-#include "config/halo_weight_plan.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
-#include "config/tap_weight_plan.hpp"
-#include "config/workspace.hpp"
 
 namespace tilewise {
 
@@ -225,13 +221,6 @@ bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec&
                   TILEWISE_TEXT("at least {} in multiples of {}", print_shape(limits.min), print_shape(limits.align)));
 }
 
-bool too_little_workspace(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    const std::int64_t limit = v.problem.workspace_bytes;
-    return limit != kNoWorkspaceLimit && workspace_bytes(v, c, arch) > limit &&
-           refuse(out, TILEWISE_TEXT("{} bytes of workspace", workspace_bytes(v, c, arch)),
-                  TILEWISE_TEXT("at most {}", limit));
-}
-
 constexpr FitRule kFitRules[] = {
     {"fit_op", "the kernel computes this operation", other_op},
     {"fit_dtype", "the kernel has these element types", other_dtype},
@@ -250,11 +239,8 @@ constexpr FitRule kFitRules[] = {
     {"fit_im2col", "the copy engine can walk over the pixels", beyond_im2col},
     {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
-    {"fit_halo_weight", "patches of pixels fit shared memory, and channels whole copies", beyond_patches},
     {"fit_vectors", "a kernel for vectors has place for all of them", beyond_vectors},
     {"fit_multi_d", "D tensors have limits of their own on the tile", beyond_multi_d},
-    {"fit_halo", "a patch of pixels and the weights of its groups fit a block", beyond_halo},
-    {"fit_workspace", "scratch memory stays within the problem's limit", too_little_workspace},
 };
 
 }  // namespace

@@ -4,10 +4,8 @@
 #include <algorithm>
 
 #include "config/family_id.hpp"
-#include "config/halo_weight_plan.hpp"
 #include "config/im2col.hpp"
-#include "config/tap_conv_plan.hpp"
-#include "config/tap_weight_plan.hpp"
+#include "kernels/common/halo_weight_shape.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -71,14 +69,34 @@ void leave_out_doubles(ArchSpec& arch) {
 
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
+std::int64_t block_share_bytes(const KernelConfig& c, const ArchSpec& arch) {
+    constexpr std::int64_t kReserved = 1024;  // of every block, for the system
+    const std::int64_t bytes = (arch.shared_bytes + kReserved) / std::max(1, c.blocks_per_unit) - kReserved;
+    return std::max<std::int64_t>(0, bytes / kReserved * kReserved);
+}
+
+int cluster_parts(const KernelConfig& c) { return c.cluster_k ? c.split_k : 1; }
+
+namespace {
+
+// The sums of a block of patch_wgrad on their way out, and its tables of pixels and rows.
+std::int64_t patch_wgrad_drain_bytes(const KernelConfig& c) {
+    constexpr std::int64_t kWordBytes = 4;
+    if (std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.wave.n, c.wave.k}) < 1) return 0;
+    const std::int64_t rows = c.tile.m / c.wave.m, columns = c.tile.n / c.wave.n;
+    const std::int64_t words = std::int64_t{c.tile.k} + kHaloWeightDepth + 2 * std::int64_t{c.tile.m};
+    return wave_count(c) * columns * (rows + kHaloWeightSumRoom) * kWordBytes + words * kWordBytes;
+}
+
+}  // namespace
+
 std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
-    if (family_of(c) == FamilyId::patch_wgrad) {
-        return std::max(halo_weight_block_bytes(c, arch), halo_weight_least_bytes(c)) * std::max(1, c.blocks_per_unit);
+    const FamilyId family = family_of(c);
+    if (family == FamilyId::patch_wgrad || family == FamilyId::shifted_wgrad ||
+        family == FamilyId::resident_filter_conv) {
+        const std::int64_t least = family == FamilyId::patch_wgrad ? patch_wgrad_drain_bytes(c) : 0;
+        return std::max(block_share_bytes(c, arch), least) * std::max(1, c.blocks_per_unit);
     }
-    if (family_of(c) == FamilyId::shifted_wgrad)
-        return tap_weight_block_bytes(c, arch) * std::max(1, c.blocks_per_unit);
-    if (family_of(c) == FamilyId::resident_filter_conv)
-        return halo_weight_block_bytes(c, arch) * std::max(1, c.blocks_per_unit);
     // Taps that are joined share the rows of A, with a little more.
     const int taps = joined_taps(c);
     // Depthwise kernels on matrix units walk down their tile and hold a few of its lines.

@@ -25,6 +25,11 @@ int buffer_count(const KernelConfig& config);  // operand tiles resident at once
 // Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.
 std::int64_t shared_bytes(const KernelConfig& config, const ArchSpec& arch);
 
+// Shared memory of each of the blocks on a unit, for families that use all they may have.
+std::int64_t block_share_bytes(const KernelConfig& config, const ArchSpec& arch);
+// Parts of a reduction that meet in a cluster's shared memory.
+int cluster_parts(const KernelConfig& config);
+
 // The axis of the tile along which an operand is contiguous in memory; a layout of `any` leaves it open.
 enum class Axis { m, n, k, open };
 Axis contiguous_axis(const KernelConfig& config, int operand);

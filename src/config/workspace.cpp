@@ -4,11 +4,8 @@
 #include <algorithm>
 
 #include "base/bounded_product.hpp"
-#include "config/family_id.hpp"
 #include "config/geometry.hpp"
-#include "config/halo_weight_plan.hpp"
 #include "config/packing.hpp"
-#include "config/tap_weight_plan.hpp"
 #include "kernels/common/stream_slots.hpp"
 
 namespace tilewise {
@@ -18,30 +15,12 @@ bool sums_in_workspace(const KernelConfig& c) {
     return (c.split_k > 1 && !c.cluster_k) || c.two_stage || (c.split_image && c.op == Op::conv_bwd_weight);
 }
 
-namespace {
-
-// Parts of the reduction that the plan of the family has.
-int parts_of_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, FamilyId family) {
-    if (family == FamilyId::patch_wgrad) {
-        const auto plan = halo_weight_plan(p, c, arch);
-        return plan ? plan->parts : halo_weight_cluster_parts(c);
-    }
-    const auto plan = tap_weight_plan(p, c, arch);
-    return plan ? plan->parts : halo_weight_cluster_parts(c);
-}
-
-}  // namespace
-
 std::int64_t workspace_bytes(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, int planned_parts) {
     constexpr std::int64_t kPartialBytes = 4;  // partial sums are fp32 or int32
     const std::int64_t output = v.elements[2] * kPartialBytes;
     std::int64_t bytes = 0;
     std::int64_t parts = c.deterministic ? c.split_k : 1;
-    const FamilyId family = family_of(c);
-    if (family == FamilyId::patch_wgrad || family == FamilyId::shifted_wgrad) {
-        if (planned_parts == 0) planned_parts = parts_of_plan(v.problem, c, arch, family);
-        parts = planned_parts / halo_weight_cluster_parts(c);
-    }
+    if (planned_parts > 0) parts = planned_parts / cluster_parts(c);
     if (sums_in_workspace(c)) bytes += bounded_product({output, parts});
     if (c.stream_k != StreamK::off) {
         const std::int64_t slot = bounded_product({c.tile.m, c.tile.n, kPartialBytes});

@@ -11,8 +11,7 @@ namespace tilewise {
 // Whether sums go to the workspace first and are finished in a second pass.
 bool sums_in_workspace(const KernelConfig& config);
 
-// Scratch memory the kernel needs for the problem. Where its family plans the parts of the reduction, `planned_parts` are those of a plan
-// that was made; 0 makes one.
+// Scratch memory the kernel needs for the problem. `planned_parts` are the parts of the reduction, where its family plans them.
 std::int64_t workspace_bytes(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch,
                              int planned_parts = 0);
 

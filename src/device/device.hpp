@@ -98,7 +98,7 @@ public:
 
     virtual Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) = 0;
     virtual Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                          LaunchPlan geometry) = 0;
+                                                          LaunchPlan plan) = 0;
 };
 
 }  // namespace tilewise

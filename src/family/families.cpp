@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "config/config_name.hpp"
-#include "config/workspace.hpp"
 #include "family/code_rules.hpp"
 
 namespace tilewise {
@@ -53,13 +52,6 @@ const Family* find_family(const KernelConfig& config, const ArchSpec& arch) {
 LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     const Family* family = find_family(c, arch);
     return family ? family->spec(c, arch) : block_spec(c, arch);
-}
-
-LaunchPlan launch_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads) {
-    const Family* family = find_family(c, arch);
-    LaunchPlan plan = family ? family->plan(p, c, arch, threads) : LaunchPlan{};
-    plan.workspace_bytes = workspace_bytes(ProblemView(p), c, arch, plan.split_k);
-    return plan;
 }
 
 bool has_code(const KernelConfig& c, const ArchSpec& arch, Rejected* why) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,8 +31,11 @@ struct Family {
     std::span<const ConfigRule> rules{};  // what else a config needs to have code
     // A block of the config: known without a problem, and written into the source.
     LaunchSpec (*spec)(const KernelConfig&, const ArchSpec&);
-    // How a problem that the config takes is launched; the workspace apart, which follows from it.
-    LaunchPlan (*plan)(const Problem&, const KernelConfig&, const ArchSpec&, int threads);
+    // How a problem that keeps the rules of config/fit.hpp is launched, the workspace apart, which follows from it (may_run.hpp). None
+    // where there is no way, for which `why`, unless null, gets the numbers.
+    std::optional<LaunchPlan> (*plan)(const Problem&, const KernelConfig&, const ArchSpec&, int threads, Rejected* why);
+    // Whether a plan may be refused, and is what the kernel's time follows from. Others are planned when they are launched.
+    bool searches = false;
     // The text that instantiates the template.
     std::string (*source)(const KernelConfig&, const ArchSpec&);
 

@@ -78,37 +78,40 @@ void set_count(Json& json, const char* key, std::int64_t count) {
     if (count != 0) json.set(key, count);
 }
 
+void set_cpu(Json& json, const CpuParts& parts) {
+    json.set("threads", parts.threads);
+    set_parts(json, "expand_parts", parts.expand);
+    set_parts(json, "parts", parts.run);
+    set_parts(json, "reduce_parts", parts.reduce);
+}
+
+void set_gpu(Json& json, const GpuGrid& grid) {
+    json.set("blocks", grid.blocks);
+    json.set("block", block_to_json(grid.block));
+    json.set("raster_group", grid.raster_group);
+    set_count(json, "split_k", grid.split_k);
+    set_count(json, "reduce_blocks", grid.reduce_blocks);
+    set_count(json, "reduce_threads", grid.reduce_threads);
+    set_count(json, "pack_blocks", grid.pack_blocks);
+    set_count(json, "pack_threads", grid.pack_threads);
+    set_count(json, "pack_b_blocks", grid.pack_b_blocks);
+    set_count(json, "pack_b_threads", grid.pack_b_threads);
+    set_count(json, "pack_b_shared_bytes", grid.pack_b_shared_bytes);
+    set_count(json, "packed_b_bytes", grid.packed_b_bytes);
+    if (grid.patch != std::array<int, 4>{}) json.set("patch", numbers(grid.patch));
+    if (grid.geometry != std::array<int, kMaxKernelGeometry>{}) json.set("arguments", arguments_to_json(grid.geometry));
+    if (!grid.tensor_maps) return;
+    Json::Array maps;
+    for (const TensorMapSpec& map : *grid.tensor_maps) maps.push_back(map_to_json(map));
+    json.set("tensor_maps", Json(std::move(maps)));
+}
+
 }  // namespace
 
 Json launch_to_json(const LaunchPlan& launch) {
     Json json = Json::object({});
-    if (launch.blocks == 0) {
-        json.set("threads", launch.threads);
-        set_parts(json, "expand_parts", launch.expand_parts);
-        set_parts(json, "parts", launch.parts);
-        set_parts(json, "reduce_parts", launch.reduce_parts);
-        json.set("workspace_bytes", launch.workspace_bytes);
-        return json;
-    }
-    json.set("blocks", launch.blocks);
-    json.set("block", block_to_json(launch.block));
-    json.set("raster_group", launch.raster_group);
-    set_count(json, "split_k", launch.split_k);
-    set_count(json, "reduce_blocks", launch.reduce_blocks);
-    set_count(json, "reduce_threads", launch.reduce_threads);
-    set_count(json, "pack_blocks", launch.pack_blocks);
-    set_count(json, "pack_threads", launch.pack_threads);
-    set_count(json, "pack_b_blocks", launch.pack_b_blocks);
-    set_count(json, "pack_b_threads", launch.pack_b_threads);
-    set_count(json, "pack_b_shared_bytes", launch.pack_b_shared_bytes);
-    set_count(json, "packed_b_bytes", launch.packed_b_bytes);
-    if (launch.patch != std::array<int, 4>{}) json.set("patch", numbers(launch.patch));
-    if (launch.geometry != std::array<int, kMaxKernelGeometry>{}) {
-        json.set("arguments", arguments_to_json(launch.geometry));
-    }
-    Json::Array maps;
-    for (const TensorMapSpec& map : launch.tensor_maps) maps.push_back(map_to_json(map));
-    if (!maps.empty()) json.set("tensor_maps", Json(std::move(maps)));
+    if (const CpuParts* parts = launch.cpu()) set_cpu(json, *parts);
+    if (const GpuGrid* grid = launch.gpu()) set_gpu(json, *grid);
     json.set("workspace_bytes", launch.workspace_bytes);
     return json;
 }

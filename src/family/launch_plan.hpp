@@ -6,6 +6,8 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/json.hpp"
@@ -59,37 +61,58 @@ inline bool operator==(const KernelPart& a, const KernelPart& b) {
            a.batch_begin == b.batch_begin && a.batch_end == b.batch_end && a.k_part == b.k_part;
 }
 
-// How a launch is spread over a device: all that the host works out before the pointers are known. Made once when an executable is
-// prepared; its workspace and all its launches follow from it.
-struct LaunchPlan {
-    std::vector<KernelPart> expand_parts;  // CPU: what each task writes to the workspace beforehand, if anything
-    std::vector<KernelPart> parts;         // CPU: what each task computes
-    std::vector<KernelPart> reduce_parts;  // CPU: what each task adds up afterwards, if anything
+using TensorMaps = std::array<TensorMapSpec, 3>;  // of A, B and C
+
+// What each task of a CPU does.
+struct CpuParts {
+    std::vector<KernelPart> expand;  // what it writes to the workspace beforehand, if anything
+    std::vector<KernelPart> run;     // what it computes
+    std::vector<KernelPart> reduce;  // what it adds up afterwards, if anything
     int threads = 1;
 
-    LaunchSpec block;       // GPU: what one block is
-    int blocks = 0;         // GPU: how many
-    int reduce_blocks = 0;  // GPU, split-K: blocks of the kernel that adds up afterwards
+    bool operator==(const CpuParts&) const = default;
+};
+
+// The blocks of a GPU.
+struct GpuGrid {
+    LaunchSpec block;
+    int blocks = 0;
+    int reduce_blocks = 0;  // split-K: blocks of the kernel that adds up afterwards
     int reduce_threads = 0;
-    int pack_blocks = 0;  // GPU: blocks of the kernel that packs operands first
+    int pack_blocks = 0;  // blocks of the kernel that packs operands first
     int pack_threads = 0;
-    // GPU: of the kernel that packs B ahead, and what it writes; 0 for a kernel that reads B as it is.
+    // The kernel that packs B ahead, and what it writes; 0 for a kernel that reads B as it is.
     int pack_b_blocks = 0;
     int pack_b_threads = 0;
     std::int64_t pack_b_shared_bytes = 0;
     std::int64_t packed_b_bytes = 0;
-    int raster_group = 1;           // GPU: tiles side by side in the order they are taken
-    int split_k = 0;                // GPU: parts of the reduction, where the launch chose them
-    std::array<int, 4> patch = {};  // GPU: output pixels of a block of a convolution that stages patches
-    std::array<int, kMaxKernelGeometry> geometry = {};  // GPU: for the kernel, in its family's words
-    std::vector<TensorMapSpec> tensor_maps;             // GPU: of A, B and C, where the kernel uses them
+    int raster_group = 1;                               // tiles side by side in the order they are taken
+    int split_k = 0;                                    // parts of the reduction, where the plan chose them
+    std::array<int, 4> patch = {};                      // output pixels of a block of a convolution that stages patches
+    std::array<int, kMaxKernelGeometry> geometry = {};  // for the kernel, in its family's words
+    std::optional<TensorMaps> tensor_maps{};            // where the kernel uses them
+
+    bool operator==(const GpuGrid&) const = default;
+};
+
+// How a launch is spread over a device: all that the host works out before the pointers are known. Made once for a problem and a
+// config (may_run.hpp): workspace, price and launches follow from it.
+struct LaunchPlan {
+    LaunchPlan() = default;
+    LaunchPlan(CpuParts parts) : share(std::move(parts)) {}
+    LaunchPlan(GpuGrid grid) : share(std::move(grid)) {}
+
+    std::variant<CpuParts, GpuGrid> share;
     std::int64_t workspace_bytes = 0;
+
+    // Null on the other kind of device.
+    const CpuParts* cpu() const { return std::get_if<CpuParts>(&share); }
+    const GpuGrid* gpu() const { return std::get_if<GpuGrid>(&share); }
+    // Parts of the reduction, where the family plans them.
+    int planned_parts() const { return gpu() ? gpu()->split_k : 0; }
 
     bool operator==(const LaunchPlan&) const = default;
 };
-
-// As the config's family plans it (family.hpp), for a problem that the config takes; a CPU's work is for so many threads.
-LaunchPlan launch_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 static_assert(std::equality_comparable<LaunchPlan>);
 

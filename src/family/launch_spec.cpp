@@ -5,9 +5,9 @@
 
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
-#include "config/halo_first_plan.hpp"
-#include "config/halo_tile.hpp"
 #include "config/im2col.hpp"
+#include "family/cuda/first_layer_plan.hpp"
+#include "family/cuda/patch_tile.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 

@@ -38,13 +38,13 @@ Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, BuildReq
     if (!built) return built.error();
     auto code = device.load(*built);
     if (!code) return code.error();
-    LaunchPlan geometry;
-    geometry.blocks = blocks;
-    geometry.block.threads = kCheckThreads;
+    GpuGrid grid;
+    grid.blocks = blocks;
+    grid.block.threads = kCheckThreads;
     CheckKernel kernel;
     kernel.device_ = &device;
     kernel.blocks_ = blocks;
-    auto launch = device.prepare(std::move(*code), KernelArgs{}, std::move(geometry));
+    auto launch = device.prepare(std::move(*code), KernelArgs{}, std::move(grid));
     if (!launch) return launch.error();
     kernel.launch_ = std::move(*launch);
     auto memory = device_memory(device, kParameterBytes);

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "config/config_name.hpp"
-#include "config/fit.hpp"
+#include "family/may_run.hpp"
 
 namespace tilewise {
 namespace {
@@ -111,7 +111,7 @@ Candidates Registry::candidates(const Problem& problem, const ArchSpec& arch, Re
         Rejected why;
         Rejected* const out = reasons == Reasons::told ? &why : nullptr;
         const bool elsewhere = kernel->config.arch != arch.name;
-        if (!elsewhere && !first_misfit(view, kernel->config, arch, out)) {
+        if (!elsewhere && may_run(view, kernel->config, arch, out)) {
             result.accepted.push_back(kernel);
             continue;
         }
@@ -127,7 +127,7 @@ KernelPtr Registry::first_fit(const Problem& problem, const ArchSpec& arch) cons
     const auto list = kernels();
     const ProblemView view(problem);
     for (const KernelPtr& kernel : *list) {
-        if (kernel->config.arch == arch.name && !first_misfit(view, kernel->config, arch)) return kernel;
+        if (kernel->config.arch == arch.name && may_run(view, kernel->config, arch)) return kernel;
     }
     return nullptr;
 }

@@ -10,10 +10,10 @@
 #include "build/toolchain.hpp"
 #include "config/config_name.hpp"
 #include "config/family_id.hpp"
-#include "config/fit.hpp"
 #include "config/geometry.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/family.hpp"
+#include "family/may_run.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
@@ -50,6 +50,13 @@ KernelArgs make_args(const Problem& p, const KernelConfig& c) {
     return args;
 }
 static_assert(static_cast<int>(KernelRaster::hilbert) == static_cast<int>(Raster::hilbert));
+
+void set_grid_args(KernelArgs& args, const GpuGrid& grid) {
+    args.raster_group = grid.raster_group;
+    if (grid.split_k > 0) args.split_k = grid.split_k;
+    std::copy(grid.patch.begin(), grid.patch.end(), args.patch);
+    std::copy(grid.geometry.begin(), grid.geometry.end(), args.geometry);
+}
 
 Error missing(std::string_view what) {
     return usage_error(fmt::format("the problem has {}, but its pointer is null", what));
@@ -114,8 +121,8 @@ Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& a
 }
 
 Result<Executable> Executable::prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder) {
-    const ProblemView view(problem);
-    if (first_misfit(view, kernel.config, device.arch())) {
+    auto plan = launch_plan(problem, kernel.config, device.arch(), device.max_threads());
+    if (!plan) {
         Rejected why;
         const auto padded = padded_problem(problem, kernel.config, device.arch(), &why);
         if (padded) return prepare_padded(problem, *padded, kernel, device, builder);
@@ -132,19 +139,15 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     ready.built_ = std::move(built);
     if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
     ready.args_ = make_args(problem, kernel.config);
-    LaunchPlan geometry = launch_plan(problem, kernel.config, device.arch(), device.max_threads());
-    ready.threads_ = geometry.threads;
-    ready.args_.raster_group = geometry.raster_group;
-    if (geometry.split_k > 0) ready.args_.split_k = geometry.split_k;
-    std::copy(geometry.patch.begin(), geometry.patch.end(), ready.args_.patch);
-    std::copy(geometry.geometry.begin(), geometry.geometry.end(), ready.args_.geometry);
-    ready.workspace_bytes_ = geometry.workspace_bytes;
-    ready.packed_b_bytes_ = std::max(code->packed_b_bytes(ready.args_), geometry.packed_b_bytes);
+    if (const CpuParts* parts = plan->cpu()) ready.threads_ = parts->threads;
+    if (const GpuGrid* grid = plan->gpu()) set_grid_args(ready.args_, *grid);
+    ready.workspace_bytes_ = plan->workspace_bytes;
+    ready.packed_b_bytes_ = plan->gpu() ? plan->gpu()->packed_b_bytes : code->packed_b_bytes(ready.args_);
     for (int i = 0; i < 3 && device.arch().is_gpu(); ++i) {
         ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(access_bytes(kernel.config, i));
     }
     ready.note_operands(problem);
-    auto launch = device.prepare(std::move(code), ready.args_, std::move(geometry));
+    auto launch = device.prepare(std::move(code), ready.args_, std::move(*plan));
     if (!launch) return launch.error();
     ready.launch_ = std::move(*launch);
     return ready;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "config/padded_tensors.hpp"
+#include "family/padded_tensors.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {

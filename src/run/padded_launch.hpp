@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "config/padded_tensors.hpp"
 #include "device/device.hpp"
+#include "family/padded_tensors.hpp"
 
 namespace tilewise {
 

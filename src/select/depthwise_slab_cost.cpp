@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "config/slab_plan.hpp"
+#include "family/cuda/channel_slice_plan.hpp"
 #include "select/gpu_clock.hpp"
 
 namespace tilewise {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time that a depthwise CUDA kernel by slabs should take, from its plan (config/slab_plan.hpp).
+// The time that a depthwise CUDA kernel by slabs should take, from its plan (family/cuda/channel_slice_plan.hpp).
 #pragma once
 
 #include "config/arch_spec.hpp"

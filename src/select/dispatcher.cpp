@@ -7,10 +7,10 @@
 #include <mutex>
 
 #include "base/fork_safe_mutex.hpp"
-#include "config/fit.hpp"
-#include "config/padded_problem.hpp"
 #include "config/rules.hpp"
 #include "family/family.hpp"
+#include "family/may_run.hpp"
+#include "family/padded_problem.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "select/shortlist.hpp"
@@ -268,7 +268,7 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
                         first.need, violations.size() > 1 ? fmt::format(" (and {} more)", violations.size() - 1) : ""));
     }
     Rejected why;
-    const bool misfit = first_misfit(ProblemView(problem), config, arch) != nullptr;
+    const bool misfit = !may_run(ProblemView(problem), config, arch);
     auto padded = misfit ? padded_problem(problem, config, arch, &why) : std::nullopt;
     const auto refused = misfit && !padded ? std::optional(why) : device_.refuses(config);
     auto kernel = std::make_shared<const Kernel>(make_kernel(config, Priority::high, has_code(config, arch)));

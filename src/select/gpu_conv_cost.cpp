@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "config/family_id.hpp"
-#include "config/halo_first_plan.hpp"
-#include "config/halo_weight_plan.hpp"
-#include "config/tap_conv_plan.hpp"
-#include "config/tap_weight_plan.hpp"
+#include "family/cuda/first_layer_plan.hpp"
+#include "family/cuda/patch_wgrad_plan.hpp"
+#include "family/cuda/resident_filter_plan.hpp"
+#include "family/cuda/shifted_wgrad_plan.hpp"
 #include "problem/facts.hpp"
 #include "select/depthwise_cost.hpp"
 #include "select/gpu_clock.hpp"

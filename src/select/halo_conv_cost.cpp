@@ -6,7 +6,7 @@
 
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
-#include "config/halo_tile.hpp"
+#include "family/cuda/patch_tile.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 #include "select/gpu_clock.hpp"

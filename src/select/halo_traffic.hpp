@@ -5,7 +5,7 @@
 #pragma once
 
 #include "config/arch_spec.hpp"
-#include "config/halo_tile.hpp"
+#include "family/cuda/patch_tile.hpp"
 
 namespace tilewise {
 

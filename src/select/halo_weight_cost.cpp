@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/halo_weight_plan.hpp"
+#include "family/cuda/patch_wgrad_plan.hpp"
 #include "problem/facts.hpp"
 #include "select/gpu_clock.hpp"
 #include "select/machine_rates.hpp"

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "config/family_id.hpp"
-#include "config/fit.hpp"
-#include "config/padded_problem.hpp"
+#include "family/may_run.hpp"
+#include "family/padded_problem.hpp"
 #include "select/conv_cost_model.hpp"
 #include "select/cost_model.hpp"
 #include "select/gpu_cost_model.hpp"
@@ -61,7 +61,7 @@ void rank(std::vector<Candidate>& candidates, const Problem& problem, const Arch
 // The kernel that came furthest through the rules says most about the problem.
 const RejectedKernel& furthest(const Selection& selection) {
     const auto stage = [](const RejectedKernel& entry) {
-        const auto rules = fit_rules();
+        const auto rules = run_rules();
         std::size_t i = 0;
         while (i < rules.size() && rules[i].name != entry.why.rule) ++i;
         return i;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/tap_conv_plan.hpp"
+#include "family/cuda/resident_filter_plan.hpp"
 #include "problem/facts.hpp"
 #include "select/gpu_clock.hpp"
 #include "select/machine_rates.hpp"

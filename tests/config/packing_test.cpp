@@ -10,7 +10,7 @@
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
 #include "config/workspace.hpp"
-#include "family/launch_plan.hpp"
+#include "family/may_run.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
@@ -39,12 +39,12 @@ TEST(Packing, FillsTheWorkspaceWithoutOverlap) {
             EXPECT_EQ(packed_offset(p, c, arch, 0) % kPackedBytes, 0);
             EXPECT_EQ(packed_offset(p, c, arch, 1), packed_offset(p, c, arch, 0) + a.bytes());
             EXPECT_EQ(workspace_bytes(view, c, arch), packed_offset(p, c, arch, 1) + b.bytes());
-            const LaunchPlan geometry = launch_plan(p, c, arch, 1);
-            EXPECT_GT(geometry.pack_blocks, 0);
-            EXPECT_EQ(geometry.tensor_maps[0].workspace_offset, packed_offset(p, c, arch, 0));
-            EXPECT_EQ(geometry.tensor_maps[1].workspace_offset, packed_offset(p, c, arch, 1));
-            EXPECT_FALSE(geometry.tensor_maps[2].workspace_offset.has_value());
-            EXPECT_EQ(geometry.tensor_maps[1].stride_bytes[0], b.line_bytes());
+            const GpuGrid grid = *launch_plan(p, c, arch, 1)->gpu();
+            EXPECT_GT(grid.pack_blocks, 0);
+            EXPECT_EQ((*grid.tensor_maps)[0].workspace_offset, packed_offset(p, c, arch, 0));
+            EXPECT_EQ((*grid.tensor_maps)[1].workspace_offset, packed_offset(p, c, arch, 1));
+            EXPECT_FALSE((*grid.tensor_maps)[2].workspace_offset.has_value());
+            EXPECT_EQ((*grid.tensor_maps)[1].stride_bytes[0], b.line_bytes());
         }
     }
 }
@@ -56,7 +56,7 @@ TEST(Packing, IsNotForOperandsThatBeginLinesOn16Bytes) {
     EXPECT_FALSE(packs_operands(c, arch));
     const Problem p = parse_problem("gemm:m=64,n=64,k=64,dtype=bf16,layout=rcr").value();
     EXPECT_EQ(workspace_bytes(ProblemView(p), c, arch), 0);
-    EXPECT_EQ(launch_plan(p, c, arch, 1).pack_blocks, 0);
+    EXPECT_EQ(launch_plan(p, c, arch, 1)->gpu()->pack_blocks, 0);
 }
 
 // B that is packed ahead: whole tiles, each somewhere else, one matrix where the batch shares it.
@@ -66,7 +66,7 @@ TEST(Packing, BHasAPlaceForEveryTile) {
             "gemm_bf16_rcr_preshuffle_cshuffle_intrawave_64x128x64_1x1x1_64x128x16_va8_vb8_vc8_dsb_stages6@sm_90a")
             .value();
     const ArchSpec& arch = **embedded_archs().find("sm_90a");
-    const Problem p = parse_problem("gemm:m=7,n=300,k=136,dtype=bf16,layout=rcr,batch=2,packed_b=1").value();
+    const Problem p = parse_problem("gemm:m=7,n=304,k=136,dtype=bf16,layout=rcr,batch=2,packed_b=1").value();
     const PackedB b = packed_b(p, c);
     EXPECT_EQ(b.tile_bytes, 128 * 64 * 2);
     EXPECT_EQ(b.tiles(), 2 * 3 * 3);
@@ -78,12 +78,12 @@ TEST(Packing, BHasAPlaceForEveryTile) {
     }
     EXPECT_EQ(places.size(), 18u);
     EXPECT_EQ(*places.rbegin() + b.tile_bytes, b.bytes());
-    const LaunchPlan geometry = launch_plan(p, c, arch, 1);
-    EXPECT_EQ(geometry.packed_b_bytes, b.bytes());
-    EXPECT_GT(geometry.pack_b_blocks, 0);
-    EXPECT_EQ(geometry.tensor_maps[1].box, TensorBox{}) << "its tiles are copied as they lie";
+    const GpuGrid grid = *launch_plan(p, c, arch, 1)->gpu();
+    EXPECT_EQ(grid.packed_b_bytes, b.bytes());
+    EXPECT_GT(grid.pack_b_blocks, 0);
+    EXPECT_EQ((*grid.tensor_maps)[1].box, TensorBox{}) << "its tiles are copied as they lie";
     const Problem shared =
-        parse_problem("gemm:m=7,n=300,k=136,dtype=bf16,layout=rcr,batch=2,batch_stride_b=0,packed_b=1").value();
+        parse_problem("gemm:m=7,n=304,k=136,dtype=bf16,layout=rcr,batch=2,batch_stride_b=0,packed_b=1").value();
     EXPECT_EQ(packed_b(shared, c).bytes() * 2, b.bytes());
 }
 

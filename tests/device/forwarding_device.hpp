@@ -37,8 +37,8 @@ public:
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override { return device_.load(kernel); }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                  LaunchPlan geometry) override {
-        return device_.prepare(std::move(code), args, std::move(geometry));
+                                                  LaunchPlan plan) override {
+        return device_.prepare(std::move(code), args, std::move(plan));
     }
 
 private:

@@ -8,13 +8,13 @@
 
 #include "base/bounded_product.hpp"
 #include "config/config_name.hpp"
-#include "config/fit.hpp"
 #include "config/geometry.hpp"
-#include "config/padded_problem.hpp"
 #include "config/rules.hpp"
 #include "config/workspace.hpp"
 #include "family/family.hpp"
 #include "family/launch_plan.hpp"
+#include "family/may_run.hpp"
+#include "family/padded_problem.hpp"
 #include "problem/operand_specs.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -129,12 +129,13 @@ void require_for(const Problem& p, const KernelConfig& c, bool holds, const char
 }
 
 void check_launch(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads) {
-    const ProblemView view(p);
     const auto promise = [&](bool holds, const char* what) { require_for(p, c, holds, what); };
-    promise(workspace_bytes(view, c, arch) >= 0, "no negative memory");
     if (!find_family(c, arch)) return;
-    const LaunchPlan grid = launch_plan(p, c, arch, threads);
-    if (!arch.is_gpu()) return promise(!grid.parts.empty() && grid.threads >= 1, "somebody does the work");
+    const auto plan = launch_plan(p, c, arch, threads);
+    promise(plan && plan->workspace_bytes >= 0, "there is a plan, without negative memory");
+    if (const CpuParts* parts = plan->cpu())
+        return promise(!parts->run.empty() && parts->threads >= 1, "somebody does the work");
+    const GpuGrid& grid = *plan->gpu();
     promise(grid.blocks >= 1 && grid.block.threads >= 1, "there are blocks");
     promise(grid.block.threads <= arch.max_threads && grid.block.shared_bytes <= arch.shared_bytes, "that can start");
     promise(std::min({grid.reduce_blocks, grid.pack_blocks, grid.pack_b_blocks, grid.raster_group}) >= 0, "no fewer");
@@ -208,7 +209,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t i = 0; i < std::min<std::size_t>(16, selection.candidates.size()); ++i) {
         KernelConfig config = selection.candidates[i].kernel->config;
         change(config, tape);
-        if (!is_valid(config, arch) || !has_code(config, arch) || first_misfit(ProblemView(p), config, arch)) continue;
+        if (!is_valid(config, arch) || !has_code(config, arch) || !may_run(ProblemView(p), config, arch)) continue;
         check_launch(p, config, arch, threads);
     }
     return 0;

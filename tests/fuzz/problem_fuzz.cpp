@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "config/arch_catalog.hpp"
-#include "config/fit.hpp"
 #include "config/rule_set.hpp"
 #include "config/workspace.hpp"
+#include "family/may_run.hpp"
 #include "fuzz.hpp"
 #include "problem/problem_text.hpp"
 
@@ -52,7 +52,7 @@ void check(const Problem& problem) {
     const ProblemView view(problem);
     for (const KernelConfig& config : some_kernels(arch)) {
         Rejected why;
-        require(first_misfit(view, config, arch) == first_misfit(view, config, arch, &why), "one answer");
+        require(may_run(view, config, arch) == may_run(view, config, arch, &why), "one answer");
         require(workspace_bytes(view, config, arch) >= 0, "no negative memory");
     }
 }

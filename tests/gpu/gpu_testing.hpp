@@ -22,9 +22,9 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "config/archs.hpp"
-#include "config/fit.hpp"
 #include "device/make_device.hpp"
 #include "family/family.hpp"
+#include "family/may_run.hpp"
 #include "measure/bound_run.hpp"
 #include "measure/device_tensors.hpp"
 #include "measure/verify.hpp"
@@ -143,7 +143,7 @@ inline void GpuTest::check(const KernelList& list, const Draw& draw) const {
         for (std::int64_t tries = 0; mine < problems && tries < kTries * problems; ++tries) {
             const std::optional<Problem> problem = draw(random, kernel->config);
             if (!problem || check_problem(*problem) ||
-                first_misfit(ProblemView(*problem), kernel->config, device->arch())) {
+                !may_run(ProblemView(*problem), kernel->config, device->arch())) {
                 continue;
             }
             ++mine, ++runs;

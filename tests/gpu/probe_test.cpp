@@ -53,21 +53,21 @@ TensorMapSpec map_of(const ProbePixels& windows) {
     return map;
 }
 
-LaunchPlan geometry_of(const Probe& probe) {
-    LaunchPlan geometry;
-    geometry.block.threads = probe.threads;
-    geometry.block.shared_bytes = probe.shared_bytes;
-    geometry.block.cluster = {1, 1};
-    geometry.blocks = 1;
+GpuGrid grid_of(const Probe& probe) {
+    GpuGrid grid;
+    grid.block.threads = probe.threads;
+    grid.block.shared_bytes = probe.shared_bytes;
+    grid.block.cluster = {1, 1};
+    grid.blocks = 1;
     if (probe.windows) {
-        geometry.tensor_maps.resize(3);
-        geometry.tensor_maps[0] = map_of(*probe.windows);
+        grid.tensor_maps.emplace();
+        (*grid.tensor_maps)[0] = map_of(*probe.windows);
     }
     if (probe.tensor) {
-        geometry.tensor_maps.resize(3);
-        geometry.tensor_maps[probe.tensor->is_read ? 0 : 1] = map_of(*probe.tensor);
+        grid.tensor_maps.emplace();
+        (*grid.tensor_maps)[probe.tensor->is_read ? 0 : 1] = map_of(*probe.tensor);
     }
-    return geometry;
+    return grid;
 }
 
 class GpuProbe : public testing::TestWithParam<Probe> {
@@ -113,7 +113,7 @@ protected:
         if (!built) return built.error();
         auto code = device_->load(*built);
         if (!code) return code.error();
-        return device_->prepare(*code, args, geometry_of(probe));
+        return device_->prepare(*code, args, grid_of(probe));
     }
 
     Result<GoldenTable> run(const Probe& probe) {

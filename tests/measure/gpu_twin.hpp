@@ -107,12 +107,12 @@ public:
         return std::shared_ptr<const Code>(std::move(code));
     }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs&,
-                                                  LaunchPlan geometry) override {
+                                                  LaunchPlan plan) override {
         auto launch = std::make_unique<TwinLaunch>();
         launch->kernel = std::static_pointer_cast<const TwinCode>(code)->kernel;
-        launch->blocks = geometry.blocks;
+        launch->blocks = plan.gpu()->blocks;
         // Filling takes blocks of any size; few threads are quicker here.
-        launch->threads = launch->kernel == cuda::do_buffer_task ? 3 : geometry.block.threads;
+        launch->threads = launch->kernel == cuda::do_buffer_task ? 3 : plan.gpu()->block.threads;
         return std::unique_ptr<const Launch>(std::move(launch));
     }
     std::size_t held() const { return held_.size(); }

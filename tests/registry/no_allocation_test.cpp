@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The hot path allocates nothing: is_valid, first_misfit without numbers, and first_fit.
+// The hot path allocates nothing: is_valid, may_run without numbers, and first_fit.
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "base/count_allocations.hpp"
-#include "config/fit.hpp"
 #include "config/random_config.hpp"
 #include "config/rules.hpp"
+#include "family/may_run.hpp"
 #include "problem/random_problem.hpp"
 #include "registry/sample_kernels.hpp"
 
@@ -51,7 +51,7 @@ TEST_P(NoAllocationOn, InFirstMisfitAndFirstFit) {
         const Problem problem = i % 2 == 0 ? friendly_problem(random) : random_problem(random);
         for (std::size_t k = 0; k < kernels->size(); k += 7) {
             const KernelConfig& config = (*kernels)[k]->config;
-            ASSERT_EQ(allocations_in([&] { (void)first_misfit(ProblemView(problem), config, spec); }), 0u)
+            ASSERT_EQ(allocations_in([&] { (void)may_run(ProblemView(problem), config, spec); }), 0u)
                 << print_problem(problem) << "\n"
                 << kernel_name(config);
         }

@@ -14,10 +14,11 @@
 #include "base/files.hpp"
 #include "base/sha256.hpp"
 #include "config/arch_catalog.hpp"
-#include "config/padded_problem.hpp"
 #include "config/workspace.hpp"
 #include "family/family.hpp"
 #include "family/launch_plan.hpp"
+#include "family/may_run.hpp"
+#include "family/padded_problem.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "run/executable.hpp"
@@ -88,10 +89,11 @@ private:
 
     std::string launch_of(const Problem& given, const KernelConfig& config) const {
         Problem problem = given;
-        if (first_misfit(ProblemView(given), config, arch_)) {
+        if (!may_run(ProblemView(given), config, arch_)) {
             problem = padded_problem(given, config, arch_)->problem;
         }
-        return launch_to_json(launch_plan(problem, config, arch_, kThreads)).dump();
+        const auto plan = launch_plan(problem, config, arch_, kThreads);
+        return plan ? launch_to_json(*plan).dump() : "none";
     }
 
     // A digest of the lines so far.

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "base/files.hpp"
-#include "config/fit.hpp"
 #include "config/rules.hpp"
 #include "config/workspace.hpp"
 #include "family/family.hpp"
+#include "family/may_run.hpp"
 #include "run/conv_problems.hpp"
 #include "run/property_testing.hpp"
 
@@ -152,11 +152,11 @@ TEST(ConvOptionRules, OnlySplitImagesPassTheIndexLimit) {
         huge.op = op;
         KernelConfig c = plain_config(arch, op);
         Rejected why;
-        ASSERT_TRUE(first_misfit(ProblemView(huge), c, arch, &why));
+        ASSERT_FALSE(may_run(ProblemView(huge), c, arch, &why));
         EXPECT_EQ(why,
                   (Rejected{"fit_index_range", "a tensor of 4294967296 elements", "fewer than 2^31, or split_image"}));
         c.split_image = true;
-        EXPECT_FALSE(first_misfit(ProblemView(huge), c, arch, &why)) << why.rule;
+        EXPECT_TRUE(may_run(ProblemView(huge), c, arch, &why)) << why.rule;
     }
 }
 
@@ -168,7 +168,7 @@ TEST(ConvOptionRules, MergedGroupsMustDivideTheGroups) {
         KernelConfig c = plain_config(arch, op);
         c.num_groups_to_merge = 4;
         Rejected why;
-        ASSERT_TRUE(first_misfit(ProblemView(p), c, arch, &why));
+        ASSERT_FALSE(may_run(ProblemView(p), c, arch, &why));
         EXPECT_EQ(why, (Rejected{"fit_groups", "num_groups_to_merge 4", "a divisor of g=6"}));
     }
 }

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/random.hpp"
-#include "config/fit.hpp"
 #include "config/im2col.hpp"
+#include "family/may_run.hpp"
 #include "problem/random_problem.hpp"
 
 namespace tilewise {
@@ -188,7 +188,7 @@ inline std::optional<Problem> conv_problem_for(Random& random, const KernelConfi
     const double most = config.split_k > 1 ? std::max(work.most, kThreadedConv.most) : work.most;
     for (int i = 0; i < tries; ++i) {
         const Problem p = random_conv_problem(random, config, work.least > 0);
-        if (check_problem(p) || first_misfit(ProblemView(p), config, arch)) continue;
+        if (check_problem(p) || !may_run(ProblemView(p), config, arch)) continue;
         if (const double flops = reference_flops(p); flops >= work.least && flops <= most) return p;
     }
     return {};

@@ -9,11 +9,11 @@
 #include "base/random.hpp"
 #include "config/archs.hpp"
 #include "config/family_id.hpp"
-#include "config/fit.hpp"
-#include "config/halo_first_plan.hpp"
-#include "config/halo_tile.hpp"
+#include "family/cuda/first_layer_plan.hpp"
+#include "family/cuda/patch_tile.hpp"
 #include "family/family.hpp"
 #include "family/launch_plan.hpp"
+#include "family/may_run.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 
@@ -55,7 +55,7 @@ Problem random_product(Random& random) {
     return parse_problem(text).value();
 }
 
-void expect_launchable(const LaunchPlan& grid, const KernelConfig& c, const ArchSpec& arch) {
+void expect_launchable(const GpuGrid& grid, const KernelConfig& c, const ArchSpec& arch) {
     EXPECT_GE(grid.blocks, 1);
     EXPECT_LE(grid.blocks, std::numeric_limits<int>::max());
     EXPECT_GE(grid.block.threads, 1);
@@ -86,9 +86,9 @@ protected:
             if (check_problem(p)) continue;
             const ProblemView view(p);
             for (const Kernel& kernel : *kernels) {
-                if (!kernel.available || first_misfit(view, kernel.config, arch)) continue;
+                if (!kernel.available || !may_run(view, kernel.config, arch)) continue;
                 SCOPED_TRACE(kernel.name + "\n" + print_problem(p));
-                expect_launchable(launch_plan(p, kernel.config, arch, 1), kernel.config, arch);
+                expect_launchable(*launch_plan(p, kernel.config, arch, 1)->gpu(), kernel.config, arch);
                 ++launches;
             }
         }

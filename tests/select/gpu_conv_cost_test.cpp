@@ -9,6 +9,7 @@
 
 #include "config/archs.hpp"
 #include "config/rule_set.hpp"
+#include "family/may_run.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
@@ -41,7 +42,7 @@ TEST(GpuConvCost, IsBoundedByMemoryAndGrowsWithTheImages) {
             more.conv.n *= 16;
             const ProblemView view(one), larger(more);
             for (const KernelConfig& c : *configs) {
-                if (first_misfit(view, c, arch) || first_misfit(larger, c, arch)) continue;
+                if (!may_run(view, c, arch) || !may_run(larger, c, arch)) continue;
                 const double us = predicted_gpu_conv_us(view, c, arch),
                              more_us = predicted_gpu_conv_us(larger, c, arch);
                 ASSERT_TRUE(std::isfinite(us) && std::isfinite(more_us)) << kernel_name(c) << " " << print_problem(one);

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"
-#include "config/halo_tile.hpp"
+#include "family/cuda/patch_tile.hpp"
 #include "problem/problem_text.hpp"
 #include "select/halo_traffic.hpp"
 

@@ -105,21 +105,20 @@ Error no_memory(const KernelArgs& args) {
 
 class CpuLaunch final : public Launch {
 public:
-    CpuLaunch(std::shared_ptr<const CpuCode> code, LaunchPlan geometry)
-        : code_(std::move(code)), geometry_(std::move(geometry)) {}
+    CpuLaunch(std::shared_ptr<const CpuCode> code, CpuParts parts) : code_(std::move(code)), parts_(std::move(parts)) {}
 
     Status run(const KernelArgs& args, Stream) const override {
-        Task task{&code_->kernel(), &args, geometry_.expand_parts.data(), nullptr, {}};
+        Task task{&code_->kernel(), &args, parts_.expand.data(), nullptr, {}};
         ThreadPool& pool = ThreadPool::instance();
-        if (!geometry_.expand_parts.empty()) {
-            pool.run(static_cast<int>(geometry_.expand_parts.size()), geometry_.threads, expand_part, &task);
+        if (!parts_.expand.empty()) {
+            pool.run(static_cast<int>(parts_.expand.size()), parts_.threads, expand_part, &task);
         }
-        task.parts = geometry_.parts.data();
-        pool.run(static_cast<int>(geometry_.parts.size()), geometry_.threads, run_part, &task);
+        task.parts = parts_.run.data();
+        pool.run(static_cast<int>(parts_.run.size()), parts_.threads, run_part, &task);
         if (task.out_of_memory) return no_memory(args);
-        if (!geometry_.reduce_parts.empty()) {
-            task.parts = geometry_.reduce_parts.data();
-            pool.run(static_cast<int>(geometry_.reduce_parts.size()), geometry_.threads, reduce_part, &task);
+        if (!parts_.reduce.empty()) {
+            task.parts = parts_.reduce.data();
+            pool.run(static_cast<int>(parts_.reduce.size()), parts_.threads, reduce_part, &task);
         }
         return {};
     }
@@ -128,13 +127,13 @@ public:
         if (!code_->kernel().pack_b) return unsupported_error("this kernel reads B as it is; there is nothing to pack");
         KernelPart whole{0, args.m, 0, args.n, 0, args.batch, 0};
         Task task{&code_->kernel(), &args, &whole, packed, {}};
-        ThreadPool::instance().run(1, geometry_.threads, pack_part, &task);
+        ThreadPool::instance().run(1, parts_.threads, pack_part, &task);
         return {};
     }
 
 private:
     std::shared_ptr<const CpuCode> code_;
-    LaunchPlan geometry_;
+    CpuParts parts_;
 };
 
 std::string cpu_model() {
@@ -207,11 +206,12 @@ public:
     }
 
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                  LaunchPlan geometry) override {
+                                                  LaunchPlan plan) override {
         auto cpu_code = std::static_pointer_cast<const CpuCode>(std::move(code));
         const auto bytes = static_cast<std::size_t>(cpu_code->kernel().scratch_bytes(&args));
         if (!thread_scratch(bytes)) return no_memory(args);
-        return std::unique_ptr<const Launch>(std::make_unique<CpuLaunch>(std::move(cpu_code), std::move(geometry)));
+        return std::unique_ptr<const Launch>(
+            std::make_unique<CpuLaunch>(std::move(cpu_code), std::get<CpuParts>(std::move(plan.share))));
     }
 
 private:

@@ -134,8 +134,9 @@ public:
         return codes_.emplace(built.digest, std::move(*code)).first->second;
     }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                  LaunchPlan geometry) override {
-        return prepare_cuda_launch(driver_, context_, std::move(code), args, std::move(geometry), waits_for_others_);
+                                                  LaunchPlan plan) override {
+        return prepare_cuda_launch(driver_, context_, std::move(code), args, std::get<GpuGrid>(std::move(plan.share)),
+                                   waits_for_others_);
     }
 
 private:

@@ -153,18 +153,18 @@ Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
 
 class CudaLaunch final : public Launch {
 public:
-    CudaLaunch(const Driver& driver, CUcontext context, std::shared_ptr<const CudaCode> code, LaunchPlan geometry,
+    CudaLaunch(const Driver& driver, CUcontext context, std::shared_ptr<const CudaCode> code, GpuGrid grid,
                bool waits_for_others)
         : driver_(driver),
           context_(context),
           code_(std::move(code)),
-          geometry_(std::move(geometry)),
+          grid_(std::move(grid)),
           waits_for_others_(waits_for_others) {}
 
     Status encode_maps() {
-        for (std::size_t i = 0; i < geometry_.tensor_maps.size(); ++i) {
-            if (geometry_.tensor_maps[i].box.rows == 0) continue;  // an operand the kernel takes no map for
-            auto map = encode(driver_, geometry_.tensor_maps[i]);
+        for (std::size_t i = 0; grid_.tensor_maps && i < grid_.tensor_maps->size(); ++i) {
+            if ((*grid_.tensor_maps)[i].box.rows == 0) continue;  // an operand the kernel takes no map for
+            auto map = encode(driver_, (*grid_.tensor_maps)[i]);
             if (!map) return map.error();
             maps_[i] = *map;
         }
@@ -174,47 +174,46 @@ public:
     Status run(const KernelArgs& args, Stream stream) const override {
         const ContextScope scope(driver_, context_);
         CUtensorMap maps[3];
-        if (!geometry_.tensor_maps.empty()) {
+        if (grid_.tensor_maps) {
             void* const address[3] = {args.a.data, args.b.data, args.c.data};
             for (std::size_t i = 0; i < 3; ++i) {
                 maps[i] = maps_[i];
-                if (geometry_.tensor_maps[i].box.rows == 0) continue;
-                const auto& packed = geometry_.tensor_maps[i].workspace_offset;
+                if ((*grid_.tensor_maps)[i].box.rows == 0) continue;
+                const auto& packed = (*grid_.tensor_maps)[i].workspace_offset;
                 void* const at = packed ? static_cast<char*>(args.workspace) + *packed
-                                        : address[geometry_.tensor_maps[i].operand.value_or(i)];
+                                        : address[(*grid_.tensor_maps)[i].operand.value_or(i)];
                 const auto code = driver_.tensor_map_replace_address(&maps[i], at);
                 if (code != kSuccess) return driver_.failure("cuTensorMapReplaceAddress", code);
             }
         }
-        const LaunchSpec& block = geometry_.block;
+        const LaunchSpec& block = grid_.block;
         void* parameters[] = {const_cast<KernelArgs*>(&args), &maps[0], &maps[1], &maps[2]};
-        if (geometry_.pack_blocks > 0) {
+        if (grid_.pack_blocks > 0) {
             if (auto status =
-                    launch(code_->pack, geometry_.pack_blocks, geometry_.pack_threads, 0, Shape2{}, parameters, stream);
+                    launch(code_->pack, grid_.pack_blocks, grid_.pack_threads, 0, Shape2{}, parameters, stream);
                 !status) {
                 return status;
             }
         }
-        if (auto status = launch(code_->kernel, geometry_.blocks, block.threads, block.shared_bytes, block.cluster,
+        if (auto status = launch(code_->kernel, grid_.blocks, block.threads, block.shared_bytes, block.cluster,
                                  parameters, stream);
             !status) {
             return status;
         }
-        if (geometry_.reduce_blocks == 0) return {};
-        return launch(code_->reduce, geometry_.reduce_blocks, geometry_.reduce_threads, 0, Shape2{}, parameters,
-                      stream);
+        if (grid_.reduce_blocks == 0) return {};
+        return launch(code_->reduce, grid_.reduce_blocks, grid_.reduce_threads, 0, Shape2{}, parameters, stream);
     }
 
     Status pack_b(const KernelArgs& args, void* packed, Stream stream) const override {
-        if (geometry_.pack_b_blocks == 0) {
+        if (grid_.pack_b_blocks == 0) {
             return unsupported_error("this kernel reads B as it is; there is nothing to pack");
         }
         const ContextScope scope(driver_, context_);
         KernelArgs to = args;
         to.workspace = packed;
         void* parameters[] = {&to};
-        return launch(code_->pack_b, geometry_.pack_b_blocks, geometry_.pack_b_threads, geometry_.pack_b_shared_bytes,
-                      Shape2{}, parameters, stream);
+        return launch(code_->pack_b, grid_.pack_b_blocks, grid_.pack_b_threads, grid_.pack_b_shared_bytes, Shape2{},
+                      parameters, stream);
     }
 
 private:
@@ -245,7 +244,7 @@ private:
     const Driver& driver_;
     CUcontext context_;
     std::shared_ptr<const CudaCode> code_;
-    LaunchPlan geometry_;
+    GpuGrid grid_;
     bool waits_for_others_;
     CUtensorMap maps_[3] = {};
 };
@@ -274,22 +273,22 @@ Result<std::shared_ptr<const Code>> load_cuda_code(const Driver& driver, CUconte
 
 Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, CUcontext context,
                                                           std::shared_ptr<const Code> code, const KernelArgs&,
-                                                          LaunchPlan geometry, bool waits_for_others) {
+                                                          GpuGrid grid, bool waits_for_others) {
     const ContextScope scope(driver, context);
     const OutsideCapture outside(driver);
     auto cuda_code = std::static_pointer_cast<const CudaCode>(std::move(code));
-    if (geometry.reduce_blocks > 0 && !cuda_code->reduce) {
+    if (grid.reduce_blocks > 0 && !cuda_code->reduce) {
         return device_error(fmt::format("the kernel has no {}, which split_k needs", kReduceSymbol));
     }
-    if (geometry.pack_blocks > 0 && !cuda_code->pack) {
+    if (grid.pack_blocks > 0 && !cuda_code->pack) {
         return device_error(fmt::format("the kernel has no {}, which operands that begin anywhere need", kPackSymbol));
     }
-    if (geometry.pack_b_blocks > 0 && !cuda_code->pack_b) {
+    if (grid.pack_b_blocks > 0 && !cuda_code->pack_b) {
         return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
-    if (auto status = cuda_code->allow_shared_bytes(geometry.block.shared_bytes); !status) return status.error();
+    if (auto status = cuda_code->allow_shared_bytes(grid.block.shared_bytes); !status) return status.error();
     auto launch =
-        std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), std::move(geometry), waits_for_others);
+        std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), std::move(grid), waits_for_others);
     if (auto status = launch->encode_maps(); !status) return status.error();
     return std::unique_ptr<const Launch>(std::move(launch));
 }

@@ -17,6 +17,6 @@ Result<std::shared_ptr<const Code>> load_cuda_code(const cuda_driver::Driver& dr
 Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const cuda_driver::Driver& driver,
                                                           cuda_driver::CUcontext context,
                                                           std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                          LaunchPlan geometry, bool waits_for_others);
+                                                          GpuGrid grid, bool waits_for_others);
 
 }  // namespace tilewise

@@ -69,8 +69,8 @@ public:
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override { return load_emulated_code(kernel); }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs&,
-                                                  LaunchPlan geometry) override {
-        return prepare_emulated_launch(machine_, std::move(code), std::move(geometry));
+                                                  LaunchPlan plan) override {
+        return prepare_emulated_launch(machine_, std::move(code), std::get<GpuGrid>(std::move(plan.share)));
     }
 
 private:

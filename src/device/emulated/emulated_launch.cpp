@@ -118,14 +118,13 @@ Result<EmulatedTensorMap> encode(const TensorMapSpec& spec) {
 
 class EmulatedLaunch final : public Launch {
 public:
-    EmulatedLaunch(std::shared_ptr<EmulatedMachine> machine, std::shared_ptr<const EmulatedCode> code,
-                   LaunchPlan geometry)
-        : machine_(std::move(machine)), code_(std::move(code)), geometry_(std::move(geometry)) {}
+    EmulatedLaunch(std::shared_ptr<EmulatedMachine> machine, std::shared_ptr<const EmulatedCode> code, GpuGrid grid)
+        : machine_(std::move(machine)), code_(std::move(code)), grid_(std::move(grid)) {}
 
     Status encode_maps() {
-        for (std::size_t i = 0; i < geometry_.tensor_maps.size(); ++i) {
-            if (geometry_.tensor_maps[i].box.rows == 0) continue;  // an operand the kernel takes no map for
-            auto map = encode(geometry_.tensor_maps[i]);
+        for (std::size_t i = 0; grid_.tensor_maps && i < grid_.tensor_maps->size(); ++i) {
+            if ((*grid_.tensor_maps)[i].box.rows == 0) continue;  // an operand the kernel takes no map for
+            auto map = encode((*grid_.tensor_maps)[i]);
             if (!map) return map.error();
             maps_[i] = *map;
         }
@@ -136,40 +135,40 @@ public:
         const std::scoped_lock lock(emulated_launches());
         auto maps = maps_;
         void* const address[3] = {args.a.data, args.b.data, args.c.data};
-        for (std::size_t i = 0; i < geometry_.tensor_maps.size(); ++i) {
-            if (geometry_.tensor_maps[i].box.rows == 0) continue;
-            const auto& packed = geometry_.tensor_maps[i].workspace_offset;
+        for (std::size_t i = 0; grid_.tensor_maps && i < grid_.tensor_maps->size(); ++i) {
+            if ((*grid_.tensor_maps)[i].box.rows == 0) continue;
+            const auto& packed = (*grid_.tensor_maps)[i].workspace_offset;
             maps[i].data = static_cast<unsigned char*>(packed ? args.workspace
-                                                              : address[geometry_.tensor_maps[i].operand.value_or(i)]) +
+                                                              : address[(*grid_.tensor_maps)[i].operand.value_or(i)]) +
                            packed.value_or(0);
         }
-        const LaunchSpec& block = geometry_.block;
+        const LaunchSpec& block = grid_.block;
         emulated::GridSpec grid;
-        if (geometry_.pack_blocks > 0) {
-            grid.blocks = static_cast<unsigned>(geometry_.pack_blocks), grid.threads = geometry_.pack_threads;
+        if (grid_.pack_blocks > 0) {
+            grid.blocks = static_cast<unsigned>(grid_.pack_blocks), grid.threads = grid_.pack_threads;
             if (auto status = launch(grid, {code_->pack, &args, nullptr}); !status) return status;
         }
-        grid.blocks = static_cast<unsigned>(geometry_.blocks), grid.threads = block.threads;
+        grid.blocks = static_cast<unsigned>(grid_.blocks), grid.threads = block.threads;
         grid.shared_bytes = static_cast<unsigned>(block.shared_bytes);
         grid.cluster = static_cast<unsigned>(std::max(1, block.cluster.m * block.cluster.n));
-        const EmulatedTensorMap* const given = geometry_.tensor_maps.empty() ? nullptr : maps.data();
+        const EmulatedTensorMap* const given = grid_.tensor_maps ? maps.data() : nullptr;
         if (auto status = launch(grid, {code_->kernel, &args, given}); !status) return status;
-        if (geometry_.reduce_blocks == 0) return {};
-        grid.blocks = static_cast<unsigned>(geometry_.reduce_blocks), grid.threads = geometry_.reduce_threads;
+        if (grid_.reduce_blocks == 0) return {};
+        grid.blocks = static_cast<unsigned>(grid_.reduce_blocks), grid.threads = grid_.reduce_threads;
         grid.shared_bytes = 0, grid.cluster = 1;
         return launch(grid, {code_->reduce, &args, nullptr});
     }
 
     Status pack_b(const KernelArgs& args, void* packed, Stream) const override {
-        if (geometry_.pack_b_blocks == 0) {
+        if (grid_.pack_b_blocks == 0) {
             return unsupported_error("this kernel reads B as it is; there is nothing to pack");
         }
         const std::scoped_lock lock(emulated_launches());
         KernelArgs to = args;
         to.workspace = packed;
         emulated::GridSpec grid;
-        grid.blocks = static_cast<unsigned>(geometry_.pack_b_blocks), grid.threads = geometry_.pack_b_threads;
-        grid.shared_bytes = static_cast<unsigned>(geometry_.pack_b_shared_bytes);
+        grid.blocks = static_cast<unsigned>(grid_.pack_b_blocks), grid.threads = grid_.pack_b_threads;
+        grid.shared_bytes = static_cast<unsigned>(grid_.pack_b_shared_bytes);
         return launch(grid, {code_->pack_b, &to, nullptr});
     }
 
@@ -185,7 +184,7 @@ private:
 
     std::shared_ptr<EmulatedMachine> machine_;
     std::shared_ptr<const EmulatedCode> code_;
-    LaunchPlan geometry_;
+    GpuGrid grid_;
     std::array<EmulatedTensorMap, 3> maps_{};
 };
 
@@ -212,18 +211,18 @@ Result<std::shared_ptr<const Code>> load_emulated_code(const BuiltKernel& kernel
 }
 
 Result<std::unique_ptr<const Launch>> prepare_emulated_launch(std::shared_ptr<EmulatedMachine> machine,
-                                                              std::shared_ptr<const Code> code, LaunchPlan geometry) {
+                                                              std::shared_ptr<const Code> code, GpuGrid grid) {
     auto own = std::static_pointer_cast<const EmulatedCode>(std::move(code));
-    if (geometry.reduce_blocks > 0 && !own->reduce) {
+    if (grid.reduce_blocks > 0 && !own->reduce) {
         return device_error(fmt::format("the kernel has no {}, which split_k needs", kReduceSymbol));
     }
-    if (geometry.pack_blocks > 0 && !own->pack) {
+    if (grid.pack_blocks > 0 && !own->pack) {
         return device_error(fmt::format("the kernel has no {}, which operands that begin anywhere need", kPackSymbol));
     }
-    if (geometry.pack_b_blocks > 0 && !own->pack_b) {
+    if (grid.pack_b_blocks > 0 && !own->pack_b) {
         return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
-    auto launch = std::make_unique<EmulatedLaunch>(std::move(machine), std::move(own), std::move(geometry));
+    auto launch = std::make_unique<EmulatedLaunch>(std::move(machine), std::move(own), std::move(grid));
     if (auto status = launch->encode_maps(); !status) return status.error();
     return std::unique_ptr<const Launch>(std::move(launch));
 }

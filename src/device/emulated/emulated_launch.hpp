@@ -25,6 +25,6 @@ std::mutex& emulated_launches();
 
 Result<std::shared_ptr<const Code>> load_emulated_code(const BuiltKernel& kernel);
 Result<std::unique_ptr<const Launch>> prepare_emulated_launch(std::shared_ptr<EmulatedMachine> machine,
-                                                              std::shared_ptr<const Code> code, LaunchPlan geometry);
+                                                              std::shared_ptr<const Code> code, GpuGrid grid);
 
 }  // namespace tilewise

@@ -21,18 +21,17 @@ public:
 
 class PreparedNullLaunch final : public Launch {
 public:
-    PreparedNullLaunch(const NullDevice& device, LaunchPlan geometry)
-        : device_(device), geometry_(std::move(geometry)) {}
+    PreparedNullLaunch(const NullDevice& device, LaunchPlan plan) : device_(device), plan_(std::move(plan)) {}
 
     Status run(const KernelArgs& args, Stream stream) const override {
-        device_.launches.push_back({args, geometry_, stream});
+        device_.launches.push_back({args, plan_, stream});
         return {};
     }
     Status pack_b(const KernelArgs&, void*, Stream) const override { return {}; }
 
 private:
     const NullDevice& device_;
-    LaunchPlan geometry_;
+    LaunchPlan plan_;
 };
 
 class NullRecording final : public Recording {
@@ -81,8 +80,8 @@ Result<std::shared_ptr<const Code>> NullDevice::load(const BuiltKernel&) {
 }
 
 Result<std::unique_ptr<const Launch>> NullDevice::prepare(std::shared_ptr<const Code>, const KernelArgs&,
-                                                          LaunchPlan geometry) {
-    return std::unique_ptr<const Launch>(std::make_unique<PreparedNullLaunch>(*this, std::move(geometry)));
+                                                          LaunchPlan plan) {
+    return std::unique_ptr<const Launch>(std::make_unique<PreparedNullLaunch>(*this, std::move(plan)));
 }
 
 }  // namespace tilewise

@@ -13,7 +13,7 @@ namespace tilewise {
 
 struct NullLaunch {
     KernelArgs args;
-    LaunchPlan geometry;
+    LaunchPlan plan;
     Stream stream;
 };
 
@@ -41,7 +41,7 @@ public:
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override;
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
-                                                  LaunchPlan geometry) override;
+                                                  LaunchPlan plan) override;
 
     mutable std::vector<NullLaunch> launches;  // in the order they came; one thread at a time
     Stream capturing = nullptr;                // a stream that says it is being captured

@@ -18,7 +18,7 @@ int inner_taps(const KernelConfig& c) {
     return c.specialization == Specialization::filter_3x3 && c.op != Op::conv_bwd_data ? 3 : 0;
 }
 
-LaunchPlan plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads) {
+std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads, Rejected*) {
     return partition(gemm_view(p), c, threads);
 }
 

@@ -11,7 +11,7 @@ namespace tilewise {
 namespace blocked_gemm {
 namespace {
 
-LaunchPlan plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads) {
+std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads, Rejected*) {
     return partition(gemm_view(p), c, threads);
 }
 

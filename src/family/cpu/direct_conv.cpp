@@ -22,7 +22,7 @@ std::string extents_line(std::string_view name, const Extents& extents) {
 }
 
 // A direct kernel always packs the same, so the pipeline is not said.
-LaunchPlan plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads) {
+std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const ArchSpec&, int threads, Rejected*) {
     return direct_partition(p, c, threads);
 }
 

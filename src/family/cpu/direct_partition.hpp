@@ -10,6 +10,6 @@
 
 namespace tilewise {
 
-LaunchPlan direct_partition(const Problem& problem, const KernelConfig& config, int threads);
+CpuParts direct_partition(const Problem& problem, const KernelConfig& config, int threads);
 
 }  // namespace tilewise

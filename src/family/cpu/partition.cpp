@@ -54,14 +54,14 @@ std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit
     return {std::min(size, before(i) * unit), std::min(size, before(i + 1) * unit)};
 }
 
-LaunchPlan partition(const GemmView& gemm, const KernelConfig& c, int threads) {
-    LaunchPlan geometry;
-    geometry.threads = threads;
+CpuParts partition(const GemmView& gemm, const KernelConfig& c, int threads) {
+    CpuParts parts;
+    parts.threads = threads;
     const double work = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
                         static_cast<double>(gemm.batch);
-    if (work < kSmallFlops) geometry.threads = 1;
+    if (work < kSmallFlops) parts.threads = 1;
 
-    const std::int64_t wanted = geometry.threads;
+    const std::int64_t wanted = parts.threads;
     const std::int64_t batch_parts = std::min<std::int64_t>(gemm.batch, wanted);
     const std::int64_t per_batch = std::max<std::int64_t>(1, wanted / batch_parts);
     const Grid grid = choose_grid(divide_up(gemm.m, c.warp_tile.m), divide_up(gemm.n, c.warp_tile.n), c,
@@ -73,13 +73,13 @@ LaunchPlan partition(const GemmView& gemm, const KernelConfig& c, int threads) {
             for (std::int64_t row = 0; row < grid.rows; ++row) {
                 const auto [m_begin, m_end] = share(gemm.m, c.warp_tile.m, grid.rows, row);
                 KernelPart part{m_begin, m_end, n_begin, n_end, batch_begin, batch_end, 0};
-                if (sums_in_workspace(c)) geometry.reduce_parts.push_back(part);
-                for (part.k_part = 0; part.k_part < c.split_k; ++part.k_part) geometry.parts.push_back(part);
+                if (sums_in_workspace(c)) parts.reduce.push_back(part);
+                for (part.k_part = 0; part.k_part < c.split_k; ++part.k_part) parts.run.push_back(part);
             }
         }
     }
-    if (c.explicit_gemm) geometry.expand_parts = expand_parts(gemm, c, wanted);
-    return geometry;
+    if (c.explicit_gemm) parts.expand = expand_parts(gemm, c, wanted);
+    return parts;
 }
 
 }  // namespace tilewise

@@ -18,6 +18,6 @@ inline constexpr double kSmallFlops = 4e6;
 // The i-th of `count` even shares of `size`, cut at multiples of `unit`: its begin and end.
 std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit, std::int64_t count, std::int64_t i);
 
-LaunchPlan partition(const GemmView& gemm, const KernelConfig& config, int threads);
+CpuParts partition(const GemmView& gemm, const KernelConfig& config, int threads);
 
 }  // namespace tilewise

@@ -86,29 +86,29 @@ std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t 
 
 namespace {
 
-void add_pack_b(LaunchPlan& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+void add_pack_b(GpuGrid& grid, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kBlocksPerUnit = 4;  // further tiles are walked over
     constexpr int kThreads = 256;
     const PackedB packed = packed_b(p, c);
-    geometry.packed_b_bytes = packed.bytes();
-    geometry.pack_b_blocks = to_int(std::min<std::int64_t>(packed.tiles(), kBlocksPerUnit * arch.units));
-    geometry.pack_b_threads = kThreads;
-    geometry.pack_b_shared_bytes = packed.tile_bytes;
+    grid.packed_b_bytes = packed.bytes();
+    grid.pack_b_blocks = to_int(std::min<std::int64_t>(packed.tiles(), kBlocksPerUnit * arch.units));
+    grid.pack_b_threads = kThreads;
+    grid.pack_b_shared_bytes = packed.tile_bytes;
 }
 
 }  // namespace
 
-void add_reduction(LaunchPlan& geometry, const GemmView& gemm) {
+void add_reduction(GpuGrid& grid, const GemmView& gemm) {
     constexpr int kReduceThreads = 256;
     constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over
-    geometry.reduce_threads = kReduceThreads;
-    geometry.reduce_blocks =
+    grid.reduce_threads = kReduceThreads;
+    grid.reduce_blocks =
         to_int(std::min(divide_up(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
 }
 
-LaunchPlan block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
-    LaunchPlan geometry;
-    geometry.block = launch_spec(c, arch);
+std::optional<LaunchPlan> block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
+    GpuGrid grid;
+    grid.block = launch_spec(c, arch);
     // A cluster is a rectangle of tiles; where the last one is not whole, its blocks without a tile have nothing to do.
     const GemmView gemm = gemm_view(p);
     const std::int64_t rows = c.swap_ab ? gemm.n : gemm.m, columns = c.swap_ab ? gemm.m : gemm.n;
@@ -116,26 +116,28 @@ LaunchPlan block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& a
                                round_up(divide_up(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
-    geometry.blocks = to_int(c.stream_k != StreamK::off ? stream_blocks(tiles, divide_up(gemm.k, c.tile.k), resident)
-                             : c.persistent             ? std::min(tiles, resident)
-                                                        : tiles);
-    if (c.pipeline == Pipeline::preshuffle) add_pack_b(geometry, p, c, arch);
-    geometry.raster_group = raster_group_of(c, resident / cluster);
-    if (sums_in_workspace(c)) add_reduction(geometry, gemm);
+    grid.blocks = to_int(c.stream_k != StreamK::off ? stream_blocks(tiles, divide_up(gemm.k, c.tile.k), resident)
+                         : c.persistent             ? std::min(tiles, resident)
+                                                    : tiles);
+    if (c.pipeline == Pipeline::preshuffle) add_pack_b(grid, p, c, arch);
+    grid.raster_group = raster_group_of(c, resident / cluster);
+    if (sums_in_workspace(c)) add_reduction(grid, gemm);
     if (packs_operands(c, arch)) {
         constexpr int kPackThreads = 256;
-        geometry.pack_threads = kPackThreads;
-        geometry.pack_blocks = pack_blocks_of(p, c, arch, kPackThreads);
+        grid.pack_threads = kPackThreads;
+        grid.pack_blocks = pack_blocks_of(p, c, arch, kPackThreads);
     }
-    if (geometry.block.uses_tensor_maps()) {
+    if (grid.block.uses_tensor_maps()) {
+        TensorMaps& maps = grid.tensor_maps.emplace();
         for (int operand = 0; operand < 3; ++operand) {
-            const TensorBox& box = geometry.block.boxes[static_cast<std::size_t>(operand)];
+            const TensorBox& box = grid.block.boxes[static_cast<std::size_t>(operand)];
             const bool packed = operand < 2 && packs_operand(c, arch, operand);
-            geometry.tensor_maps.push_back(packed ? packed_map(p, c, arch, operand, box) : tensor_map(p, operand, box));
-            if (operand < 2 && is_trimmed(c, operand)) trim(geometry.tensor_maps.back());
+            TensorMapSpec& map = maps[static_cast<std::size_t>(operand)];
+            map = packed ? packed_map(p, c, arch, operand, box) : tensor_map(p, operand, box);
+            if (operand < 2 && is_trimmed(c, operand)) trim(map);
         }
     }
-    return geometry;
+    return grid;
 }
 
 }  // namespace tilewise

@@ -11,7 +11,7 @@
 namespace tilewise {
 
 // Blocks of the second kernel, which adds up the sums in the workspace.
-void add_reduction(LaunchPlan& geometry, const GemmView& gemm);
+void add_reduction(GpuGrid& grid, const GemmView& gemm);
 
 // Clusters of tiles side by side in the order they are taken, of so many that are computed at the same time.
 int raster_group_of(const KernelConfig& config, std::int64_t resident);
@@ -19,6 +19,7 @@ int raster_group_of(const KernelConfig& config, std::int64_t resident);
 // Stream-K: of the blocks there is place for, those that have work, where every tile is so many steps deep.
 std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident);
 
-LaunchPlan block_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int threads);
+std::optional<LaunchPlan> block_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
+                                     int threads, Rejected* why);
 
 }  // namespace tilewise

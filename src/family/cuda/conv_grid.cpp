@@ -9,8 +9,7 @@
 #include "config/workspace.hpp"
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/depthwise_grid.hpp"
-#include "family/cuda/halo_grid.hpp"
-#include "family/cuda/tensor_grid.hpp"
+#include "family/cuda/im2col_grid.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
@@ -18,8 +17,8 @@ namespace tilewise {
 namespace {
 
 // Blocks for so many tiles of so many steps along k.
-LaunchPlan tile_grid(const KernelConfig& c, const ArchSpec& arch, std::int64_t tiles, std::int64_t steps) {
-    LaunchPlan plan;
+GpuGrid tile_grid(const KernelConfig& c, const ArchSpec& arch, std::int64_t tiles, std::int64_t steps) {
+    GpuGrid plan;
     plan.block = launch_spec(c, arch);
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
@@ -34,8 +33,8 @@ std::int64_t product_steps(const Problem& p, const KernelConfig& c) { return div
 
 }  // namespace
 
-LaunchPlan gather_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
-    LaunchPlan plan = tile_grid(c, arch, gather_conv_tiles(p, c), product_steps(p, c));
+std::optional<LaunchPlan> gather_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
+    GpuGrid plan = tile_grid(c, arch, gather_conv_tiles(p, c), product_steps(p, c));
     if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));
     if (c.explicit_gemm) {
         // Any number does: each walks over what is left.
@@ -46,8 +45,8 @@ LaunchPlan gather_grid(const Problem& p, const KernelConfig& c, const ArchSpec& 
     return plan;
 }
 
-LaunchPlan im2col_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
-    LaunchPlan plan = tile_grid(c, arch, tensor_conv_tiles(p, c), tensor_conv_steps(p, c));
+std::optional<LaunchPlan> im2col_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
+    GpuGrid plan = tile_grid(c, arch, tensor_conv_tiles(p, c), tensor_conv_steps(p, c));
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     plan.raster_group = raster_group_of(c, std::int64_t{arch.units} * c.blocks_per_unit / cluster);
     if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));
@@ -55,14 +54,9 @@ LaunchPlan im2col_grid(const Problem& p, const KernelConfig& c, const ArchSpec& 
     return plan;
 }
 
-LaunchPlan patch_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
-    LaunchPlan plan = tile_grid(c, arch, 0, product_steps(p, c));
-    set_halo_grid(plan, p, c, arch);
-    return plan;
-}
-
-LaunchPlan depthwise_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int) {
-    LaunchPlan plan = tile_grid(c, arch, depthwise_blocks(p, c, arch), product_steps(p, c));
+std::optional<LaunchPlan> depthwise_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int,
+                                         Rejected*) {
+    GpuGrid plan = tile_grid(c, arch, depthwise_blocks(p, c, arch), product_steps(p, c));
     set_depthwise_geometry(plan, p, c, arch);
     if (sums_in_workspace(c)) add_depthwise_reduction(plan, p, c.split_k);
     return plan;

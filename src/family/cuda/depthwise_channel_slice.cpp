@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "config/slab_plan.hpp"
-#include "family/cuda/conv_grid.hpp"
+#include "family/cuda/channel_slice_grid.hpp"
+#include "family/cuda/channel_slice_plan.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/depthwise_spec.hpp"
@@ -73,7 +73,8 @@ constinit const Family kDepthwiseChannelSlice = {
     .fixed = depthwise_rules::kSliceFixed,
     .rules = depthwise_channel_slice::kRules,
     .spec = depthwise_block,
-    .plan = depthwise_grid,
+    .plan = channel_slice_grid,
+    .searches = true,
     .source = depthwise_channel_slice::source,
 };
 

@@ -6,7 +6,6 @@
 
 #include "base/rounding.hpp"
 #include "family/cuda/depthwise_spec.hpp"
-#include "family/cuda/slab_grid.hpp"
 #include "kernels/common/depthwise_launch.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
@@ -113,7 +112,6 @@ std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const Arc
     const DepthwiseSpec spec = depthwise_spec(c);
     const FamilyId family = family_of(c);
     if (family == FamilyId::depthwise_any) return any_blocks(p, c, arch);
-    if (family == FamilyId::depthwise_channel_slice) return slab_blocks(p, c, arch);
     if (family != FamilyId::depthwise_strips) return matrix_blocks(p, c, spec, arch);
     const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
     return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
@@ -130,11 +128,10 @@ DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const Ar
     return share;
 }
 
-void set_depthwise_geometry(LaunchPlan& geometry, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+void set_depthwise_geometry(GpuGrid& grid, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const DepthwiseSpec spec = depthwise_spec(c);
     const FamilyId family = family_of(c);
     if (family == FamilyId::depthwise_any || family == FamilyId::depthwise_strips) return;
-    if (family == FamilyId::depthwise_channel_slice) return set_slab_geometry(geometry, p, c, arch);
     const FrameTiles tiles = frame_tiles_of(p, c, spec);
     const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
     const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(to_int(by))); };
@@ -145,14 +142,14 @@ void set_depthwise_geometry(LaunchPlan& geometry, const Problem& p, const Kernel
     launch.channel_tiles = divisor(divide_up(p.conv.g, c.tile.n)), launch.column_tiles = divisor(tiles.column_tiles);
     launch.parts = divisor(parts), launch.height = divisor(tiles.height), launch.across = divisor(tiles.across);
     launch.pitch = divisor(tiles.pitch), launch.depth = divisor(tiles.depth);
-    static_assert(sizeof launch <= sizeof geometry.geometry);
-    std::memcpy(geometry.geometry.data(), &launch, sizeof launch);
+    static_assert(sizeof launch <= sizeof grid.geometry);
+    std::memcpy(grid.geometry.data(), &launch, sizeof launch);
 }
 
-void add_depthwise_reduction(LaunchPlan& geometry, const Problem& p, int split_k) {
+void add_depthwise_reduction(GpuGrid& grid, const Problem& p, int split_k) {
     constexpr int kThreads = 128, kWarps = kThreads / 32;
-    geometry.reduce_threads = kThreads;
-    geometry.reduce_blocks =
+    grid.reduce_threads = kThreads;
+    grid.reduce_blocks =
         to_int(divide_up(product(p.conv.filter) * p.conv.k, std::int64_t{kWarps} * depthwise_sums_per_warp(split_k)));
 }
 

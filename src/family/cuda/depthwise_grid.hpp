@@ -17,10 +17,9 @@ struct DepthwiseShare {
 DepthwiseShare depthwise_share(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 // What kernels on matrix units are told of it (kernels/common/depthwise_launch.hpp); nothing for others.
-void set_depthwise_geometry(LaunchPlan& geometry, const Problem& problem, const KernelConfig& config,
-                            const ArchSpec& arch);
+void set_depthwise_geometry(GpuGrid& grid, const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 // Blocks of the kernel that adds up the sums of the parts of backward weight.
-void add_depthwise_reduction(LaunchPlan& geometry, const Problem& problem, int split_k);
+void add_depthwise_reduction(GpuGrid& grid, const Problem& problem, int split_k);
 
 }  // namespace tilewise

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "config/slab_plan.hpp"
+#include "family/cuda/channel_slice_plan.hpp"
 #include "family/launch_spec.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/cuda_source.hpp"
-#include "family/cuda/halo_first_grid.hpp"
+#include "family/cuda/first_layer_grid.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
@@ -48,7 +48,8 @@ constinit const Family kFirstLayerConv = {
     .fixed = first_layer_conv::kFixed,
     .rules = first_layer_conv::kRules,
     .spec = patch_rules::patch_spec,
-    .plan = halo_first_grid,
+    .plan = first_layer_grid,
+    .searches = true,
     .source = first_layer_conv::source,
 };
 

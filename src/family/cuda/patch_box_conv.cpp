@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/cuda_arch.hpp"
-#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
+#include "family/cuda/patch_grid.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/families.hpp"
 
@@ -51,6 +51,7 @@ constinit const Family kPatchBoxConv = {
     .rules = patch_box_conv::kRules,
     .spec = patch_rules::patch_spec,
     .plan = patch_grid,
+    .searches = true,
     .source = patch_box_conv::source,
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
+#include "family/cuda/patch_grid.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/families.hpp"
 
@@ -43,6 +43,7 @@ constinit const Family kPatchConv = {
     .rules = patch_conv::kRules,
     .spec = patch_rules::patch_spec,
     .plan = patch_grid,
+    .searches = true,
     .source = patch_conv::source,
 };
 

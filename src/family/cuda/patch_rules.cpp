@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/patch_rules.hpp"
 
-#include "config/halo_tile.hpp"
+#include "family/cuda/patch_tile.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise::patch_rules {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "family/code_rules.hpp"
 #include "family/cuda/cuda_source.hpp"
-#include "family/cuda/halo_weight_grid.hpp"
+#include "family/cuda/patch_wgrad_grid.hpp"
 #include "family/families.hpp"
 
 namespace tilewise {
@@ -58,7 +58,8 @@ constinit const Family kPatchWgrad = {
     .fixed = patch_wgrad::kFixed,
     .rules = patch_wgrad::kRules,
     .spec = block_spec,
-    .plan = halo_weight_grid,
+    .plan = patch_wgrad_grid,
+    .searches = true,
     .source = patch_wgrad::source,
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
-#include "config/tap_conv_plan.hpp"
 #include "family/code_rules.hpp"
 #include "family/cuda/cuda_source.hpp"
-#include "family/cuda/tap_conv_grid.hpp"
+#include "family/cuda/resident_filter_grid.hpp"
+#include "family/cuda/resident_filter_plan.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -87,7 +87,8 @@ constinit const Family kResidentFilterConv = {
     .fixed = resident_filter_conv::kFixed,
     .rules = resident_filter_conv::kRules,
     .spec = block_spec,
-    .plan = tap_conv_grid,
+    .plan = resident_filter_grid,
+    .searches = true,
     .source = resident_filter_conv::source,
 };
 

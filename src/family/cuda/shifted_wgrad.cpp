@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "config/geometry.hpp"
-#include "config/tap_weight_plan.hpp"
 #include "family/code_rules.hpp"
 #include "family/cuda/cuda_source.hpp"
-#include "family/cuda/tap_weight_grid.hpp"
+#include "family/cuda/shifted_wgrad_grid.hpp"
+#include "family/cuda/shifted_wgrad_plan.hpp"
 #include "family/families.hpp"
 
 namespace tilewise {
@@ -71,7 +71,8 @@ constinit const Family kShiftedWgrad = {
     .fixed = shifted_wgrad::kFixed,
     .rules = shifted_wgrad::kRules,
     .spec = block_spec,
-    .plan = tap_weight_grid,
+    .plan = shifted_wgrad_grid,
+    .searches = true,
     .source = shifted_wgrad::source,
 };
 

@@ -49,9 +49,9 @@ TEST(DirectPartition, CoversEveryLineAndChannelOnce) {
         c.specialization = Specialization::depthwise;
         c.warp_tile = {7, 16 << random.between(0, 2), 1};
         c.split_k = p.op == Op::conv_bwd_weight && random.chance(50) ? 3 : 1;
-        const LaunchPlan geometry = direct_partition(p, c, static_cast<int>(random.between(1, 16)));
+        const CpuParts parts = direct_partition(p, c, static_cast<int>(random.between(1, 16)));
         std::map<std::array<std::int64_t, 3>, int> seen;
-        for (const KernelPart& part : geometry.parts) {
+        for (const KernelPart& part : parts.run) {
             EXPECT_EQ(part.n_begin % c.warp_tile.n, 0);
             for (Index m = part.m_begin; m < part.m_end; ++m) {
                 for (Index n = part.n_begin; n < part.n_end; ++n) ++seen[{m, n, part.k_part}];
@@ -60,7 +60,7 @@ TEST(DirectPartition, CoversEveryLineAndChannelOnce) {
         const std::int64_t channels = p.op == Op::conv_bwd_data ? p.conv.c : p.conv.k;
         ASSERT_EQ(static_cast<std::int64_t>(seen.size()), lines_of(p) * channels * c.split_k);
         for (const auto& entry : seen) ASSERT_EQ(entry.second, 1);
-        EXPECT_EQ(geometry.reduce_parts.empty(), c.split_k == 1);
+        EXPECT_EQ(parts.reduce.empty(), c.split_k == 1);
     }
 }
 
@@ -74,7 +74,7 @@ TEST(DirectPartition, LargeWorkIsSharedAmongAllThreads) {
     KernelConfig c;
     c.op = p.op;
     c.warp_tile = {7, 32, 1};
-    EXPECT_EQ(direct_partition(p, c, 8).parts.size(), 8u);
+    EXPECT_EQ(direct_partition(p, c, 8).run.size(), 8u);
     p.conv.in = filled(2, 4);
     EXPECT_EQ(direct_partition(p, c, 8).threads, 1);
 }

@@ -19,9 +19,9 @@ TEST(Partition, CoversEveryElementOnce) {
         c.split_k = random.chance(30) ? 3 : 1;
         const GemmView gemm{random.between(1, 60), random.between(1, 90), random.between(1, 20000),
                             random.between(1, 4)};
-        const LaunchPlan geometry = partition(gemm, c, static_cast<int>(random.between(1, 16)));
+        const CpuParts parts = partition(gemm, c, static_cast<int>(random.between(1, 16)));
         std::map<std::array<std::int64_t, 4>, int> seen;
-        for (const KernelPart& part : geometry.parts) {
+        for (const KernelPart& part : parts.run) {
             EXPECT_EQ(part.m_begin % c.warp_tile.m, 0);
             EXPECT_EQ(part.n_begin % c.warp_tile.n, 0);
             for (Index b = part.batch_begin; b < part.batch_end; ++b) {
@@ -32,7 +32,7 @@ TEST(Partition, CoversEveryElementOnce) {
         }
         ASSERT_EQ(static_cast<std::int64_t>(seen.size()), gemm.batch * gemm.m * gemm.n * c.split_k);
         for (const auto& entry : seen) ASSERT_EQ(entry.second, 1);
-        EXPECT_EQ(geometry.reduce_parts.empty(), c.split_k == 1);
+        EXPECT_EQ(parts.reduce.empty(), c.split_k == 1);
     }
 }
 
@@ -50,7 +50,7 @@ TEST(Partition, ASmallProductStaysOnOneThread) {
     c.warp_tile = {6, 16, 1};
     EXPECT_EQ(partition({64, 64, 64, 1}, c, 8).threads, 1);
     EXPECT_EQ(partition({1024, 1024, 1024, 1}, c, 8).threads, 8);
-    EXPECT_EQ(partition({1024, 1024, 1024, 1}, c, 8).parts.size(), 8u);
+    EXPECT_EQ(partition({1024, 1024, 1024, 1}, c, 8).run.size(), 8u);
 }
 
 }  // namespace

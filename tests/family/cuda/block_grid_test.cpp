@@ -5,15 +5,16 @@
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/fit.hpp"
-#include "family/launch_plan.hpp"
+#include "family/family.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
 namespace {
 
-LaunchPlan grid_of(const std::string& problem, const std::string& kernel) {
+GpuGrid grid_of(const std::string& problem, const std::string& kernel) {
     const KernelConfig config = parse_kernel_name(kernel).value();
-    return launch_plan(parse_problem(problem).value(), config, **embedded_archs().find(config.arch), 1);
+    const ArchSpec& arch = **embedded_archs().find(config.arch);
+    return *find_family(config, arch)->plan(parse_problem(problem).value(), config, arch, 1, nullptr)->gpu();
 }
 
 const std::string kPersistent =
@@ -40,27 +41,27 @@ TEST(BlockGrid, BlocksThatShareTilesFillTheUnits) {
 }
 
 TEST(BlockGrid, SwappedTilesRunAlongN) {
-    const LaunchPlan grid = grid_of("gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr", kSwapped);
+    const GpuGrid grid = grid_of("gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr", kSwapped);
     EXPECT_EQ(grid.blocks, 64 * 4) << "64 tiles, four parts of k each";
     EXPECT_GT(grid.reduce_blocks, 0);
-    EXPECT_EQ(grid.tensor_maps[0].box, (TensorBox{16, 64})) << "A is the operand of the columns";
-    EXPECT_EQ(grid.tensor_maps[1].box, (TensorBox{64, 64}));
-    EXPECT_EQ(grid.tensor_maps[2].box, TensorBox{}) << "results leave element by element";
+    EXPECT_EQ((*grid.tensor_maps)[0].box, (TensorBox{16, 64})) << "A is the operand of the columns";
+    EXPECT_EQ((*grid.tensor_maps)[1].box, (TensorBox{64, 64}));
+    EXPECT_EQ((*grid.tensor_maps)[2].box, TensorBox{}) << "results leave element by element";
 }
 
 TEST(BlockGrid, BoxesEndWithAMatrixOfFewLines) {
-    const LaunchPlan swapped = grid_of("gemm:m=3,n=40,k=4096,dtype=bf16,layout=rcr", kSwapped);
-    EXPECT_EQ(swapped.tensor_maps[0].box, (TensorBox{3, 64}));
-    EXPECT_EQ(swapped.tensor_maps[1].box, (TensorBox{40, 64}));
-    const LaunchPlan plain = grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kPersistent);
-    EXPECT_EQ(plain.tensor_maps[0].box.rows, 5);
-    EXPECT_EQ(plain.tensor_maps[1].box.rows, 256);
-    EXPECT_EQ(grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kCluster).tensor_maps[0].box.rows, 128)
+    const GpuGrid swapped = grid_of("gemm:m=3,n=40,k=4096,dtype=bf16,layout=rcr", kSwapped);
+    EXPECT_EQ((*swapped.tensor_maps)[0].box, (TensorBox{3, 64}));
+    EXPECT_EQ((*swapped.tensor_maps)[1].box, (TensorBox{40, 64}));
+    const GpuGrid plain = grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kPersistent);
+    EXPECT_EQ((*plain.tensor_maps)[0].box.rows, 5);
+    EXPECT_EQ((*plain.tensor_maps)[1].box.rows, 256);
+    EXPECT_EQ(grid_of("gemm:m=5,n=4096,k=64,dtype=bf16,layout=rcr", kCluster).tensor_maps->at(0).box.rows, 128)
         << "blocks that share a tile each copy their part of it";
 }
 
 TEST(BlockGrid, WavesThatShareOutKAreThreadsOfOneBlock) {
-    const LaunchPlan grid =
+    const GpuGrid grid =
         grid_of("gemm:m=5,n=6144,k=4096,dtype=fp32,layout=rcr",
                 "gemm_fp32_rcr_comp_async_cshuffle_intrawave_16x48x128_1x1x8_16x16x1_va4_vb4_vc4_dsb_stages4@sm_90a");
     EXPECT_EQ(grid.blocks, 128);
@@ -69,7 +70,7 @@ TEST(BlockGrid, WavesThatShareOutKAreThreadsOfOneBlock) {
 }
 
 TEST(BlockGrid, PartsOfKAreBlocksOfACluster) {
-    const LaunchPlan grid = grid_of(
+    const GpuGrid grid = grid_of(
         "gemm:m=16,n=4096,k=4096,dtype=bf16,layout=rcr",
         "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x16x64_1x1x1_64x16x16_va8_vb8_vc8_stages8_splitk4_clusterk_swap_"
         "pw1@sm_90a");
@@ -79,10 +80,10 @@ TEST(BlockGrid, PartsOfKAreBlocksOfACluster) {
 }
 
 TEST(BlockGrid, TensorMapsSayHowOperandsLie) {
-    const LaunchPlan grid =
+    const GpuGrid grid =
         grid_of("gemm:m=300,n=512,k=192,dtype=bf16,layout=rcr,batch=3,lda=256,batch_stride_b=0", kCluster);
-    ASSERT_EQ(grid.tensor_maps.size(), 3u);
-    const TensorMapSpec &a = grid.tensor_maps[0], &b = grid.tensor_maps[1], &c = grid.tensor_maps[2];
+    ASSERT_TRUE(grid.tensor_maps);
+    const TensorMapSpec &a = (*grid.tensor_maps)[0], &b = (*grid.tensor_maps)[1], &c = (*grid.tensor_maps)[2];
     EXPECT_EQ(a.size, (std::array<std::int64_t, 3>{192, 300, 3}));
     EXPECT_EQ(a.stride_bytes[0], 256 * 2);
     EXPECT_EQ(a.box, (TensorBox{128, 64}));
@@ -90,7 +91,7 @@ TEST(BlockGrid, TensorMapsSayHowOperandsLie) {
     EXPECT_EQ(b.box, (TensorBox{128, 64})) << "two blocks share the 256 columns";
     EXPECT_EQ(c.size, (std::array<std::int64_t, 3>{512, 300, 3}));
     EXPECT_EQ(c.box, (TensorBox{64, 64}));
-    EXPECT_TRUE(grid_of("gemm:m=8,n=8,k=8,dtype=bf16,layout=rrc", kGeneral).tensor_maps.empty());
+    EXPECT_FALSE(grid_of("gemm:m=8,n=8,k=8,dtype=bf16,layout=rrc", kGeneral).tensor_maps);
 }
 
 // Counted in 32 bits, these would wrap: such problems are refused, or go to kernels that can.

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "family/cuda/patch_wgrad_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include "base/rounding.hpp"
+#include "config/geometry.hpp"
+#include "config/rule_groups.hpp"
+#include "family/cuda/patch_tile.hpp"
+#include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
+
+namespace tilewise {
+namespace {
+
+// The product is computed transposed: the tile's rows are (tap, channel), its columns output channels.
+// Groups whose columns one wave computes, where groups are merged.
+int groups_of_wave(const KernelConfig& c) { return c.num_groups_to_merge > 1 ? c.num_groups_to_merge / c.wave.n : 1; }
+
+// Configs are asked about before they are known to be sane.
+bool is_sane(const KernelConfig& c) {
+    const int least = std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.wave.n, c.wave.k, c.num_groups_to_merge,
+                                c.stages, c.split_k, c.blocks_per_unit});
+    return least >= 1;
+}
+
+// One element at a time: at most four channels, which make whole chunks only with those of the next pixel.
+bool has_few_channels(const KernelConfig& c) { return c.vector_b == 1; }
+
+bool refuses_channels(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const std::int64_t chunk = kHaloChunkBytes / bytes_of(c.dtype), groups = groups_of_wave(c);
+    if (c.num_groups_to_merge > 1 && groups * c.wave.n != c.num_groups_to_merge) {
+        return refuse(out, TILEWISE_TEXT("{} merged groups for {} waves of columns", c.num_groups_to_merge, c.wave.n),
+                      TILEWISE_TEXT("a multiple"));
+    }
+    const bool few = has_few_channels(c);
+    if (few && (conv.c > kHaloFewChannels || c.num_groups_to_merge > 1 || conv.dilation[2] != 1 ||
+                conv.stride[2] * kHaloFewBytes % kHaloChunkBytes != 0)) {
+        return refuse(
+            out, TILEWISE_TEXT("c={}, stride {}, dilation {}", conv.c, conv.stride[2], conv.dilation[2]),
+            TILEWISE_TEXT("at most {} channels, an even stride and no dilation along the columns", kHaloFewChannels));
+    }
+    if ((!few && groups * conv.c % chunk != 0) || groups * conv.k % chunk != 0) {
+        return refuse(out, TILEWISE_TEXT("{} groups of c={}, k={}", groups, conv.c, conv.k),
+                      TILEWISE_TEXT("multiples of {} channels together", chunk));
+    }
+    const std::int64_t wave_columns = c.tile.n / c.wave.n;
+    if (c.num_groups_to_merge > 1 && groups * conv.k > wave_columns) {
+        return refuse(out, TILEWISE_TEXT("{} groups of k={} in a wave's {} columns", groups, conv.k, wave_columns),
+                      TILEWISE_TEXT("at most these columns"));
+    }
+    const std::int64_t chunks = c.num_groups_to_merge * std::max(conv.c, conv.k) / chunk;
+    return chunks > arch.wave_size &&
+           refuse(out, TILEWISE_TEXT("{} chunks of channels", chunks), TILEWISE_TEXT("one for each lane of a warp"));
+}
+
+// Extents that cut an axis into 1, 2, 3 ... even pieces, at most `most` long.
+struct Pieces {
+    static constexpr int kMost = 12;
+    std::array<int, kMost> size{};
+    int count = 0;
+
+    const int* begin() const { return size.data(); }
+    const int* end() const { return size.data() + count; }
+};
+Pieces even_pieces(std::int64_t size, int most) {
+    Pieces pieces;
+    if (most < 1) return pieces;
+    std::int64_t piece = std::min<std::int64_t>(size, most);
+    for (; pieces.count < Pieces::kMost && piece >= 1; --piece) {
+        piece = divide_up(size, divide_up(size, piece));  // the least that makes as few of them
+        pieces.size[static_cast<std::size_t>(pieces.count++)] = to_int(piece);
+    }
+    return pieces;
+}
+
+// Pixels of a tile are read eight at a time, each from banks of its own while they are neighbours; where a line of the tile ends
+// among them, some share banks. About so many accesses take the place of one.
+double bank_turns(int line_pixels) {
+    constexpr int kPixels = 8;
+    constexpr double kShared = 0.9;
+    return 1 + kShared * std::min(1.0, double(kPixels - std::gcd(line_pixels, kPixels)) / line_pixels);
+}
+
+// A block's work on one patch, in cycles of its unit: products, fetching their operands, or copying; and what every patch takes.
+double patch_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
+    constexpr double kCyclesPerStep = 2.7, kCyclesPerFetch = 4, kBytesPerCycle = 20, kTurnCycles = 400;
+    constexpr int kStepM = 16, kStepN = 8;
+    const int rows = c.tile.m / kStepM, columns = c.tile.n / kStepN;
+    const double steps = shape.steps(), products = double(rows) * columns;
+    const double fetches = double(rows) * c.wave.n * bank_turns(shape.y.phase) + double(columns) * c.wave.m / 2;
+    const double x_bytes = double(shape.x.pixels()) * std::max(shape.x.chunks * kHaloChunkBytes, kHaloFewBytes);
+    const double bytes = x_bytes + double(shape.rows()) * shape.y.chunks * kHaloChunkBytes;
+    return std::max({steps * products * kCyclesPerStep, steps * fetches * kCyclesPerFetch, bytes / kBytesPerCycle}) +
+           kTurnCycles / c.blocks_per_unit;
+}
+
+class TileSearch {
+public:
+    TileSearch(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch)
+        : conv_(conv), c_(c), axes_(halo_axes(conv, false)), bytes_(block_share_bytes(c, arch)) {
+        const std::int64_t chunk = kHaloChunkBytes / bytes_of(c.dtype), merged = c.num_groups_to_merge;
+        x_chunks_ = has_few_channels(c) ? 0 : to_int(merged * conv.c / chunk);
+        const std::int64_t columns = merged > 1 ? merged * conv.k : std::min<std::int64_t>(conv.k, c.tile.n);
+        y_chunks_ = to_int(columns / chunk);
+    }
+    // False where no tile fits.
+    bool run(HaloWeightPlan& plan) {
+        for (const int w : even_pieces(conv_.out[2], c_.tile.k)) {
+            for (const int h : even_pieces(conv_.out[1], c_.tile.k / w)) {
+                for (const int d : even_pieces(conv_.out[0], c_.tile.k / (w * h))) visit(plan, d, h, w);
+            }
+        }
+        return best_ > 0;
+    }
+
+private:
+    void visit(HaloWeightPlan& plan, int d, int h, int w) {
+        const bool whole = d == conv_.out[0] && h == conv_.out[1] && w == conv_.out[2];
+        constexpr std::int64_t kMostImages = 16;
+        const std::int64_t most = whole ? std::min<std::int64_t>(kMostImages, conv_.images) : 1;
+        for (int images = 1; images <= most && images * d * h * w <= c_.tile.k; ++images) {
+            try_tile(plan, {images, {d, h, w}}, false);
+            constexpr int kPixels = 8;  // that are read together
+            if (w % kPixels != 0) try_tile(plan, {images, {d, h, w}}, true);
+        }
+    }
+    void try_tile(HaloWeightPlan& plan, const HaloTile& tile, bool whole_lines) {
+        if (!is_patch_within(axes_, tile, std::max(x_chunks_ * kHaloChunkBytes, kHaloFewBytes), bytes_)) return;
+        const HaloWeightShape shape = halo_weight_shape(conv_, tile, x_chunks_, y_chunks_, whole_lines);
+        const HaloPatchShape& x = shape.x;
+        if (shape.bytes(c_.stages, c_.tile.m, halo_weight_by_lines(c_.num_groups_to_merge, c_.tile.n)) > bytes_ ||
+            shape.rows() > c_.tile.k || !fits_halo_fields(tile.images, x.depth, x.height, x.columns) ||
+            shape.patches() < c_.split_k) {
+            return;
+        }
+        const double cost = shape.patches() * patch_cycles(shape, c_);
+        if (best_ > 0 && cost >= best_) return;
+        best_ = cost;
+        plan.tile = tile, plan.shape = shape, plan.patches = shape.patches();
+    }
+
+    const KernelConv& conv_;
+    const KernelConfig& c_;
+    HaloAxes axes_;
+    std::int64_t bytes_;
+    int x_chunks_ = 0, y_chunks_ = 0;
+    double best_ = 0;
+};
+
+// The parts that take the least time together: blocks run in turns of as many as the device holds, and every part adds a pass
+// over the results.
+void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+    const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit;
+    const double cycles = patch_cycles(plan.shape, c) * c.blocks_per_unit;
+    // Sums go to the cache and back; a block's start and end take about as long as a few patches.
+    constexpr double kSumBytes = 8, kCacheBytesPerCycle = 40, kBlockCycles = 6000, kMostParts = 512;
+    const double part_cycles = sums * kSumBytes / (kCacheBytesPerCycle * arch.units);
+    // Threads that copy patches do not compute meanwhile: so much longer than counted was seen.
+    constexpr double kCopying = 1.3;
+    double best = 0;
+    const auto most = std::min({double(plan.patches), kMostParts, 2.0 * double(resident) / double(plan.products) + 1});
+    // The parts of a cluster are one in the workspace; without one they are all.
+    const int together = cluster_parts(c), step = together;
+    const bool is_fixed = c.split_k > 1 && !(c.cluster_k && c.two_stage);
+    for (int parts = together; parts <= int(most); parts += step) {
+        if (is_fixed && parts != c.split_k) continue;
+        const int sets = parts / together;
+        const auto turns = double(divide_up(plan.products * parts, resident));
+        const double block = double(divide_up(plan.patches, parts)) * cycles + kBlockCycles;
+        const double time = turns * block + sets * part_cycles;
+        if (best > 0 && time >= best) continue;
+        best = time, plan.parts = parts, plan.cycles = time * kCopying;
+    }
+    if (best == 0) plan.parts = c.split_k;  // more than the device holds at a time
+}
+
+}  // namespace
+
+bool refuses_blocks(std::int64_t products, int parts, Rejected* out) {
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    return products > kMost / parts && refuse(out, TILEWISE_TEXT("{} products in {} parts", products, parts),
+                                              TILEWISE_TEXT("at most {} blocks", kMost));
+}
+
+std::optional<HaloWeightPlan> halo_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+                                               Rejected* why) {
+    if (p.op != c.op || !is_sane(c)) return std::nullopt;
+    const KernelConv conv = kernel_conv(p);
+    if (refuses_halo_reach(conv, why) || refuses_channels(conv, c, arch, why)) return std::nullopt;
+    HaloWeightPlan plan{};
+    if (!TileSearch(conv, c, arch).run(plan)) {
+        refuse(why, TILEWISE_TEXT("no {} patches or more of at most {} bytes", c.split_k, block_share_bytes(c, arch)),
+               TILEWISE_TEXT("fewer channels, a smaller filter or dilation, fewer stages or a smaller split_k"));
+        return std::nullopt;
+    }
+    const std::int64_t taps = product(p.conv.filter);
+    const std::int64_t rows = halo_weight_rows(conv, groups_of_wave(c), has_few_channels(c));
+    plan.products = divide_up(rows, c.tile.m) * (conv.groups / c.num_groups_to_merge) *
+                    (c.num_groups_to_merge > 1 ? 1 : divide_up(conv.k, c.tile.n));
+    plan.shape.together = cluster_parts(c);
+    choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * taps), c, arch);
+    if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
+    return plan;
+}
+
+}  // namespace tilewise

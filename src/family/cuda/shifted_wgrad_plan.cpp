@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "family/cuda/shifted_wgrad_plan.hpp"
+
+#include <algorithm>
+
+#include "base/rounding.hpp"
+#include "config/geometry.hpp"
+#include "config/rule_groups.hpp"
+#include "family/cuda/patch_wgrad_plan.hpp"
+#include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::int64_t kElementBytes = 2, kStepPositions = 16, kProductRows = 64;
+constexpr int kSideBySide = 3;  // taps of a product whose rows are k
+constexpr int kStripRows = 16;  // of a tap, on mma.sync
+
+bool has_sane_tiles(const KernelConfig& c) {
+    return std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.split_k, c.blocks_per_unit}) >= 1;
+}
+
+// What the copy engine's bounding box may be larger or smaller than an image by, for each number of dimensions; and its steps.
+bool refuses_reach(const Problem& p, const KernelConv& conv, Rejected* out) {
+    constexpr std::int64_t kMostStep = 8;
+    const std::int64_t most = p.conv.in.rank == 1 ? 32767 : p.conv.in.rank == 2 ? 127 : 15;
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        const std::int64_t walked = (tap_weight_extent(conv, d) - 1) * conv.stride[d], upper = walked - conv.in[d] + 1;
+        const std::int64_t reach = (conv.filter[d] - 1) * conv.dilation[d];
+        if (conv.stride[d] > kMostStep || reach > most || conv.pad[d] > most || upper - conv.pad[d] > most ||
+            upper - conv.pad[d] < -most) {
+            return refuse(out,
+                          TILEWISE_TEXT("a filter of {}, stride {}, dilation {}, pad {}", conv.filter[d],
+                                        conv.stride[d], conv.dilation[d], conv.pad[d]),
+                          TILEWISE_TEXT("a reach of at most {} and a stride of at most {}", most, kMostStep));
+        }
+    }
+    return false;
+}
+
+// The ring of stages, and what it takes of x.
+bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch,
+                    Rejected* out) {
+    const int taps = tap_count(conv), block_taps = s.block_taps;
+    std::int64_t reach = 0;
+    for (int first = 0; first < taps; first += block_taps) {
+        const int last = std::min(taps, first + block_taps) - 1;
+        for (int tap = first; tap <= last; ++tap) {
+            reach = std::max<std::int64_t>(reach, tap_place(conv, s, tap).shift - tap_place(conv, s, first).shift);
+        }
+    }
+    // Large copies are few, small ones fetch little that is not needed; one costs about as much as so many lines.
+    constexpr std::int64_t kCopyLines = 8;
+    std::int64_t best = 0;
+    // Or one that is as large as need be, in whole blocks of the swizzle.
+    constexpr std::int64_t kBlockLines = 8, kMostLines = 256;
+    const int y_lines = tap_weight_y_lines(tap_weight_columns(c));
+    const int whole = to_int(std::min(kMostLines, round_up(c.tile.k + reach, kBlockLines)));
+    for (const int box : {32, 64, 128, whole}) {
+        const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
+        if (y_lines + s.x_walks() * boxes > kTapMostCopies) continue;
+        if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = to_int(boxes);
+    }
+    if (best == 0) {
+        return refuse(out, TILEWISE_TEXT("{} walks of {} pixels for each stage", s.x_walks(), c.tile.k + reach),
+                      TILEWISE_TEXT("at most {} copies: a smaller stride, filter or dilation", kTapMostCopies));
+    }
+    const std::int64_t stage = tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + s.x_bytes();
+    constexpr std::int64_t kTables = 4096, kLeastStages = 2;
+    const std::int64_t room = block_share_bytes(c, arch) - kTables, fit = room / stage;
+    if (fit < kLeastStages) {
+        return refuse(out, TILEWISE_TEXT("{} stages of {} bytes", fit, stage),
+                      TILEWISE_TEXT("{} in {} bytes: a smaller image, filter or dilation", kLeastStages, room));
+    }
+    s.stages = to_int(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapMostStages}}));
+    return false;
+}
+
+// A block's work on one run of positions, in cycles of its unit.
+double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
+    constexpr double kTurnCycles = 150;
+    const double results = double(c.tile.m) * c.tile.n, steps = double(c.tile.k) / kStepPositions;
+    if (c.warp_tile.m == kStripRows) {
+        constexpr double kCyclesPerProduct = 2.5, kStepColumns = 8;
+        return results / (kStripRows * kStepColumns) * steps * kCyclesPerProduct + kTurnCycles;
+    }
+    // A product of 64 rows takes half a cycle for each column; shared memory gives 128 bytes a cycle for its operands, and takes a
+    // little longer for each 128 that are copied there.
+    constexpr double kBytesPerCycle = 128, kLineCycles = 1.5;
+    const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
+    const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
+    // Lines are counted, however long they are.
+    const double lines = double(c.tile.k) * tap_weight_y_lines(tap_weight_columns(c)) +
+                         double(shape.x_walks()) * shape.x_boxes * shape.box_lines;
+    return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
+}
+
+// Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
+void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+    // A block's start, and its results' way through shared memory to the workspace.
+    constexpr double kStartCycles = 5000, kResultCycles = 0.2, kSumBytes = 8, kCacheBytes = 40;
+    const double block_cycles = kStartCycles + kResultCycles * c.tile.m * c.tile.n;
+    // With two stages the products of one wait for the copies of the other.
+    constexpr double kTwoStages = 1.35;
+    const double step = run_cycles(plan.shape, c) * c.blocks_per_unit * (plan.shape.stages < 3 ? kTwoStages : 1);
+    const int together = cluster_parts(c);
+    // A cluster stays in one of the chip's groups of units, which are no multiples of large ones: 15 of 8 blocks were seen to fit 132.
+    constexpr int kLargeCluster = 4;
+    const int units = together >= kLargeCluster ? arch.units * 10 / 11 : arch.units;
+    const std::int64_t resident = std::max(1, units * c.blocks_per_unit / together * together);
+    const double part_cycles = sums * kSumBytes / (kCacheBytes * arch.units);
+    double best = 0;
+    const auto most = std::max<std::int64_t>(together, 2 * resident / plan.products + together);
+    for (int parts = together; parts <= std::min<std::int64_t>(most, plan.shape.steps); parts += together) {
+        const int sets = c.two_stage ? parts / together : 0;
+        const auto turns = double(divide_up(plan.products * parts, resident));
+        const double time =
+            turns * (double(divide_up(plan.shape.steps, parts)) * step + block_cycles) + sets * part_cycles;
+        if (best == 0 || time < best) best = time, plan.parts = parts, plan.cycles = time;
+        if (!c.two_stage) break;
+    }
+}
+
+}  // namespace
+
+int tap_weight_rows(const KernelConfig& c) { return c.swap_ab ? c.tile.m : c.tile.n; }
+int tap_weight_columns(const KernelConfig& c) { return c.swap_ab ? c.tile.n : c.tile.m; }
+
+std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+                                             Rejected* why) {
+    if (p.op != c.op || !has_sane_tiles(c)) return std::nullopt;
+    const KernelConv conv = kernel_conv(p);
+    if (refuses_reach(p, conv, why)) return std::nullopt;
+    // A product of several taps side by side needs them evenly apart: of one line.
+    if (!c.swap_ab && (conv.filter[2] % kSideBySide != 0 || tap_weight_walks(conv, 2) > 1)) {
+        refuse(why, TILEWISE_TEXT("a filter {} wide, stride {}", conv.filter[2], conv.stride[2]),
+               TILEWISE_TEXT("a multiple of {}, stride 1", kSideBySide));
+        return std::nullopt;
+    }
+    TapWeightPlan plan{};
+    TapWeightShape& shape = plan.shape;
+    std::int64_t positions = conv.images;
+    for (int d = 0; d < kMaxKernelDims; ++d) {
+        shape.extent[d] = tap_weight_extent(conv, d);
+        shape.walks[d] = tap_weight_walks(conv, d);
+        positions *= shape.extent[d];
+    }
+    constexpr std::int64_t kMostPositions = std::int64_t{1} << 28;  // some times as many are still counted
+    if (positions >= kMostPositions) {
+        refuse(why, TILEWISE_TEXT("{} positions", positions), TILEWISE_TEXT("fewer than {}", kMostPositions));
+        return std::nullopt;
+    }
+    constexpr int kLine = 64, kShortLine = 32;
+    // Two taps of a product of short lines must follow each other in shared memory: not so with a stride.
+    const std::int64_t merged = c.num_groups_to_merge, channels = merged * conv.c;
+    const bool strips = c.warp_tile.m == kStripRows;
+    if (strips && (channels != kLine || merged * conv.k != kLine)) {
+        refuse(why, TILEWISE_TEXT("{} groups of c={}, k={}", merged, conv.c, conv.k),
+               TILEWISE_TEXT("{} channels together", kLine));
+        return std::nullopt;
+    }
+    const std::int64_t taps = tap_count(conv);
+    const bool holds_short =
+        taps * kShortLine <= c.tile.m && taps * kLine > c.tile.m;  // then x is fetched for all taps at once
+    const bool is_short = (channels <= kShortLine || holds_short) && shape.x_walks() == 1;
+    shape.line = strips ? kLine : !c.swap_ab ? c.warp_tile.n / kSideBySide : is_short ? kShortLine : kLine;
+    if (merged > 1 && (channels > shape.line || merged * conv.k > tap_weight_columns(c) || conv.groups % merged != 0)) {
+        refuse(why, TILEWISE_TEXT("{} of {} groups of c={}, k={}", merged, conv.groups, conv.c, conv.k),
+               TILEWISE_TEXT("at most {} and {} channels together", shape.line, tap_weight_columns(c)));
+        return std::nullopt;
+    }
+    shape.block_taps = tap_count_of_block(conv, tap_weight_rows(c) / (strips ? kStripRows : shape.line));
+    shape.steps = to_int(divide_up(positions, std::int64_t{c.tile.k}));
+    shape.together = cluster_parts(c);
+    if (refuses_stages(shape, conv, c, arch, why)) return std::nullopt;
+    if (shape.steps < c.split_k) {
+        refuse(why, TILEWISE_TEXT("split_k {} of {} steps", c.split_k, shape.steps), TILEWISE_TEXT("at most these"));
+        return std::nullopt;
+    }
+    plan.products = divide_up(std::int64_t{tap_count(conv)}, std::int64_t{shape.block_taps}) *
+                    (merged > 1 ? conv.groups / merged
+                                : divide_up(conv.c, std::int64_t{shape.line}) *
+                                      divide_up(conv.k, std::int64_t{tap_weight_columns(c)}) * conv.groups);
+    choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv)), c, arch);
+    if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
+    return plan;
+}
+
+}  // namespace tilewise

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What a kernel that needs aligned sizes can run instead of a problem that has none: the smallest larger problem that the
+// kernel takes, whose result holds that of the problem. Zeros that are added to a reduction change no sum, and rows, columns,
+// channels, images and groups that are added are cut off again. Pure; what it costs is said in a note, and selection takes
+// such a kernel only where none fits as it is.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "base/note.hpp"
+#include "base/rejected.hpp"
+#include "config/arch_spec.hpp"
+#include "config/kernel_config.hpp"
+#include "family/padded_tensors.hpp"
+#include "problem/problem.hpp"
+
+namespace tilewise {
+
+struct PaddedProblem {
+    Problem problem;               // fits the kernel, also with what it leaves of the limit on workspace
+    std::array<bool, 3> copied{};  // of A, B and C, those that the kernel cannot use where they are
+    PaddedTensors tensors;
+    Note note;  // what is padded, why, and the way out
+};
+
+// Nothing where the problem fits as it is, and where padding cannot help; then `why`, unless null, gets the broken rule.
+std::optional<PaddedProblem> padded_problem(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
+                                            Rejected* why = nullptr);
+
+// Whether the rule is one that padding may satisfy: for sorting out kernels without working it out.
+bool is_about_sizes(std::string_view rule);
+
+}  // namespace tilewise
