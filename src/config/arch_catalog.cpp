@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "config/arch_catalog.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "base/embedded.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "config/rule_book.hpp"
 
 namespace tilewise {
 
@@ -28,10 +25,6 @@ Status ArchCatalog::add_file(const std::string& path) {
     if (!text) return text.error();
     auto arch = parse_arch(*text, path);
     if (!arch) return arch.error();
-    if (auto book = find_rule_book(arch->rules); !book) {
-        return usage_error(
-            fmt::format("{}:{}: rules: {}", path, arch->json.find("rules")->line(), book.error().message));
-    }
     add(std::move(*arch));
     return {};
 }

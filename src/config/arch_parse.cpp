@@ -223,7 +223,8 @@ Result<ArchSpec> parse_arch(std::string_view text, const std::string& file) {
     if (backend) arch.backend = *backend;
     if (from.ok() && !backend) from.fail("backend", backend.error().message);
     arch.description = from.text("description");
-    arch.rules = from.text("rules");
+    if (from.child_or_null("rules"))
+        from.fail("rules", "is no key any more: remove it; the recipes of the backend apply");
     arch.provisional = from.flag_or("provisional", false);
     arch.cpu_features = from.texts_or_none("cpu_features");
     read_sizes(from, arch);

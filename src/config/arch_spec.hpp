@@ -93,7 +93,6 @@ struct ArchSpec {
     std::string family;
     Backend backend = Backend::cpu;
     std::string description;
-    std::string rules;         // which file of rules/ expands its rule sets
     bool provisional = false;  // numbers that no machine has confirmed yet
 
     std::vector<std::string> cpu_features;  // what a CPU must have to be this target

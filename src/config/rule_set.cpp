@@ -39,11 +39,11 @@ bool has(const std::vector<T>& list, const T& value) {
 
 class Expansion {
 public:
-    Expansion(const ArchSpec& arch, const RuleBook& book, Op op, DTypePair dtypes, DType dtype_out, Collector& out)
-        : arch_(arch), book_(book), op_(op), dtypes_(dtypes), dtype_out_(dtype_out), out_(out) {}
+    Expansion(const ArchSpec& arch, const Recipe& recipe, Op op, DTypePair dtypes, DType dtype_out, Collector& out)
+        : arch_(arch), recipe_(recipe), op_(op), dtypes_(dtypes), dtype_out_(dtype_out), out_(out) {}
 
     void run(const Block& block) {
-        if (!has(block.ops, op_) || !has(block.dtypes, dtypes_)) return;
+        if (!has(block.dtypes, dtypes_)) return;
         for (const int ndim : is_conv(op_) ? block.dims : std::vector<int>{0}) {
             for (const Layout layout : block.layouts) {
                 KernelConfig c;
@@ -69,8 +69,8 @@ private:
 
     // Goes through the values of each further field.
     void fields(const Block& block, std::size_t at, const KernelConfig& c) {
-        if (at == block.set.size()) return shapes(block, c);
-        const auto& [field, values] = block.set[at];
+        if (at == block.fields.size()) return shapes(block, c);
+        const auto& [field, values] = block.fields[at];
         for (const std::string& value : values) {
             KernelConfig next = c;
             if (field->parse(next, value)) fields(block, at + 1, next);
@@ -90,11 +90,7 @@ private:
     }
 
     const std::vector<Shape3>& waves_of(const Block& block, const TileRecipe& tile) const {
-        if (!block.waves.empty()) return block.waves;
-        for (const auto& [extents, waves] : book_.recipes(op_).waves) {
-            if (extents == std::pair{tile.shape.m, tile.shape.n}) return waves;
-        }
-        return book_.recipes(op_).other_waves;
+        return block.waves.empty() ? *recipe_.find_waves(tile) : block.waves;
     }
 
     std::vector<Shape3> warps_of(const Block& block, const KernelConfig& c) const {
@@ -115,7 +111,7 @@ private:
         }
         if (warp.k == 0) return false;
         c.warp_tile = warp;
-        if (book_.round_tiles) {
+        if (recipe_.round_tiles) {
             const auto round = [](int target, int unit) { return std::max(1, target / unit) * unit; };
             c.tile = {round(c.tile.m, c.wave.m * warp.m), round(c.tile.n, c.wave.n * warp.n),
                       round(c.tile.k, c.wave.k * warp.k)};
@@ -174,15 +170,35 @@ private:
     }
 
     const ArchSpec& arch_;
-    const RuleBook& book_;
+    const Recipe& recipe_;
     Op op_;
     DTypePair dtypes_;
     DType dtype_out_;
     Collector& out_;
 };
 
-const std::vector<Block>& blocks_of(const Recipes& recipes, RuleSet set) {
-    return set == RuleSet::builtin ? recipes.builtin : recipes.blocks[static_cast<std::size_t>(set)];
+// A block with the recipe that it stands in.
+struct PlacedBlock {
+    const Recipe* recipe;
+    const Block* block;
+};
+
+// The blocks that an arch has, in the order of expansion: first those that ask for something that not every arch has. Among
+// equals, the block's order decides, then the recipe's name, then the place in its file.
+std::array<std::vector<PlacedBlock>, 2> blocks_of(std::span<const Recipe> recipes, const ArchSpec& arch, Op op) {
+    const auto met = [&](const std::optional<ArchFeature>& feature) { return feature && has_feature(arch, *feature); };
+    std::array<std::vector<PlacedBlock>, 2> ranks;
+    for (const Recipe& recipe : recipes) {
+        for (const Block& block : recipe.blocks) {
+            if (!has(block.ops, op) || (block.needs && !met(block.needs))) continue;
+            ranks[met(block.needs) || met(block.first_with) ? 0 : 1].push_back({&recipe, &block});
+        }
+    }
+    for (auto& blocks : ranks) {
+        std::stable_sort(blocks.begin(), blocks.end(),
+                         [](const PlacedBlock& a, const PlacedBlock& b) { return a.block->order < b.block->order; });
+    }
+    return ranks;
 }
 
 // Those whose blocks a set expands: full has all that the others have, and more.
@@ -191,21 +207,28 @@ std::vector<RuleSet> sets_in(RuleSet set) {
     return {RuleSet::full, RuleSet::standard, RuleSet::profiler, RuleSet::tests};
 }
 
-Result<std::vector<KernelConfig>> expand_blocks(const ArchSpec& arch, Op op, const DTypePair& dtypes, RuleSet set,
-                                                DType out) {
+std::vector<KernelConfig> expand_blocks(std::span<const Recipe> recipes, const ArchSpec& arch, Op op,
+                                        const DTypePair& dtypes, RuleSet set, DType out) {
     Collector collector(arch);
-    for (std::string name = arch.rules; !name.empty();) {
-        auto book = find_rule_book(name);
-        if (!book) return book.error();
-        Expansion expansion(arch, **book, op, dtypes, out, collector);
+    for (const auto& blocks : blocks_of(recipes, arch, op)) {
         for (const RuleSet part : sets_in(set)) {
-            for (const Block& block : blocks_of((*book)->recipes(op), part)) expansion.run(block);
+            for (const auto& [recipe, block] : blocks) {
+                if (has(block->sets, part)) Expansion(arch, *recipe, op, dtypes, out, collector).run(*block);
+            }
         }
-        // One level is enough, and cannot go in circles.
-        name = name == arch.rules ? (*book)->also : std::string();
     }
     return collector.take();
 }
+
+bool has_builtin(std::span<const Recipe> recipes, Op op) {
+    return std::any_of(recipes.begin(), recipes.end(), [&](const Recipe& recipe) {
+        return std::any_of(recipe.blocks.begin(), recipe.blocks.end(),
+                           [&](const Block& block) { return has(block.ops, op) && has(block.sets, RuleSet::builtin); });
+    });
+}
+
+constexpr int kSampledEvery = 5;  // of full, in full-tests
+constexpr int kTinyLeast = 10;    // where full-tests has as many
 
 // Every n-th of each category and dimension, and the first of each pipeline x scheduler pair per dimension.
 std::vector<KernelConfig> sample(const std::vector<KernelConfig>& full, int every) {
@@ -272,18 +295,25 @@ std::string_view category(const KernelConfig& c) {
 
 Result<std::vector<KernelConfig>> expand(const ArchSpec& arch, Op op, const DTypePair& dtypes, RuleSet set,
                                          std::optional<DType> out) {
-    auto book = find_rule_book(arch.rules);
-    if (!book) return book.error();
+    const auto recipes = recipes_of(arch.backend);
+    if (!recipes) return recipes.error();
     if (!arch.find_warp_tiles(dtypes)) return std::vector<KernelConfig>{};
-    const Recipes& recipes = (*book)->recipes(op);
-    if (set == RuleSet::builtin && recipes.builtin.empty()) set = RuleSet::tiny;
+    if (set == RuleSet::builtin && !has_builtin(*recipes, op)) set = RuleSet::tiny;
     const bool derived = set == RuleSet::full_tests || set == RuleSet::tiny;
-    auto configs =
-        expand_blocks(arch, op, dtypes, derived ? RuleSet::full : set, out.value_or(default_output(dtypes.a)));
-    if (!configs) return configs;
-    if (derived) *configs = sample(*configs, recipes.full_tests_every);
-    if (set == RuleSet::tiny) *configs = smallest(*configs, recipes.tiny_least);
+    auto configs = expand_blocks(*recipes, arch, op, dtypes, derived ? RuleSet::full : set,
+                                 out.value_or(default_output(dtypes.a)));
+    if (derived) configs = sample(configs, kSampledEvery);
+    if (set == RuleSet::tiny) configs = smallest(configs, kTinyLeast);
     return configs;
+}
+
+std::vector<KernelConfig> expand(const ArchSpec& arch, Op op, const DTypePair& dtypes, const Recipe& recipe,
+                                 const Block& block) {
+    Collector collector(arch);
+    if (has(block.ops, op)) {
+        Expansion(arch, recipe, op, dtypes, default_output(dtypes.a), collector).run(block);
+    }
+    return collector.take();
 }
 
 Result<std::vector<KernelConfig>> expand(const ArchSpec& arch, Op op, RuleSet set) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Arch files: the embedded ones read, and a broken one is refused with file, line and key.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -147,6 +148,16 @@ TEST(ArchParse, ABrokenFileIsRefusedWithItsPlace) {
         EXPECT_TRUE(message.starts_with("my/chip.json:" + std::to_string(edited.line) + ":")) << bad.to << "\n"
                                                                                               << message;
     }
+}
+
+// Files of earlier versions named their rules; the error says what to do.
+TEST(ArchParse, TheKeyOfTheRulesIsGone) {
+    const Edited with = edit("\"units\"", "\"rules\": \"cdna\",\n  \"units\"");
+    const auto arch = parse_arch(with.text, "my.json");
+    ASSERT_FALSE(arch.ok());
+    EXPECT_EQ(
+        arch.error().message,
+        fmt::format("my.json:{}: rules: is no key any more: remove it; the recipes of the backend apply", with.line));
 }
 
 TEST(ArchParse, TheBackendIsAWholeWord) {

@@ -6,7 +6,7 @@
 #include "config/archs.hpp"
 #include "config/config_json.hpp"
 #include "config/random_config.hpp"
-#include "config/rule_book.hpp"
+#include "config/recipe.hpp"
 #include "registry/registry.hpp"
 
 namespace tilewise {

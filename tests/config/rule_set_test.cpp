@@ -157,13 +157,30 @@ TEST(RuleSetCategory, NamesTheFeature) {
     EXPECT_EQ(category(c), "depthwise");
 }
 
-TEST(RuleSetErrors, AnArchWithoutARuleBookIsToldSo) {
-    ArchSpec arch = arch_named("gfx942");
-    arch.rules = "cdnaa";
-    const auto result = expand(arch, Op::gemm, RuleSet::tiny);
-    ASSERT_FALSE(result.ok());
-    EXPECT_NE(result.error().message.find("unknown rule book 'cdnaa'; did you mean 'cdna'"), std::string::npos)
-        << result.error().message;
+bool has_warpgroups(const KernelConfig& c) { return c.warp_tile.m == 64; }
+
+// An arch has the recipes of its backend as far as its numbers carry them, whatever its name: without warpgroups, nothing that
+// needs them; with them, that comes first.
+TEST(RuleSetFeatures, FollowFromTheArch) {
+    constexpr DTypePair kHalf{DType::fp16, DType::fp16};
+    ArchSpec hopper = arch_named("sm_90a");
+    hopper.name = "sm_new";
+    const auto with = expand(hopper, Op::gemm, kHalf, RuleSet::standard);
+    ASSERT_TRUE(with.ok());
+    ASSERT_EQ(with->size(), expand(arch_named("sm_90a"), Op::gemm, kHalf, RuleSet::standard)->size());
+    EXPECT_TRUE(has_warpgroups(with->front()));
+    EXPECT_FALSE(has_warpgroups(with->back()));
+    const auto strips = [](const KernelConfig& c) { return c.specialization == Specialization::depthwise; };
+    const auto depthwise = [&](const ArchSpec& arch) {
+        const auto configs = expand(arch, Op::conv_fwd, kHalf, RuleSet::standard);
+        return std::count_if(configs->begin(), configs->end(), strips);
+    };
+    const auto before = depthwise(hopper);
+    hopper.wide_wave_rows = 0;
+    const auto without = expand(hopper, Op::gemm, kHalf, RuleSet::standard);
+    ASSERT_FALSE(without->empty());
+    EXPECT_TRUE(std::none_of(without->begin(), without->end(), has_warpgroups));
+    EXPECT_GT(before, depthwise(hopper)) << "also blocks that the arch's numbers would allow";
 }
 
 }  // namespace

@@ -60,6 +60,16 @@ TEST(Families, AllHaveKernels) {
     for (const Family* family : families()) EXPECT_TRUE(seen.contains(family)) << family->name();
 }
 
+// A file of recipes/ is named after the family whose kernels it makes.
+TEST(Families, HaveOneRecipeEach) {
+    std::set<std::pair<Backend, std::string_view>> named, written;
+    for (const Family* family : families()) named.emplace(family->backend, family->name());
+    for (const Backend backend : {Backend::cpu, Backend::cuda}) {
+        for (const Recipe& recipe : *recipes_of(backend)) written.emplace(backend, recipe.name);
+    }
+    EXPECT_EQ(named, written);
+}
+
 TEST(Families, AnArchWithoutFamiliesSaysSo) {
     const auto config =
         parse_kernel_name("gemm_bf16_rcr_compv3_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Arch files and rule books, which users write by hand.
+// Arch files and recipes, which people write by hand.
 #include "base/embedded.hpp"
 #include "config/arch_spec.hpp"
-#include "config/rule_book.hpp"
+#include "config/recipe.hpp"
 #include "config/rule_set.hpp"
 #include "config/rules.hpp"
 #include "fuzz.hpp"
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else {
         require(arch.error().message.starts_with("fuzz.json"), "an error names the file");
     }
-    const auto book = parse_rule_book(text, "fuzz.json");
-    require(book.ok() || book.error().message.starts_with("fuzz.json"), "an error names the file");
+    const auto recipe = parse_recipe(text, "fuzz.json");
+    require(recipe.ok() || recipe.error().message.starts_with("fuzz.json"), "an error names the file");
     return 0;
 }
