@@ -185,10 +185,8 @@ private:
     void read_feature(std::string_view key, std::optional<ArchFeature>& out) {
         if (!from_.has(key)) return;
         const auto feature = parse_enum<ArchFeature>(from_.text(key));
-        if (feature)
-            out = *feature;
-        else
-            from_.fail(key, feature.error().message);
+        if (!feature) return from_.fail(key, feature.error().message);
+        out = *feature;
     }
 
     // A field that the defaults have too takes the block's values.
@@ -202,18 +200,19 @@ private:
         for (const auto& [key, value] : *json->object()) {
             const ConfigField* field = find_field(key);
             const auto values = value.string() ? words_of(*value.string()) : std::vector{value.dump()};
-            for (const std::string& text : values) {
-                KernelConfig probe;
-                if (field && field->parse(probe, text)) continue;
-                from_.fail("fields", fmt::format("'{}' is no config field, or {} no value of it", key, text));
+            KernelConfig probe;
+            const auto fits = [&](const std::string& text) { return field && field->parse(probe, text).ok(); };
+            if (values.empty() || !std::all_of(values.begin(), values.end(), fits)) {
+                from_.fail("fields", fmt::format("'{}' is no config field, or {} no value of it", key, value.dump()));
                 return;
             }
             const auto known = std::find_if(block.fields.begin(), block.fields.end(),
                                             [&](const auto& entry) { return entry.first == field; });
-            if (known == block.fields.end())
+            if (known == block.fields.end()) {
                 block.fields.emplace_back(field, values);
-            else
+            } else {
                 known->second = values;
+            }
         }
     }
 

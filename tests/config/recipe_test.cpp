@@ -126,6 +126,7 @@ TEST(Recipe, MistakesAreRefusedWithTheirPlace) {
         {R"("ops": "gemm", )", "", ":7: blocks[0].ops: needs at least one"},
         {R"("split_k": "2 4")", R"("split_kk": "2 4")", ":9: blocks[2].fields: 'split_kk'"},
         {R"("split_k": "2 4")", R"("split_k": "2 x")", ":9: blocks[2].fields: 'split_k'"},
+        {R"("split_k": "2 4")", R"("split_k": "")", ":9: blocks[2].fields: 'split_k'"},
         {R"({"split_k": "2 4", "cluster": "2x1"})", "7", ":9: blocks[2].fields"},
         {R"("persistent": true)", R"("persistent": "maybe")", ":5: defaults.fields"},
         {R"("needs": "wgmma")", R"("needs": "wgmmaa")", ":9: blocks[2].needs: unknown arch feature 'wgmmaa'"},
