@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/files.hpp"
 
@@ -87,6 +88,22 @@ Result<TrustedFile> TrustedFile::open(const std::string& path, int flags, mode_t
     if (error != 0) return cannot_open(path, error);
     if (auto status = check_file(info, path); !status) return status.error();
     return file;
+}
+
+Result<TrustedFile> TrustedFile::open_to_append(const std::string& path) {
+    if (auto status = make_directories(std::filesystem::path(path).parent_path()); !status) return status.error();
+    auto file = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    if (file && file->info().st_nlink > 1) {
+        return usage_error(fmt::format("'{}' is also another file's name, which is not written to", path));
+    }
+    return file;
+}
+
+Status TrustedFile::append(std::string_view text, const std::string& path) const {
+    const ssize_t written = write(fd_, text.data(), text.size());
+    if (written == static_cast<ssize_t>(text.size())) return {};
+    return usage_error(
+        fmt::format("cannot write '{}': {}", shown(path), written < 0 ? std::strerror(errno) : "the disk is full"));
 }
 
 TrustedFile::~TrustedFile() {

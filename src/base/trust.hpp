@@ -38,6 +38,9 @@ public:
     // `flags` and `mode` as for open(2). No FIFO is waited for. With O_NOFOLLOW a link is refused, without it the file that
     // it leads to must be trusted.
     static Result<TrustedFile> open(const std::string& path, int flags, mode_t mode = 0);
+    // To read and to append to, made for the owner alone where it is missing, with its folders. A link is refused, and so is
+    // a file with a second name, which might be a file that is not meant.
+    static Result<TrustedFile> open_to_append(const std::string& path);
 
     TrustedFile(TrustedFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)), info_(other.info_) {}
     TrustedFile& operator=(TrustedFile&&) = delete;
@@ -46,6 +49,9 @@ public:
 
     int fd() const { return fd_; }
     const struct stat& info() const { return info_; }  // when it was opened
+
+    // One write, so that what others append at the same time comes before or after it; `path` is for messages.
+    Status append(std::string_view text, const std::string& path) const;
 
 private:
     TrustedFile(int fd, const struct stat& info) : fd_(fd), info_(info) {}

@@ -45,6 +45,14 @@ Result<BuildSettings> build_settings() {
         if (!bytes || *bytes < 0) return bad_value("TILEWISE_CACHE_MAX", text, "a size in bytes, such as 512M or 2G");
         settings.cache_max_bytes = *bytes;
     }
+    if (const std::string text = variable("TILEWISE_RECORDS_MAX"); !text.empty()) {
+        const auto bytes = parse_bytes(text);
+        constexpr std::int64_t kMost = std::int64_t{1} << 30;
+        if (!bytes || *bytes < 0 || *bytes > kMost) {
+            return bad_value("TILEWISE_RECORDS_MAX", text, "a size in bytes from 0 to 1G, such as 64M");
+        }
+        settings.records_max_bytes = *bytes;
+    }
     if (const std::string text = variable("TILEWISE_COMPILE_TIMEOUT_S"); !text.empty()) {
         const auto seconds = parse_integer(text);
         if (!seconds || *seconds < 1 || *seconds > 86400) {

@@ -16,6 +16,7 @@ namespace tilewise {
 struct BuildSettings {
     std::string cache_dir;  // an absolute path; empty when the environment names no place
     std::int64_t cache_max_bytes = std::int64_t{2} << 30;
+    std::int64_t records_max_bytes = std::int64_t{64} << 20;  // of measurements, kept beside the cache
     std::string compiler;  // a name or a path; empty: the usual names are looked for on PATH
     std::string nvrtc;     // the path of the CUDA compiler library; empty: the usual places are looked at
     // What the CUDA driver here can load, as it says itself: 13000 is CUDA 13.0. None: there is no driver, and kernels

@@ -28,6 +28,7 @@ constexpr Variable kVariables[] = {
     {"TILEWISE_CACHE_DIR",
      "where built kernels and tuning results are kept; else $XDG_CACHE_HOME/tilewise, ~/.cache/tilewise"},
     {"TILEWISE_CACHE_MAX", "most bytes of built kernels to keep, such as 2G"},
+    {"TILEWISE_RECORDS_MAX", "most bytes of measurements to keep, such as 256M; 64M, and 0 keeps none"},
     {"TILEWISE_CXX", "the compiler for CPU kernels; else the first on PATH that is new enough"},
     {"TILEWISE_NVRTC", "the file of NVRTC, the compiler for CUDA kernels; else it is looked for"},
     {"TILEWISE_COMPILE_TIMEOUT_S", "seconds a compiler may take; 60"},

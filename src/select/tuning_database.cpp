@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "select/tuning_database.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <mutex>
 #include <vector>
 
-#include "base/files.hpp"
 #include "base/fork_safe_mutex.hpp"
 #include "base/json_object.hpp"
 #include "base/text.hpp"
@@ -88,18 +82,10 @@ Status TuningDatabase::append(const TuningRecord& record) const {
     if (path_.empty()) {
         return usage_error("no folder for tuning results: none of TILEWISE_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
     }
-    if (auto status = make_directories(std::filesystem::path(path_).parent_path()); !status) return status;
-    const auto file = TrustedFile::open(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    const auto file = TrustedFile::open_to_append(path_);
     if (!file) return file.error();
-    if (file->info().st_nlink > 1) {
-        return usage_error(fmt::format("'{}' is also another file's name, which is not written to", path_));
-    }
-    // A leading line break ends whatever a killed process left unfinished; one write is one line.
-    const std::string line = '\n' + print_record(record) + '\n';
-    const ssize_t written = write(file->fd(), line.data(), line.size());
-    if (written == static_cast<ssize_t>(line.size())) return {};
-    return usage_error(
-        fmt::format("cannot write '{}': {}", path_, written < 0 ? std::strerror(errno) : "the disk is full"));
+    // A leading line break ends whatever a killed process left unfinished.
+    return file->append('\n' + print_record(record) + '\n', path_);
 }
 
 Result<std::size_t> TuningDatabase::load(const std::string& path) {
