@@ -50,7 +50,7 @@ int conv_bwdw_get_kernel_name(int index, char* buffer, int buffer_size) {
     using namespace tilewise::compat;
     const std::scoped_lock lock(session().mutex());
     const std::string name = session().name_at(index);
-    return name.empty() ? fail_with_library(kBad) : give(name, buffer, buffer_size);
+    return name.empty() ? fail_with_library(kError) : copy_to_buffer(name, buffer, buffer_size);
 }
 
 float conv_bwdw_run(const void* input_ptr, const void* grad_output_ptr, void* grad_weight_ptr,

@@ -19,12 +19,12 @@ int has(const char* op) {
 
 // 0 with the name, or a code.
 int select_conv(const ConvProblemC* problem, std::string& name) {
-    if (!session().is_open()) return fail(kBad, "conv_dispatcher_init was not called, or failed");
-    if (!problem) return fail(kBad, "the problem is NULL");
+    if (!session().is_open()) return fail(kError, "conv_dispatcher_init was not called, or failed");
+    if (!problem) return fail(kError, "the problem is NULL");
     const std::string text = conv_text(*problem, session().settings());
-    if (text.empty()) return fail(kBad, "direction is none of 0, 1, 2, or layout of channels_last, channels_first");
+    if (text.empty()) return fail(kError, "direction is none of 0, 1, 2, or layout of channels_last, channels_first");
     name = session().select(text, problem->split_k);
-    return name.empty() ? kNoKernel : kFine;
+    return name.empty() ? kNoKernel : kOk;
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ int conv_dispatcher_init(void) {
 int conv_dispatcher_cleanup(void) {
     const std::scoped_lock lock(tilewise::compat::session().mutex());
     tilewise::compat::session().close();
-    return tilewise::compat::kFine;
+    return tilewise::compat::kOk;
 }
 
 const char* conv_dispatcher_version(void) { return "2.0.0"; }
@@ -65,22 +65,22 @@ int conv_dispatcher_get_kernel_name(int index, char* buffer, int buffer_size) {
     using namespace tilewise::compat;
     const std::scoped_lock lock(session().mutex());
     const std::string name = session().name_at(index);
-    return name.empty() ? fail_with_library(kBad) : give(name, buffer, buffer_size);
+    return name.empty() ? fail_with_library(kError) : copy_to_buffer(name, buffer, buffer_size);
 }
 
 bool conv_dispatcher_is_supported(const ConvProblemC* prob) {
     const std::scoped_lock lock(tilewise::compat::session().mutex());
     std::string name;
-    return tilewise::compat::select_conv(prob, name) == tilewise::compat::kFine;
+    return tilewise::compat::select_conv(prob, name) == tilewise::compat::kOk;
 }
 
 int conv_dispatcher_select_kernel(const ConvProblemC* prob, char* buffer, int buffer_size) {
     using namespace tilewise::compat;
     const std::scoped_lock lock(session().mutex());
-    if (!buffer || buffer_size < 1) return fail(kBad, "there is no buffer for the name");
+    if (!buffer || buffer_size < 1) return fail(kError, "there is no buffer for the name");
     std::string name;
     const int code = select_conv(prob, name);
-    return code == kFine ? give(name, buffer, buffer_size) : code;
+    return code == kOk ? copy_to_buffer(name, buffer, buffer_size) : code;
 }
 
 float conv_dispatcher_run(const void* a_ptr, const void* b_ptr, void* c_ptr, const ConvProblemC* prob, void* stream) {

@@ -42,12 +42,12 @@ ConvProblemC with_direction(const ConvBwdwProblemC& p) {
 }
 
 float run_conv(Session& session, const void* a, const void* b, void* c, const ConvProblemC* problem, void* stream) {
-    if (!session.is_open()) return static_cast<float>(fail(kBad, "the init function was not called, or failed"));
-    if (!a || !b || !c || !problem) return static_cast<float>(fail(kBad, "a pointer is NULL"));
+    if (!session.is_open()) return static_cast<float>(fail(kError, "the init function was not called, or failed"));
+    if (!a || !b || !c || !problem) return static_cast<float>(fail(kError, "a pointer is NULL"));
     const std::string text = conv_text(*problem, session.settings());
     if (text.empty())
         return static_cast<float>(
-            fail(kBad, "direction is none of 0, 1, 2, or layout of channels_last, channels_first"));
+            fail(kError, "direction is none of 0, 1, 2, or layout of channels_last, channels_first"));
     const bool is_weight = problem->direction == kBackwardWeight;
     const Buffers buffers = is_weight ? Buffers{b, a, c} : Buffers{a, b, c};
     const int split_k = is_weight ? problem->split_k : 1;

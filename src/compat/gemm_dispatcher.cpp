@@ -15,7 +15,7 @@ Session& session() {
     return *made;
 }
 
-int not_open() { return fail(kBad, "dispatcher_init was not called, or failed"); }
+int not_open() { return fail(kError, "dispatcher_init was not called, or failed"); }
 
 std::string problem_text(const Settings& settings, std::int64_t m, std::int64_t n, std::int64_t k) {
     std::string text = "gemm:m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k) +
@@ -25,10 +25,11 @@ std::string problem_text(const Settings& settings, std::int64_t m, std::int64_t 
 
 // The kernel to name: what was used last, else what a middling problem would use.
 std::string current_kernel() {
-    constexpr std::int64_t kMiddling = 1024;
+    constexpr std::int64_t kMediumSize = 1024;
     if (!session().is_open()) return {};
-    if (!session().kernel().empty()) return session().told(session().kernel());
-    return session().told(session().select(problem_text(session().settings(), kMiddling, kMiddling, kMiddling)));
+    if (!session().kernel().empty()) return session().original_name(session().kernel());
+    return session().original_name(
+        session().select(problem_text(session().settings(), kMediumSize, kMediumSize, kMediumSize)));
 }
 
 bool read_shape(const std::string& kernel, const char* field, int* const (&out)[3]) {
@@ -41,12 +42,12 @@ bool read_shape(const std::string& kernel, const char* field, int* const (&out)[
 
 int run_gemm(const Buffers& buffers, std::int64_t m, std::int64_t n, std::int64_t k, float* time_ms) {
     if (!session().is_open()) return not_open();
-    if (!buffers.a || !buffers.b || !buffers.c) return fail(kBad, "A, B or C is NULL");
+    if (!buffers.a || !buffers.b || !buffers.c) return fail(kError, "A, B or C is NULL");
     const std::string problem = problem_text(session().settings(), m, n, k) + alignment_option(buffers);
     const double ms = session().run_on_host(problem, buffers);
     if (time_ms) *time_ms = static_cast<float>(ms);
-    if (ms > 0) return kFine;
-    return ms == kNoKernel ? kNoKernel : kBad;
+    if (ms > 0) return kOk;
+    return ms == kNoKernel ? kNoKernel : kError;
 }
 
 }  // namespace
@@ -74,22 +75,22 @@ int dispatcher_get_kernel_config(int* tile_m, int* tile_n, int* tile_k, int* war
     const std::scoped_lock lock(session().mutex());
     if (!session().is_open()) return not_open();
     for (const int* out : {tile_m, tile_n, tile_k, warp_tile_m, warp_tile_n, warp_tile_k, warp_m, warp_n, warp_k}) {
-        if (!out) return fail(kBad, "an output pointer is NULL");
+        if (!out) return fail(kError, "an output pointer is NULL");
     }
     const std::string kernel = current_kernel();
     const bool fine = read_shape(kernel, "tile", {tile_m, tile_n, tile_k}) &&
                       read_shape(kernel, "warp_tile", {warp_tile_m, warp_tile_n, warp_tile_k}) &&
                       read_shape(kernel, "wave", {warp_m, warp_n, warp_k});
-    return fine ? kFine : fail(kBad, "there is no kernel");
+    return fine ? kOk : fail(kError, "there is no kernel");
 }
 
 int dispatcher_select_kernel(int64_t M, int64_t N, int64_t K, char* name_buffer, int buffer_size) {
     using namespace tilewise::compat;
     const std::scoped_lock lock(session().mutex());
     if (!session().is_open()) return not_open();
-    if (!name_buffer || buffer_size < 1) return fail(kBad, "there is no buffer for the name");
+    if (!name_buffer || buffer_size < 1) return fail(kError, "there is no buffer for the name");
     const std::string name = session().select(problem_text(session().settings(), M, N, K));
-    return name.empty() ? kNoKernel : give(session().told(name), name_buffer, buffer_size);
+    return name.empty() ? kNoKernel : copy_to_buffer(session().original_name(name), name_buffer, buffer_size);
 }
 
 int dispatcher_is_supported(int64_t M, int64_t N, int64_t K) {
@@ -105,7 +106,7 @@ int dispatcher_run_gemm(const void* A, const void* B, void* C, int64_t M, int64_
 
 const char* dispatcher_get_kernel_name(void) {
     const std::scoped_lock lock(tilewise::compat::session().mutex());
-    return tilewise::compat::keep(tilewise::compat::current_kernel());
+    return tilewise::compat::keep_for_caller(tilewise::compat::current_kernel());
 }
 
 int dispatcher_get_kernel_name_at(int index, char* buffer, int buffer_size) {
@@ -113,7 +114,7 @@ int dispatcher_get_kernel_name_at(int index, char* buffer, int buffer_size) {
     const std::scoped_lock lock(session().mutex());
     if (!session().is_open()) return not_open();
     const std::string name = session().name_at(index);
-    return name.empty() ? fail_with_library(kBad) : give(name, buffer, buffer_size);
+    return name.empty() ? fail_with_library(kError) : copy_to_buffer(name, buffer, buffer_size);
 }
 
 int dispatcher_get_kernel_count(void) {
@@ -124,7 +125,7 @@ int dispatcher_get_kernel_count(void) {
 const char* dispatcher_export_registry_json(void) {
     using namespace tilewise::compat;
     const std::scoped_lock lock(session().mutex());
-    return keep(session().is_open() ? session().export_json() : std::string());
+    return keep_for_caller(session().is_open() ? session().export_json() : std::string());
 }
 
 void dispatcher_cleanup(void) {

@@ -78,36 +78,36 @@ int fail(int code, std::string text) {
 
 int fail_with_library(int code) { return fail(code, tilewise_last_error()); }
 
-int give(const std::string& text, char* buffer, int size) {
-    if (!buffer || size < 1) return fail(kBad, "there is no buffer for the text");
+int copy_to_buffer(const std::string& text, char* buffer, int size) {
+    if (!buffer || size < 1) return fail(kError, "there is no buffer for the text");
     if (text.size() + 1 > static_cast<std::size_t>(size)) {
-        return fail(kBad, "the buffer is too small: need " + std::to_string(text.size() + 1) + " bytes");
+        return fail(kError, "the buffer is too small: need " + std::to_string(text.size() + 1) + " bytes");
     }
     std::memcpy(buffer, text.c_str(), text.size() + 1);
-    return kFine;
+    return kOk;
 }
 
-const char* keep(std::string text) {
+const char* keep_for_caller(std::string text) {
     thread_local std::string kept;
     kept = std::move(text);
     return kept.c_str();
 }
 
 std::string alignment_option(const Buffers& buffers) {
-    constexpr std::uintptr_t kUsual = 16;
+    constexpr std::uintptr_t kAssumedAlignment = 16;
     const auto bits = reinterpret_cast<std::uintptr_t>(buffers.a) | reinterpret_cast<std::uintptr_t>(buffers.b) |
-                      reinterpret_cast<std::uintptr_t>(buffers.c) | kUsual;
+                      reinterpret_cast<std::uintptr_t>(buffers.c) | kAssumedAlignment;
     const std::uintptr_t align = bits & (~bits + 1);
-    return align == kUsual ? "" : ",align=" + std::to_string(align);
+    return align == kAssumedAlignment ? "" : ",align=" + std::to_string(align);
 }
 
 int Session::configure(const char* name, const char* value) {
-    if (!read_settings()) return kBad;
-    if (!name || !value) return fail(kBad, "a setting needs a name and a value");
+    if (!read_settings()) return kError;
+    if (!name || !value) return fail(kError, "a setting needs a name and a value");
     if (!settings_.set(name, value)) {
-        return fail(kBad, std::string("no setting '") + name + "' with the value '" + value + "'");
+        return fail(kError, std::string("no setting '") + name + "' with the value '" + value + "'");
     }
-    if (!is_open()) return kFine;
+    if (!is_open()) return kOk;
     close();  // the device, the types and the kernels may be others now
     return open();
 }
@@ -117,19 +117,19 @@ bool Session::read_settings() {
     std::string problem;
     settings_ = settings_of_environment(problem);
     has_settings_ = problem.empty();
-    if (!has_settings_) fail(kBad, problem);
+    if (!has_settings_) fail(kError, problem);
     return has_settings_;
 }
 
 int Session::open() {
-    if (is_open()) return kFine;
-    if (!read_settings()) return kBad;
-    if (tilewise_check_abi(TILEWISE_ABI_VERSION) != TILEWISE_OK || open_context() != kFine || list_kernels() != kFine) {
+    if (is_open()) return kOk;
+    if (!read_settings()) return kError;
+    if (tilewise_check_abi(TILEWISE_ABI_VERSION) != TILEWISE_OK || open_context() != kOk || list_kernels() != kOk) {
         const std::string why = tilewise_last_error();
         close();
-        return fail(kBad, why);
+        return fail(kError, why);
     }
-    return kFine;
+    return kOk;
 }
 
 int Session::open_context() {
@@ -138,25 +138,25 @@ int Session::open_context() {
     if (tilewise_context_create(device, nullptr, &context_) == TILEWISE_OK) {
         Text json;
         char* text = nullptr;
-        if (tilewise_context_describe(context_, &text) != TILEWISE_OK) return kBad;
+        if (tilewise_context_describe(context_, &text) != TILEWISE_OK) return kError;
         json.reset(text);
         shares_memory_ = std::strstr(json.get(), "\"shares_host_memory\":true") != nullptr;
-        return kFine;
+        return kOk;
     }
-    if (!anywhere || tilewise_context_create("cpu", nullptr, &context_) != TILEWISE_OK) return kBad;
+    if (!anywhere || tilewise_context_create("cpu", nullptr, &context_) != TILEWISE_OK) return kError;
     shares_memory_ = true;
-    return kFine;
+    return kOk;
 }
 
 int Session::list_kernels() {
-    if (tilewise_registry_create("dispatcher", &registry_) != TILEWISE_OK) return kBad;
+    if (tilewise_registry_create("dispatcher", &registry_) != TILEWISE_OK) return kError;
     for (const std::string& op : ops_) {
         const std::string query = "{\"arch\": \"" + std::string(tilewise_context_arch(context_)) + "\", \"op\": \"" +
                                   op + "\", \"dtype\": \"" + settings_.dtype + "\", \"rule_set\": \"" +
                                   settings_.rule_set + "\", \"available\": true}";
-        if (tilewise_registry_add_rule_set(registry_, query.c_str(), nullptr) != TILEWISE_OK) return kBad;
+        if (tilewise_registry_add_rule_set(registry_, query.c_str(), nullptr) != TILEWISE_OK) return kError;
     }
-    return kFine;
+    return kOk;
 }
 
 void Session::close() {
@@ -170,10 +170,10 @@ void Session::close() {
 std::string Session::name_at(std::int64_t index) const {
     char* text = nullptr;
     if (tilewise_registry_name_at(registry_, index, &text) != TILEWISE_OK) return {};
-    return told(Text(text).get());
+    return original_name(Text(text).get());
 }
 
-std::string Session::told(const std::string& kernel) const {
+std::string Session::original_name(const std::string& kernel) const {
     constexpr const char* kOriginalLayout = "rcr";
     if (field_of(kernel, "op") != "gemm" || field_of(kernel, "layout") != "any") return kernel;
     const std::string layout = settings_.layout.empty() ? kOriginalLayout : settings_.layout;

@@ -15,7 +15,7 @@
 namespace tilewise::compat {
 
 // What the original functions return.
-inline constexpr int kFine = 0, kBad = -1, kNoKernel = -2, kFailed = -3;
+inline constexpr int kOk = 0, kError = -1, kNoKernel = -2, kFailed = -3;
 
 struct Buffers {
     const void* a = nullptr;
@@ -40,9 +40,9 @@ public:
     std::int64_t count(const std::string& op) const;  // of one operation
     std::string name_at(std::int64_t index) const;    // "" outside
     std::string export_json() const;                  // as the original wrote it
-    // A kernel's name as clients are told it: the original's kernels have a layout, so one for any layout is named by that
-    // of the settings, in which it runs.
-    std::string told(const std::string& kernel) const;
+    // A kernel's name as the original would have it: its kernels have a layout, so one for any layout is named by that of the
+    // settings, in which it runs.
+    std::string original_name(const std::string& kernel) const;
 
     // The name of the kernel for a problem's text; "" when there is none.
     std::string select(const std::string& problem, int split_k = 1);
@@ -73,9 +73,9 @@ int fail(int code, std::string text);
 int fail_with_library(int code);  // the library's message
 
 // Copies a text with its end into a caller's buffer: 0, or -1 when it does not fit.
-int give(const std::string& text, char* buffer, int size);
+int copy_to_buffer(const std::string& text, char* buffer, int size);
 // Keeps a text for the caller until the thread's next call.
-const char* keep(std::string text);
+const char* keep_for_caller(std::string text);
 
 // "align=2" where a pointer is less than 16-byte aligned, "" otherwise: what the problem must say of them.
 std::string alignment_option(const Buffers& buffers);

@@ -14,7 +14,7 @@ constexpr float kAlpha = 1.0f;
 constexpr float kBeta = 0.5f;  // not 1, so that a kernel that ignores its value is caught
 
 // Chooses and builds; nothing is built for a plan that is not wanted.
-Status get_ready(Runtime& runtime, const Problem& problem, const Choice& choice, bool strict, CheckedRun& out) {
+Status choose_and_build(Runtime& runtime, const Problem& problem, const Choice& choice, bool strict, CheckedRun& out) {
     auto plan = choose_plan(runtime, problem, choice);
     if (!plan) return plan.error();
     out.plan = std::move(*plan);
@@ -51,7 +51,7 @@ Json plan_to_json(const CheckedRun& run) {
 Result<CheckedRun> run_checked(Runtime& runtime, const Problem& problem, const Choice& choice,
                                const CheckedRunOptions& options) {
     CheckedRun run;
-    if (auto status = get_ready(runtime, problem, choice, options.strict, run); !status) return status.error();
+    if (auto status = choose_and_build(runtime, problem, choice, options.strict, run); !status) return status.error();
     const float alpha = kAlpha * suggested_alpha(problem), beta = problem.beta ? kBeta : 0.0f;
     auto checked = make_checked_operands(*runtime.device, *runtime.builder, problem, kSeed);
     if (!checked) return checked.error();

@@ -9,43 +9,43 @@
 namespace tilewise {
 namespace {
 
-// Kernels that compute alike: the instruction, which operand fills its rows, and how the reduction is shared out.
-using Way = std::tuple<int, bool, bool, bool, bool>;
-Way way_of(const KernelConfig& c) {
+// How a kernel computes: the instruction, which operand fills its rows, and how the reduction is shared out.
+using Algorithm = std::tuple<int, bool, bool, bool, bool>;
+Algorithm algorithm_of(const KernelConfig& c) {
     return {c.warp_tile.m, c.swap_ab, c.cluster_k, c.split_k > 1, c.stream_k != StreamK::off};
 }
-// And which tiles: of each, few are measured.
-using Kind = std::tuple<Way, int, int>;
-Kind kind_of(const KernelConfig& c) { return {way_of(c), c.tile.m, c.tile.n}; }
+// The same, in the same tiles.
+using Tiling = std::tuple<Algorithm, int, int>;
+Tiling tiling_of(const KernelConfig& c) { return {algorithm_of(c), c.tile.m, c.tile.n}; }
 
-constexpr int kEachKind = 3;
-constexpr double kHopeless = 2.0;        // times the best prediction
-constexpr std::size_t kOtherWaysOf = 4;  // one place in so many is kept for ways that are not among the first
+constexpr int kMostOfATiling = 3;
+constexpr double kWorstMeasured = 2.0;     // times the best prediction
+constexpr std::size_t kReservedShare = 4;  // one place in so many is for algorithms that are not among the first
 
 }  // namespace
 
 KernelList shortlist(const std::vector<Candidate>& ranked, std::size_t count) {
     KernelList chosen;
     const bool predicted = !ranked.empty() && ranked.front().predicted_us.has_value();
-    std::map<Kind, int> kinds;
-    std::set<Way> ways;
+    std::map<Tiling, int> tilings;
+    std::set<Algorithm> algorithms;
     const auto take = [&](const Candidate& candidate) {
-        ++kinds[kind_of(candidate.kernel->config)];
-        ways.insert(way_of(candidate.kernel->config));
+        ++tilings[tiling_of(candidate.kernel->config)];
+        algorithms.insert(algorithm_of(candidate.kernel->config));
         chosen.push_back(candidate.kernel);
     };
     const auto is_chosen = [&](const Candidate& candidate) {
         return std::find(chosen.begin(), chosen.end(), candidate.kernel) != chosen.end();
     };
     if (predicted) {
-        const double worst = kHopeless * *ranked.front().predicted_us;
+        const double worst = kWorstMeasured * *ranked.front().predicted_us;
         for (const Candidate& candidate : ranked) {
-            if (chosen.size() + count / kOtherWaysOf >= count) break;
-            if (kinds[kind_of(candidate.kernel->config)] < kEachKind) take(candidate);
+            if (chosen.size() + count / kReservedShare >= count) break;
+            if (tilings[tiling_of(candidate.kernel->config)] < kMostOfATiling) take(candidate);
         }
         for (const Candidate& candidate : ranked) {
             if (chosen.size() >= count || *candidate.predicted_us > worst) break;
-            if (!ways.contains(way_of(candidate.kernel->config))) take(candidate);
+            if (!algorithms.contains(algorithm_of(candidate.kernel->config))) take(candidate);
         }
     }
     for (const Candidate& candidate : ranked) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which of the ranked kernels are worth measuring: the model's best, but not all of one kind. What the model gets wrong it gets
-// wrong for a whole kind, so that the best of other kinds find more than further variants of the first do.
+// Which of the ranked kernels are worth measuring: the model's best, but few of one algorithm and tile. An error of the model
+// concerns a whole algorithm, so that the best of the others find more than further variants of the first do.
 #pragma once
 
 #include <vector>

@@ -34,7 +34,7 @@ TEST(Shortlist, TakesTheFirstWithoutPredictions) {
     for (std::size_t i = 0; i < list.size(); ++i) EXPECT_EQ(list[i], ranked[i].kernel);
 }
 
-TEST(Shortlist, LeavesRoomForOtherTilesAndWays) {
+TEST(Shortlist, LeavesRoomForOtherTilesAndAlgorithms) {
     std::vector<Candidate> ranked;
     for (int i = 1; i <= 20; ++i) ranked.push_back(candidate(10 + 0.01 * i, 128, false, 1, i));
     ranked.push_back(candidate(11, 64));
