@@ -10,6 +10,7 @@
 #include "device/cpu/thread_pool.hpp"
 #include "family/family.hpp"
 #include "problem/problem_text.hpp"
+#include "select/ranker.hpp"
 
 namespace tilewise::capi {
 namespace {
@@ -103,7 +104,7 @@ Result<Selection> select_for_arch(const Problem& problem, const ReadChoice& read
     }
     Selection selection = select_kernel(problem, options.registry ? *options.registry : listed, **arch, usable_cpus());
     if (options.rank && selection.plan) {
-        if (auto status = choose_by(options.rank, problem, selection); !status) return status.error();
+        if (auto status = choose({problem, options, usable_cpus()}, selection); !status) return status.error();
         note_padding(selection);
     }
     return selection;

@@ -13,7 +13,8 @@
 #include "family/padded_problem.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
-#include "select/shortlist.hpp"
+#include "select/measured_ranker.hpp"
+#include "select/ranker.hpp"
 
 namespace tilewise {
 namespace {
@@ -21,17 +22,6 @@ namespace {
 std::string registry_key(const Problem& p, RuleSet set) {
     return fmt::format("{} {} {} {} {}", name_of(p.op), name_of(p.dtype_a), name_of(p.dtype_b), name_of(p.dtype_out),
                        name_of(set));
-}
-
-std::vector<Candidate>::iterator find_candidate(std::vector<Candidate>& candidates, std::string_view name) {
-    return std::find_if(candidates.begin(), candidates.end(),
-                        [&](const Candidate& candidate) { return candidate.kernel->name == name; });
-}
-
-// A GPU has more kinds of kernels, and times one in a few hundredths of a second.
-std::size_t measured_count(const SelectOptions& options, const ArchSpec& arch) {
-    constexpr std::size_t kOnCpu = 8, kOnGpu = 16;
-    return options.measure_top > 0 ? options.measure_top : arch.backend == Backend::cpu ? kOnCpu : kOnGpu;
 }
 
 Note capture_note() {
@@ -75,11 +65,11 @@ void Dispatcher::drop_refused(Selection& selection) const {
 // problems have the same kernel.
 bool Dispatcher::lacks_compiler(const Kernel& kernel) {
     const std::uint32_t generation = generation_;
-    if (const bool* known = lacking_.find(KernelKey<const std::string&>{kernel.name, generation})) return *known;
+    if (const bool* known = lacks_compiler_.find(KernelKey<const std::string&>{kernel.name, generation})) return *known;
     const auto request = build_request(kernel.config, device_);
     const bool lacks = request && builder_.needs_compiler(*request) && !builder_.has_compiler(*request);
     const std::scoped_lock lock(fork_safe_mutex());
-    return lacking_.add({kernel.name, generation}, lacks);
+    return lacks_compiler_.add({kernel.name, generation}, lacks);
 }
 
 // On a machine without a compiler: keeps the kernels that are cached, packed or built in. When there are none, all stay, so
@@ -99,62 +89,6 @@ bool Dispatcher::drop_unobtainable(Selection& selection) {
     }
     selection.candidates.erase(gone, selection.candidates.end());
     return true;
-}
-
-void Dispatcher::use_tuned(const Problem& problem, Selection& selection) {
-    if (!tuning_) return;
-    const auto record = tuning_->find(device_.identity(), print_problem(problem));
-    if (!record) return;
-    const auto found = find_candidate(selection.candidates, record->kernel);
-    if (found == selection.candidates.end()) return;
-    auto request = build_request(found->kernel->config, device_);
-    if (!request) return;
-    const auto digest = digest_of(*request);
-    if (!digest || *digest != record->code_digest) {
-        selection.plan->notes.push_back(
-            {"tuning", ErrorCode::check_failed,
-             fmt::format("the kernel that was measured to be the fastest, {}, is not preferred, since its code has "
-                         "changed; tilewise tune measures again",
-                         record->kernel)});
-        return;
-    }
-    selection.plan =
-        Plan{found->kernel, PlanSource::tuned, fmt::format("measured before on this device: {:.2f} us", record->us)};
-    std::rotate(selection.candidates.begin(), found, found + 1);
-}
-
-Status Dispatcher::use_measured(const Problem& problem, const SelectOptions& options, Selection& selection) {
-    const KernelList best = shortlist(selection.candidates, measured_count(options, device_.arch()));
-    MeasureOptions measuring;
-    constexpr double kSecondsEachOnGpu = 0.025;
-    if (device_.arch().is_gpu()) measuring.seconds_each = kSecondsEachOnGpu;
-    measuring.progress = options.progress;
-    auto outcome = measure_candidates(problem, best, device_, builder_, measuring);
-    if (!outcome) return outcome.error();
-    if (outcome->measured.empty()) {
-        return Error{ErrorCode::device, fmt::format("none of {} kernels could be measured; the first: {}", best.size(),
-                                                    outcome->failed.empty() ? "" : outcome->failed.front().reason)};
-    }
-    const Measured& winner = outcome->measured.front();
-    selection.plan = Plan{winner.kernel, PlanSource::measured,
-                          fmt::format("fastest of {} measured: {:.2f} us", outcome->measured.size(), winner.us)};
-    if (!outcome->failed.empty()) {
-        const Failed& first = outcome->failed.front();
-        selection.plan->notes.push_back(
-            {"measure", ErrorCode::toolchain,
-             fmt::format("{} of the best {} kernels could not be measured; the first, {}: "
-                         "{}",
-                         outcome->failed.size(), best.size(), first.kernel->name, first.reason)});
-    }
-    if (tuning_) {
-        // A result that cannot be kept is still a result.
-        if (auto status = tuning_->add(
-                {device_.identity(), print_problem(problem), winner.kernel->name, winner.code_digest, winner.us});
-            !status) {
-            selection.plan->notes.push_back({"tuning", status.error().code, status.error().message});
-        }
-    }
-    return {};
 }
 
 Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions& options, Reasons reasons) {
@@ -187,16 +121,17 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
 // Chooses, and again among what can be had when what was chosen cannot.
 Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions& options, Selection& selection) {
     bool dropped = false;
-    if (options.strategy == Strategy::measure && !options.rank) {
+    if (options.measures()) {
         // Several are built, so that one of them can be had is not enough.
-        const KernelList tried = shortlist(selection.candidates, measured_count(options, device_.arch()));
+        const KernelList tried = kernels_to_measure(selection, options, device_.arch());
         const auto lacking = [&](const KernelPtr& kernel) { return lacks_compiler(*kernel); };
         dropped = std::any_of(tried.begin(), tried.end(), lacking) && drop_unobtainable(selection);
     }
-    auto status = choose(problem, options, selection);
+    const RankContext context{problem, options, device_.max_threads(), &device_, &builder_, tuning_};
+    auto status = choose(context, selection);
     if (status && !dropped && lacks_compiler(*selection.plan->kernel) && drop_unobtainable(selection)) {
         dropped = true;
-        status = choose(problem, options, selection);
+        status = choose(context, selection);
     }
     if (status) note_padding(selection);
     if (status && dropped) {
@@ -207,29 +142,8 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
     return status;
 }
 
-Status Dispatcher::choose(const Problem& problem, const SelectOptions& options, Selection& selection) {
-    selection.plan = first_plan(selection, device_.max_threads());
-    if (options.rank) return choose_by(options.rank, problem, selection);
-    if (options.strategy == Strategy::measure) return use_measured(problem, options, selection);
-    if (options.strategy == Strategy::first_fit) {
-        const auto first = std::min_element(selection.candidates.begin(), selection.candidates.end(),
-                                            [](const Candidate& a, const Candidate& b) {
-                                                if (a.kernel->priority != b.kernel->priority)
-                                                    return a.kernel->priority > b.kernel->priority;
-                                                return a.kernel->name < b.kernel->name;
-                                            });
-        selection.plan = Plan{first->kernel, PlanSource::first_fit, "the first by priority and name"};
-    } else if (options.strategy == Strategy::automatic) {
-        use_tuned(problem, selection);
-        if (const auto refused = tuning_ ? tuning_->refused() : std::nullopt) {
-            selection.plan->notes.push_back({"tuning", refused->code, refused->message});
-        }
-    }
-    return {};
-}
-
 bool Dispatcher::must_not_measure(const SelectOptions& options) const {
-    return options.strategy == Strategy::measure && !options.rank && device_.is_capturing(options.stream);
+    return options.measures() && device_.is_capturing(options.stream);
 }
 
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {

@@ -15,34 +15,11 @@
 #include "device/device.hpp"
 #include "problem/problem_hash.hpp"
 #include "run/executable.hpp"
-#include "select/measure_candidates.hpp"
 #include "select/select.hpp"
+#include "select/select_options.hpp"
 #include "select/tuning_database.hpp"
 
 namespace tilewise {
-
-// automatic: a tuned record, else the analytic model. measure: the model's best few are timed on scratch tensors.
-enum class Strategy : std::uint8_t { automatic, rules, first_fit, measure };
-template <>
-struct EnumNames<Strategy> {
-    static constexpr std::string_view kind = "strategy";
-    static constexpr std::array<std::string_view, 4> names = {"auto", "rules", "first-fit", "measure"};
-};
-
-struct SelectOptions {
-    Strategy strategy = Strategy::automatic;
-    RuleSet rule_set = RuleSet::standard;
-    std::size_t measure_top = 0;  // kernels that are measured; 0: as many as suit the device
-    MeasureProgress progress{};   // of measuring
-    // The stream that the plan is for. While the program captures it nothing may be measured: the ranked choice is taken.
-    Stream stream = kDefaultStream;
-    Ranking rank;  // a user's own, called without a lock
-    // Kernels to choose from instead of the rule set's; must outlive the call.
-    const Registry* registry = nullptr;
-
-    // Whether the outcome depends on the problem, the strategy and the rule set alone.
-    bool is_plain() const { return !rank && !registry; }
-};
 
 class Dispatcher {
 public:
@@ -121,9 +98,6 @@ private:
     bool lacks_compiler(const Kernel& kernel);
     bool drop_unobtainable(Selection& selection);
     Status choose_obtainable(const Problem& problem, const SelectOptions& options, Selection& selection);
-    Status choose(const Problem& problem, const SelectOptions& options, Selection& selection);
-    void use_tuned(const Problem& problem, Selection& selection);
-    Status use_measured(const Problem& problem, const SelectOptions& options, Selection& selection);
 
     Device& device_;
     Builder& builder_;
@@ -132,7 +106,7 @@ private:
     // Added to under fork_safe_mutex, read without.
     GrowingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
     GrowingTable<ExecutableKey<Problem>, std::shared_ptr<const Executable>, KeyHash> executables_;
-    GrowingTable<KernelKey<std::string>, bool, KeyHash> lacking_;  // kernels that there is no compiler for, and others
+    GrowingTable<KernelKey<std::string>, bool, KeyHash> lacks_compiler_;        // by kernel, as far as it was asked
     GrowingTable<std::string, std::unique_ptr<Registry>, KeyHash> registries_;  // by operation, types and rule set
 };
 

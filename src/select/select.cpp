@@ -12,6 +12,7 @@
 #include "select/conv_cost_model.hpp"
 #include "select/cost_model.hpp"
 #include "select/gpu_cost_model.hpp"
+#include "select/ranker.hpp"
 
 namespace tilewise {
 namespace {
@@ -91,7 +92,10 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
         rank(selection.candidates, problem, arch, threads);
     }
     if (selection.candidates.empty()) return selection;
-    selection.plan = first_plan(selection, threads);
+    // Ranked above already: the chain of `rules` takes the first and says why, and cannot fail.
+    SelectOptions options;
+    options.strategy = Strategy::rules;
+    static_cast<void>(choose({problem, options, threads}, selection));
     note_padding(selection);
     return selection;
 }
@@ -122,31 +126,6 @@ void note_padding(Selection& selection) {
         const bool is_chosen = candidate.kernel == selection.plan->kernel;
         if (is_chosen && candidate.padding) selection.plan->notes.push_back(*candidate.padding);
     }
-}
-
-Plan first_plan(const Selection& selection, int threads) {
-    const Candidate& first = selection.candidates.front();
-    const std::string of =
-        fmt::format("of {} kernels that may run the problem{}; {} may not", selection.candidates.size(),
-                    first.padding ? " padded, since none may as it is" : "", selection.rejected_count);
-    if (!first.predicted_us) {
-        return {first.kernel, PlanSource::first_fit, fmt::format("the first, by priority and name, {}", of)};
-    }
-    return {first.kernel, PlanSource::rules,
-            fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}", *first.predicted_us,
-                        threads, threads == 1 ? "" : "s", of)};
-}
-
-Status choose_by(const Ranking& rank, const Problem& problem, Selection& selection) {
-    for (const std::string& name : rank(problem, selection.candidates)) {
-        const auto found = std::find_if(selection.candidates.begin(), selection.candidates.end(),
-                                        [&](const Candidate& candidate) { return candidate.kernel->name == name; });
-        if (found == selection.candidates.end()) continue;
-        selection.plan =
-            Plan{found->kernel, PlanSource::callback, "the first of the caller's ranking that may run the problem"};
-        return {};
-    }
-    return unsupported_error("the caller's ranking names no kernel that may run the problem");
 }
 
 std::string counts_by_rule(const Selection& selection) {

@@ -57,16 +57,10 @@ void note_padding(Selection& selection);
 // A user's ranking: gets the candidates in the model's order and returns names, best first.
 using Ranking = std::function<std::vector<std::string>(const Problem&, const std::vector<Candidate>&)>;
 
-// Makes the first of the user's ranking that is among the candidates the plan.
-Status choose_by(const Ranking& rank, const Problem& problem, Selection& selection);
-
 // How many kernels each rule rejected: "3 by fit_vector, 1 by fit_layout".
 std::string counts_by_rule(const Selection& selection);
 // Why no kernel may run the problem, of a selection without candidates.
 std::string why_none(const Selection& selection);
-
-// The plan of the first of the candidates, of which there is at least one, ranked as above.
-Plan first_plan(const Selection& selection, int threads);
 
 Json selection_to_json(const Selection& selection);  // {plan, candidates, rejected}
 
