@@ -420,7 +420,8 @@ TILEWISE_API tilewise_status tilewise_pack_b(const tilewise_executable* executab
 /* ---- Measuring ---------------------------------------------------------------------------------------------------- */
 
 /* Times the kernel that is chosen, or with all != 0 every candidate, on tensors of its own.
- *   json  {"device", "results": [{"problem", "kernel", "us", "spread", "tflops", "gbps", "roof"}], "failures": [...]}
+ *   json  {"device", "results": [{"problem", "kernel", "us", "spread", "tflops", "gbps", "roof"}], "failures": [...],
+ *         "notes": [...]}
  */
 TILEWISE_API tilewise_status tilewise_bench(tilewise_context* context, const char* problem,
                                             const tilewise_select_options* options, int all, char** json);

@@ -139,6 +139,7 @@ class Bench:
     device: str
     results: list[Measurement]
     failures: list[dict[str, str]]
+    notes: list[dict[str, str]] = dataclasses.field(default_factory=list, hash=False)  # what is not as it should be
 
 
 @dataclasses.dataclass(frozen=True)

@@ -151,7 +151,7 @@ def open_executable(problem: str, device: str, strategy: str | None, kernel: str
 
 
 def bench_from(answer: Mapping[str, Any]) -> Bench:
-    return Bench(answer["device"], list_of(Measurement, answer["results"]), answer["failures"])
+    return Bench(answer["device"], list_of(Measurement, answer["results"]), answer["failures"], answer["notes"])
 
 
 def bench(problem: str | Problem, *, device: Any = "cpu", all: bool = False, strategy: str | None = None,

@@ -14,7 +14,7 @@
 namespace tilewise {
 
 struct Note {
-    std::string kind;  // one word, for programs: "cache", "tuning", "measure", "capture", "padding"
+    std::string kind;  // one word, for programs: "cache", "tuning", "measure", "records", "capture", "padding"
     ErrorCode code = ErrorCode::check_failed;  // of the error that it is where notes are forbidden
     std::string message;                       // what, why, and the way out
 

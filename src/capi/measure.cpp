@@ -18,7 +18,7 @@ Result<std::string> bench(Runtime& runtime, const char* text, const tilewise_sel
     Json::Array results, failures;
     for (const BenchRow& row : outcome->rows) results.push_back(bench_row_to_json(*problem, row));
     for (const Failed& failed : outcome->failed) failures.push_back(bench_failure_to_json(*problem, failed));
-    return bench_to_json(*runtime.device, std::move(results), std::move(failures)).dump();
+    return bench_to_json(*runtime.device, std::move(results), std::move(failures), outcome->notes).dump();
 }
 
 Result<std::string> validate(Runtime& runtime, const char* text, const tilewise_select_options* given) {

@@ -24,6 +24,7 @@ Result<int> run_bench(Context& context) {
     auto choice = read_choice(context);
     if (!choice) return choice.error();
     Json::Array results, failures;
+    std::vector<Note> notes;
     Table table({"us", "spread %", "GFLOPS", "GB/s", "% of roof", "kernel", "problem"});
     for (const Problem& problem : *problems) {
         choice->options.progress = progress_of(static_cast<std::size_t>(&problem - problems->data()), problems->size());
@@ -36,14 +37,16 @@ Result<int> run_bench(Context& context) {
                        fmt::format("{:.1f}", 100 * row.roof), row.kernel->name, print_problem(problem)});
             for (const Note& note : row.notes) print_error(fmt::format("tilewise: note: {}", note.message));
         }
+        notes = joined(notes, outcome->notes);
         for (const Failed& failed : outcome->failed) {
             failures.push_back(bench_failure_to_json(problem, failed));
             print_error(fmt::format("tilewise: {}: {}", failed.kernel->name, failed.reason));
         }
     }
+    for (const Note& note : notes) print_error(fmt::format("tilewise: note: {}", note.message));
     const bool failed = !failures.empty();
     if (context.json) {
-        print(bench_to_json(*runtime->device, std::move(results), std::move(failures)).dump());
+        print(bench_to_json(*runtime->device, std::move(results), std::move(failures), notes).dump());
     } else {
         print(fmt::format("{}\n{}", runtime->device->identity(), table.text()));
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// tilewise cache: what is kept of built kernels: list, count, verify, prune, clear.
+// tilewise cache: what is kept of built kernels: list, count, verify, prune, clear. Records of measurements are counted as well;
+// like tuning results they stay when kernels go.
 #include <fmt/core.h>
 
 #include "base/text.hpp"
@@ -7,6 +8,7 @@
 #include "build/kernel_cache.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
+#include "select/record_store.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -49,6 +51,32 @@ Result<int> removed(const Result<std::int64_t>& count, bool json) {
     return 0;
 }
 
+Result<int> count(const KernelCache& cache, const BuildSettings& settings, bool json) {
+    const CacheStats stats = cache.stats();
+    const RecordStore records = record_store(settings);
+    const auto kept = records.size();
+    if (!kept) return kept.error();
+    if (json) {
+        const Json of_records = Json::object({{"path", records.path()},
+                                              {"records", kept->records},
+                                              {"bytes", kept->bytes},
+                                              {"max_bytes", records.max_bytes()}});
+        print(Json::object({{"root", cache.root()},
+                            {"entries", stats.entries},
+                            {"bytes", stats.bytes},
+                            {"failed", stats.failed},
+                            {"max_bytes", settings.cache_max_bytes},
+                            {"records", of_records}})
+                  .dump());
+        return 0;
+    }
+    print(fmt::format("{}: {} kernels, {} bytes of at most {}, {} failed builds kept", cache.root(), stats.entries,
+                      stats.bytes, settings.cache_max_bytes, stats.failed));
+    print(fmt::format("{}: {} records, {} bytes of at most {}", records.path(), kept->records, kept->bytes,
+                      records.max_bytes()));
+    return 0;
+}
+
 }  // namespace
 
 Result<int> run_cache(Context& context) {
@@ -66,18 +94,7 @@ Result<int> run_cache(Context& context) {
         if (!bytes) return usage_error(fmt::format("--max takes a byte count such as 512M, not '{}'", *limit));
         return removed(cache.prune(*bytes), context.json);
     }
-    if (verb == "stats") {
-        const CacheStats stats = cache.stats();
-        print(context.json ? Json::object({{"root", cache.root()},
-                                           {"entries", stats.entries},
-                                           {"bytes", stats.bytes},
-                                           {"failed", stats.failed},
-                                           {"max_bytes", settings->cache_max_bytes}})
-                                 .dump()
-                           : fmt::format("{}: {} kernels, {} bytes of at most {}, {} failed builds kept", cache.root(),
-                                         stats.entries, stats.bytes, settings->cache_max_bytes, stats.failed));
-        return 0;
-    }
+    if (verb == "stats") return count(cache, *settings, context.json);
     constexpr std::array<std::string_view, 5> kVerbs = {"ls", "stats", "verify", "prune", "clear"};
     return usage_error(unknown_word("cache command", verb, kVerbs));
 }

@@ -17,6 +17,7 @@
 #include "config/rule_set.hpp"
 #include "config/rules.hpp"
 #include "device/cpu/host_cpu.hpp"
+#include "select/record_store.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -26,7 +27,7 @@ struct Variable {
 };
 constexpr Variable kVariables[] = {
     {"TILEWISE_CACHE_DIR",
-     "where built kernels and tuning results are kept; else $XDG_CACHE_HOME/tilewise, ~/.cache/tilewise"},
+     "where built kernels, tuning results and records are kept; else $XDG_CACHE_HOME/tilewise, ~/.cache/tilewise"},
     {"TILEWISE_CACHE_MAX", "most bytes of built kernels to keep, such as 2G"},
     {"TILEWISE_RECORDS_MAX", "most bytes of measurements to keep, such as 256M; 64M, and 0 keeps none"},
     {"TILEWISE_CXX", "the compiler for CPU kernels; else the first on PATH that is new enough"},
@@ -73,6 +74,17 @@ Finding built_in() {
     return {"built-in kernels", text.empty() ? "none" : text, builtin_pack_bytes().empty() == counts.empty()};
 }
 
+// "/home/me/.cache/tilewise/records.csv: 120 records, 40312 bytes of at most 67108864"
+Finding records_kept(const RecordStore& store) {
+    if (store.path().empty()) return {"records", "none are kept, since there is no cache", true};
+    const auto size = store.size();
+    if (!size) return {"records", size.error().message, false};
+    return {"records",
+            fmt::format("{}: {} records, {} bytes of at most {}", store.path(), size->records, size->bytes,
+                        store.max_bytes()),
+            true};
+}
+
 }  // namespace
 
 Result<int> run_doctor(Context& context) {
@@ -89,6 +101,7 @@ Result<int> run_doctor(Context& context) {
         if (const auto status = KernelCache(settings->cache_dir).check(); !status) {
             findings.back() = {"cache", status.error().message, false};
         }
+        findings.push_back(records_kept(record_store(*settings)));
         findings.push_back(built_in());
         // Without a compiler what is cached or packed still runs, so a missing one is news, not a fault.
         const auto add = [&](const char* what, const Result<Toolchain>& found) {

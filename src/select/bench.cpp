@@ -49,10 +49,12 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
     const bool on_cpu = runtime.device->arch().backend == Backend::cpu;
     options.seconds_each = all ? kSecondsEachOfAll : on_cpu ? kSecondsForOne : kSecondsForOneOnGpu;
     options.progress = choice.options.progress;
+    options.records = runtime.records.get();
     auto measured = measure_candidates(problem, *kernels, *runtime.device, *runtime.builder, options);
     if (!measured) return measured.error();
     BenchOutcome outcome;
     outcome.failed = std::move(measured->failed);
+    outcome.notes = std::move(measured->notes);
     const double roof = roof_us(problem, runtime.device->arch(), runtime.device->max_threads());
     for (const Measured& one : measured->measured) {
         outcome.rows.push_back({one.kernel, one.us, one.spread, flops(problem) / one.us / 1e6,
@@ -77,10 +79,11 @@ Json bench_failure_to_json(const Problem& problem, const Failed& failed) {
         {{"problem", print_problem(problem)}, {"kernel", failed.kernel->name}, {"reason", failed.reason}});
 }
 
-Json bench_to_json(const Device& device, Json::Array results, Json::Array failures) {
+Json bench_to_json(const Device& device, Json::Array results, Json::Array failures, std::span<const Note> notes) {
     return Json::object({{"device", device.identity()},
                          {"results", Json(std::move(results))},
-                         {"failures", Json(std::move(failures))}});
+                         {"failures", Json(std::move(failures))},
+                         {"notes", notes_to_json(notes)}});
 }
 
 }  // namespace tilewise

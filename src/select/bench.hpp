@@ -21,6 +21,7 @@ struct BenchRow {
 struct BenchOutcome {
     std::vector<BenchRow> rows;  // fastest first
     std::vector<Failed> failed;
+    std::vector<Note> notes;  // about recording them
 };
 
 // Every candidate with `all`, else the one that is chosen.
@@ -28,7 +29,7 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
 
 Json bench_row_to_json(const Problem& problem, const BenchRow& row);
 Json bench_failure_to_json(const Problem& problem, const Failed& failed);
-// {device, results, failures}
-Json bench_to_json(const Device& device, Json::Array results, Json::Array failures);
+// {device, results, failures, notes}
+Json bench_to_json(const Device& device, Json::Array results, Json::Array failures, std::span<const Note> notes);
 
 }  // namespace tilewise

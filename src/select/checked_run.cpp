@@ -3,6 +3,7 @@
 
 #include "measure/bound_run.hpp"
 #include "measure/checked_operands.hpp"
+#include "measure/record.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 
@@ -25,6 +26,18 @@ Status choose_and_build(Runtime& runtime, const Problem& problem, const Choice& 
     out.executable = std::move(*executable);
     out.notes = joined(out.plan.notes, out.executable->notes());
     return strict ? forbid(out.notes) : Status();
+}
+
+// A single run is no measurement, but that a kernel computes something else is worth knowing.
+void record_wrong_result(Runtime& runtime, const Problem& problem, CheckedRun& run) {
+    Record record = record_of(problem, *run.plan.kernel, *runtime.device, run.executable->built().digest);
+    record.status = RecordStatus::wrong_result;
+    record.reason = describe(*run.report);
+    record.samples = 1;
+    set_time(record, problem, run.us);
+    if (const auto status = runtime.records->append({&record, 1}); !status) {
+        run.notes.push_back({"records", status.error().code, status.error().message});
+    }
 }
 
 Json report_to_json(const VerifyReport& report) {
@@ -69,6 +82,7 @@ Result<CheckedRun> run_checked(Runtime& runtime, const Problem& problem, const C
     auto report = (*checked)->verify(alpha, beta, verifying);
     if (!report) return report.error();
     run.report = std::move(*report);
+    if (!run.report->ok) record_wrong_result(runtime, problem, run);
     return run;
 }
 

@@ -127,7 +127,7 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
         const auto lacking = [&](const KernelPtr& kernel) { return lacks_compiler(*kernel); };
         dropped = std::any_of(tried.begin(), tried.end(), lacking) && drop_unobtainable(selection);
     }
-    const RankContext context{problem, options, device_.max_threads(), &device_, &builder_, tuning_};
+    const RankContext context{problem, options, device_.max_threads(), &device_, &builder_, tuning_, records_};
     auto status = choose(context, selection);
     if (status && !dropped && lacks_compiler(*selection.plan->kernel) && drop_unobtainable(selection)) {
         dropped = true;

@@ -15,6 +15,7 @@
 #include "device/device.hpp"
 #include "problem/problem_hash.hpp"
 #include "run/executable.hpp"
+#include "select/record_store.hpp"
 #include "select/select.hpp"
 #include "select/select_options.hpp"
 #include "select/tuning_database.hpp"
@@ -23,9 +24,9 @@ namespace tilewise {
 
 class Dispatcher {
 public:
-    // The database may be null; then nothing is remembered.
-    Dispatcher(Device& device, Builder& builder, TuningDatabase* tuning)
-        : device_(device), builder_(builder), tuning_(tuning) {}
+    // The database and the store may be null; then no winner is remembered and no measurement recorded.
+    Dispatcher(Device& device, Builder& builder, TuningDatabase* tuning, RecordStore* records = nullptr)
+        : device_(device), builder_(builder), tuning_(tuning), records_(records) {}
 
     Device& device() { return device_; }
     Builder& builder() { return builder_; }
@@ -102,6 +103,7 @@ private:
     Device& device_;
     Builder& builder_;
     TuningDatabase* tuning_;
+    RecordStore* records_;
     std::atomic<std::uint32_t> generation_{0};
     // Added to under fork_safe_mutex, read without.
     GrowingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;

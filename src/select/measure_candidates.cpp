@@ -47,25 +47,26 @@ private:
 };
 
 // The caller's progress: one step for each kernel, and one for timing them all.
-using Tell = std::function<void(std::size_t done, std::string_view doing)>;
+using ReportStep = std::function<void(std::size_t done, std::string_view doing)>;
 
 // Kernels that are ready to be timed, each with what it was made from.
-struct Contestant {
+struct PreparedKernel {
     Measured measured;
     std::unique_ptr<BoundRun> run;  // its address must stay
 };
 
-std::vector<Contestant> prepare(const Problem& problem, const KernelList& kernels, Device& device, Builder& builder,
-                                const ScratchSets& scratch, const Tell& tell, std::vector<Failed>& failed) {
-    std::vector<Contestant> ready;
+std::vector<PreparedKernel> prepare_all(const Problem& problem, const KernelList& kernels, Device& device,
+                                        Builder& builder, const ScratchSets& scratch, const ReportStep& report_step,
+                                        std::vector<Failed>& failed) {
+    std::vector<PreparedKernel> ready;
     for (const KernelPtr& kernel : kernels) {
-        tell(ready.size() + failed.size(), kernel->name);
+        report_step(ready.size() + failed.size(), kernel->name);
         auto executable = Executable::prepare(problem, *kernel, device, builder);
         if (!executable) {
-            failed.push_back({kernel, executable.error().message});
+            failed.push_back({kernel, executable.error().message, failure_of(executable.error().code)});
             continue;
         }
-        Measured made{kernel, executable->built().digest, 0, 0, executable->notes()};
+        Measured made{kernel, executable->built().digest, 0, 0, 0, executable->notes()};
         auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*executable)), device, scratch.sets(),
                                     suggested_alpha(problem), problem.beta ? 1.0f : 0.0f);
         auto status = bound ? bound->run() : Status(bound.error());
@@ -79,6 +80,33 @@ std::vector<Contestant> prepare(const Problem& problem, const KernelList& kernel
     return ready;
 }
 
+// The digest of a kernel that could not be made; empty where it cannot be told.
+std::string digest_of_failed(const Kernel& kernel, const Device& device) {
+    const auto request = build_request(kernel.config, device);
+    const auto digest = request ? digest_of(*request) : Result<std::string>(request.error());
+    return digest ? *digest : "";
+}
+
+// A store that fails does not fail the measurement: a note says so.
+void record_outcome(const Problem& problem, const Device& device, const RecordStore& store, MeasureOutcome& outcome) {
+    std::vector<Record> records;
+    for (const Measured& measured : outcome.measured) {
+        Record& one = records.emplace_back(record_of(problem, *measured.kernel, device, measured.code_digest));
+        set_time(one, problem, measured.us);
+        one.spread = measured.spread;
+        one.samples = measured.samples;
+    }
+    for (const Failed& failed : outcome.failed) {
+        Record& one =
+            records.emplace_back(record_of(problem, *failed.kernel, device, digest_of_failed(*failed.kernel, device)));
+        one.status = failed.status;
+        one.reason = failed.reason;
+    }
+    if (const auto status = store.append(records); !status) {
+        outcome.notes.push_back({"records", status.error().code, status.error().message});
+    }
+}
+
 }  // namespace
 
 Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelList& kernels, Device& device,
@@ -87,35 +115,38 @@ Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelLi
     auto scratch = ScratchSets::make(problem, device, 2 * device.arch().cache_bytes, options.max_bytes, kMostSets);
     if (!scratch) return scratch.error();
     MeasureOutcome outcome;
-    const auto tell = [&](std::size_t done, std::string_view doing) {
+    const auto report_step = [&](std::size_t done, std::string_view doing) {
         if (options.progress) options.progress(done, kernels.size() + 1, doing);
     };
-    std::vector<Contestant> contestants = prepare(problem, kernels, device, builder, *scratch, tell, outcome.failed);
+    std::vector<PreparedKernel> prepared =
+        prepare_all(problem, kernels, device, builder, *scratch, report_step, outcome.failed);
 
-    tell(kernels.size(), "timing");
+    report_step(kernels.size(), "timing");
     TimingOptions timing;
     timing.sets = static_cast<int>(scratch->sets().size());
     timing.max_seconds = options.seconds_each;
     timing.warmup_seconds = options.seconds_each / 10;
     std::vector<RecordedBlocks> recorded;
-    recorded.reserve(contestants.size());
+    recorded.reserve(prepared.size());
     std::vector<TimedBlock> blocks;
-    blocks.reserve(contestants.size());
-    for (const Contestant& contestant : contestants) recorded.emplace_back(*contestant.run, device);
+    blocks.reserve(prepared.size());
+    for (const PreparedKernel& kernel : prepared) recorded.emplace_back(*kernel.run, device);
     for (RecordedBlocks& one : recorded) blocks.emplace_back(std::ref(one));
     const auto results = interleave_blocks(blocks, timing);
     for (std::size_t i = 0; i < results.size(); ++i) {
-        Measured& measured = contestants[i].measured;
+        Measured& measured = prepared[i].measured;
         if (!recorded[i].status) {
             outcome.failed.push_back({measured.kernel, recorded[i].status.error().message});
             continue;
         }
         measured.us = results[i].seconds * 1e6;
         measured.spread = results[i].spread;
+        measured.samples = static_cast<std::int64_t>(results[i].samples.size());
         outcome.measured.push_back(std::move(measured));
     }
     std::stable_sort(outcome.measured.begin(), outcome.measured.end(),
                      [](const Measured& a, const Measured& b) { return a.us < b.us; });
+    if (options.records) record_outcome(problem, device, *options.records, outcome);
     return outcome;
 }
 

@@ -22,6 +22,7 @@ Result<Ranked> rank_by_measuring(const RankContext& context, Selection& selectio
     constexpr double kSecondsEachOnGpu = 0.025;
     if (device.arch().is_gpu()) measuring.seconds_each = kSecondsEachOnGpu;
     measuring.progress = context.options.progress;
+    measuring.records = context.records;
     const auto outcome = measure_candidates(context.problem, best, device, *context.builder, measuring);
     if (!outcome) return outcome.error();
     if (outcome->measured.empty()) {
@@ -43,6 +44,7 @@ Result<Ranked> rank_by_measuring(const RankContext& context, Selection& selectio
             {device.identity(), print_problem(context.problem), winner.kernel->name, winner.code_digest, winner.us});
         if (!kept) ranked.notes.push_back({"tuning", kept.error().code, kept.error().message});
     }
+    ranked.notes.insert(ranked.notes.end(), outcome->notes.begin(), outcome->notes.end());
     return ranked;
 }
 

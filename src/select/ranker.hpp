@@ -12,6 +12,7 @@
 #include "build/builder.hpp"
 #include "device/device.hpp"
 #include "problem/problem.hpp"
+#include "select/record_store.hpp"
 #include "select/select.hpp"
 #include "select/select_options.hpp"
 #include "select/tuning_database.hpp"
@@ -27,6 +28,7 @@ struct RankContext {
     Device* device = nullptr;
     Builder* builder = nullptr;
     TuningDatabase* tuning = nullptr;  // null where nothing is remembered
+    RecordStore* records = nullptr;    // null where nothing is recorded
 };
 
 struct Ranked {

@@ -14,11 +14,13 @@ Result<Runtime> open_runtime(const RuntimeOptions& options, const ArchCatalog& a
     settings->driver_version = (*device)->driver_version();
     settings->packs.insert(settings->packs.end(), options.packs.begin(), options.packs.end());
     const std::string tuning_path = settings->cache_dir.empty() ? "" : settings->cache_dir + "/tuning.jsonl";
+    runtime.records = std::make_unique<RecordStore>(record_store(*settings));
     runtime.device = std::move(*device);
     runtime.builder = std::make_unique<Builder>(std::move(*settings));
     if (!runtime.builder->pack_errors().empty()) return runtime.builder->pack_errors().front();
     runtime.tuning = std::make_unique<TuningDatabase>(tuning_path);
-    runtime.dispatcher = std::make_unique<Dispatcher>(*runtime.device, *runtime.builder, runtime.tuning.get());
+    runtime.dispatcher =
+        std::make_unique<Dispatcher>(*runtime.device, *runtime.builder, runtime.tuning.get(), runtime.records.get());
     return runtime;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything that running kernels on one device takes: the device, the builder, the tuning database and a dispatcher over
-// them, with the settings of the environment. The command line and the C interface both start here.
+// Everything that running kernels on one device takes: the device, the builder, the tuning database, the records and a
+// dispatcher over them, with the settings of the environment. The command line and the C interface both start here.
 #pragma once
 
 #include <memory>
@@ -25,6 +25,7 @@ struct Runtime {
     std::unique_ptr<Device> device;
     std::unique_ptr<Builder> builder;
     std::unique_ptr<TuningDatabase> tuning;
+    std::unique_ptr<RecordStore> records;
     std::unique_ptr<Dispatcher> dispatcher;
 };
 // The catalogue must outlive the runtime. A pack that cannot be read is an error.

@@ -174,7 +174,7 @@ def test_no_compiler_and_nothing_cached_is_exit_4(run, tmp_path):
     assert answer.code == 4 and "TILEWISE_CXX" in answer.err and "apt install" in answer.err, answer
 
 
-@pytest.mark.parametrize("name, value", [("TILEWISE_CACHE_MAX", "lots"), ("TILEWISE_COMPILE_TIMEOUT_S", "0")])
+@pytest.mark.parametrize("name, value", [("TILEWISE_CACHE_MAX", "lots"), ("TILEWISE_RECORDS_MAX", "2G"), ("TILEWISE_COMPILE_TIMEOUT_S", "0")])
 def test_bad_environment_is_named(cached, name, value):
     answer = cached("run", GEMM, *ARCH, env={name: value})
     assert answer.code == 2 and name in answer.err and value in answer.err, answer

@@ -162,14 +162,11 @@ def test_packs_are_written_through_no_link_and_for_their_owner(world):
     assert world.precious.read_text() == "mine\n"
 
 
-# ---- tuning results --------------------------------------------------------------------------------------------------
+# ---- tuning results and records --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["link", "fifo", "file"])
-def test_planted_tuning_results_are_not_used(world, kind):
-    cache = world.copy_of_cache(world.shared / "cache", world.VICTIM)
-    cache.chmod(0o1777)
-    planted = cache / "tuning.jsonl"
+def plant(planted, kind, world):
+    """Something of the attacker's where tilewise would have a file of its own."""
     if kind == "link":
         planted.symlink_to(world.precious)
     elif kind == "fifo":
@@ -177,6 +174,14 @@ def test_planted_tuning_results_are_not_used(world, kind):
     else:
         planted.touch(0o666)
     os.chown(planted, world.ATTACKER, world.ATTACKER, follow_symlinks=False)
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "file"])
+def test_planted_tuning_results_are_not_used(world, kind):
+    cache = world.copy_of_cache(world.shared / "cache", world.VICTIM)
+    cache.chmod(0o1777)
+    planted = cache / "tuning.jsonl"
+    plant(planted, kind, world)
     for words, notes in ((world.RUN, ("plan", "notes")), (world.TUNE, ("results", 0, "notes"))):
         done = world.run(*words, env={"TILEWISE_CACHE_DIR": cache})
         assert done.returncode == 0, done
@@ -188,14 +193,30 @@ def test_planted_tuning_results_are_not_used(world, kind):
     assert kind != "file" or planted.read_text() == ""
 
 
+@pytest.mark.parametrize("kind", ["link", "fifo", "file"])
+def test_records_are_not_written_to_a_planted_file(world, kind):
+    cache = world.copy_of_cache(world.shared / "cache", world.VICTIM)
+    cache.chmod(0o1777)
+    planted = cache / "records.csv"
+    plant(planted, kind, world)
+    done = world.run(*world.TUNE, env={"TILEWISE_CACHE_DIR": cache})
+    assert done.returncode == 0, done
+    (note,) = json.loads(done.stdout)["results"][0]["notes"]
+    assert note["kind"] == "records" and os.fspath(planted) in note["message"], note
+    assert world.precious.read_text() == "mine\n"
+    assert kind != "file" or planted.read_text() == ""
+
+
 @pytest.mark.parametrize("user", ["ROOT", "VICTIM"])
 def test_without_a_home_tuning_results_are_not_written_to_the_root(world, user):
     assert not os.path.exists("/tuning.jsonl")
     try:
         done = world.run(*world.TUNE, user=getattr(world, user), env={"HOME": ""})
         assert done.returncode == 0 and not os.path.exists("/tuning.jsonl"), done
-        (note,) = json.loads(done.stdout)["results"][0]["notes"]
-        assert note["kind"] == "tuning" and "this process only" in note["message"], done
+        tuning, records = json.loads(done.stdout)["results"][0]["notes"]
+        assert tuning["kind"] == "tuning" and "this process only" in tuning["message"], done
+        assert records["kind"] == "records" and "not recorded" in records["message"], done
+        assert not os.path.exists("/records.csv")
     finally:
         pathlib.Path("/tuning.jsonl").unlink(missing_ok=True)
 

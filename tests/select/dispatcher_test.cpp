@@ -12,6 +12,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/forwarding_device.hpp"
+#include "measure/record_csv.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
@@ -40,6 +41,7 @@ protected:
     std::unique_ptr<Dispatcher> dispatcher_;
 };
 
+constexpr std::int64_t kAmpleBytes = std::int64_t{1} << 20;  // of records
 const char* const kSmall = "gemm:m=33,n=65,k=17,dtype=fp32,layout=rcr";
 
 TEST_F(DispatcherTest, TheModelChoosesAndThePlanIsKept) {
@@ -119,12 +121,16 @@ TEST_F(DispatcherTest, WhatMeasuringCouldNotDoIsNoted) {
     options.strategy = Strategy::measure;
     options.measure_top = 2;
     TuningDatabase nowhere("/proc/nowhere/tuning.jsonl");
-    const auto plan = Dispatcher(*device_, *builder_, &nowhere).plan(problem(kSmall), options);
+    RecordStore unwritable("/proc/nowhere/records.csv", kAmpleBytes);
+    const auto plan = Dispatcher(*device_, *builder_, &nowhere, &unwritable).plan(problem(kSmall), options);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     EXPECT_EQ((*plan)->source, PlanSource::measured);
-    ASSERT_EQ((*plan)->notes.size(), 1u);
+    ASSERT_EQ((*plan)->notes.size(), 2u);
     EXPECT_EQ((*plan)->notes[0].kind, "tuning");
-    EXPECT_NE((*plan)->notes[0].message.find("/proc/nowhere"), std::string::npos) << (*plan)->notes[0].message;
+    EXPECT_EQ((*plan)->notes[1].kind, "records");
+    for (const Note& note : (*plan)->notes) {
+        EXPECT_NE(note.message.find("/proc/nowhere"), std::string::npos) << note.message;
+    }
 
     // The first kernel fails to load.
     class Choosy : public ForwardingDevice {
@@ -139,11 +145,47 @@ TEST_F(DispatcherTest, WhatMeasuringCouldNotDoIsNoted) {
         int loads_ = 0;
     };
     Choosy choosy(*device_);
-    const auto rest = Dispatcher(choosy, *builder_, nullptr).plan(problem(kSmall), options);
+    RecordStore records(folder_ + "/records.csv", kAmpleBytes);
+    const auto rest = Dispatcher(choosy, *builder_, nullptr, &records).plan(problem(kSmall), options);
     ASSERT_TRUE(rest.ok()) << rest.error().message;
     ASSERT_EQ((*rest)->notes.size(), 1u);
     EXPECT_EQ((*rest)->notes[0].kind, "measure");
     EXPECT_NE((*rest)->notes[0].message.find("not this one"), std::string::npos);
+
+    const auto kept = read_records(records.path());
+    ASSERT_TRUE(kept.ok()) << kept.error().message;
+    ASSERT_EQ(kept->size(), 2u) << "the failure is a record as well";
+    const Record &fastest = kept->front(), &failed = kept->back();
+    EXPECT_EQ(fastest.status, RecordStatus::ok);
+    EXPECT_EQ(fastest.kernel_name, (*rest)->kernel->name);
+    EXPECT_EQ(fastest.problem, kSmall);
+    EXPECT_EQ(fastest.device, device_->identity());
+    EXPECT_GT(fastest.time_us, 0);
+    EXPECT_GT(fastest.samples, 0);
+    EXPECT_GT(fastest.tflops, 0);
+    EXPECT_EQ(failed.status, RecordStatus::launch);
+    EXPECT_EQ(failed.reason, "not this one");
+    EXPECT_EQ(failed.samples, 0);
+    for (const Record& record : *kept) EXPECT_TRUE(is_digest(record.code_digest)) << record.code_digest;
+}
+
+TEST_F(DispatcherTest, KernelsThatCannotBeBuiltAreRecorded) {
+    BuildSettings settings = builder_->settings();
+    settings.compiler = "/nonexistent/c++";
+    Builder without(settings);
+    RecordStore records(folder_ + "/records.csv", kAmpleBytes);
+    SelectOptions options;
+    options.strategy = Strategy::measure;
+    options.measure_top = 2;
+    EXPECT_FALSE(Dispatcher(*device_, without, nullptr, &records).plan(problem(kSmall), options).ok());
+    const auto kept = read_records(records.path());
+    ASSERT_TRUE(kept.ok()) << kept.error().message;
+    ASSERT_EQ(kept->size(), 2u);
+    for (const Record& record : *kept) {
+        EXPECT_EQ(record.status, RecordStatus::build);
+        EXPECT_NE(record.reason.find("TILEWISE_CXX"), std::string::npos) << record.reason;
+        EXPECT_NE(record.repro.find(" --kernel " + record.kernel_name), std::string::npos) << record.repro;
+    }
 }
 
 TEST_F(DispatcherTest, ATuningFileThatIsNotTrustedIsNoted) {

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "build/build_testing.hpp"
 #include "config/archs.hpp"
+#include "measure/record_csv.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 #include "select/bench.hpp"
@@ -36,6 +39,7 @@ TEST(Runtime, WithoutAHomeTuningIsForThisProcess) {
     auto runtime = open_runtime({}, embedded_archs());
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     EXPECT_EQ(runtime->tuning->path(), "");
+    EXPECT_EQ(runtime->records->path(), "");
 }
 
 TEST(Runtime, APackThatIsNoneIsAnError) {
@@ -58,6 +62,11 @@ TEST(Bench, TheFiguresFitTheTime) {
     EXPECT_DOUBLE_EQ(row.tflops * row.us * 1e6, flops(problem));
     EXPECT_DOUBLE_EQ(row.gbps * row.us * 1e3, bytes_moved(problem));
     EXPECT_GT(row.roof, 0);
+    const auto records = read_records(runtime->records->path());
+    ASSERT_TRUE(records.ok()) << records.error().message;
+    EXPECT_TRUE(std::any_of(records->begin(), records->end(), [&](const Record& record) {
+        return record.kernel_name == row.kernel->name && record.time_us == row.us && record.gbps == row.gbps;
+    })) << "every measurement is recorded";
     const Json json = bench_row_to_json(problem, row);
     EXPECT_EQ(*json.find("problem")->string(), kPlanned);
     EXPECT_EQ(*json.find("kernel")->string(), row.kernel->name);
