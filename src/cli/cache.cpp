@@ -51,7 +51,7 @@ Result<int> removed(const Result<std::int64_t>& count, bool json) {
     return 0;
 }
 
-Result<int> count(const KernelCache& cache, const BuildSettings& settings, bool json) {
+Result<int> show_stats(const KernelCache& cache, const BuildSettings& settings, bool json) {
     const CacheStats stats = cache.stats();
     const RecordStore records = record_store(settings);
     const auto kept = records.size();
@@ -94,7 +94,7 @@ Result<int> run_cache(Context& context) {
         if (!bytes) return usage_error(fmt::format("--max takes a byte count such as 512M, not '{}'", *limit));
         return removed(cache.prune(*bytes), context.json);
     }
-    if (verb == "stats") return count(cache, *settings, context.json);
+    if (verb == "stats") return show_stats(cache, *settings, context.json);
     constexpr std::array<std::string_view, 5> kVerbs = {"ls", "stats", "verify", "prune", "clear"};
     return usage_error(unknown_word("cache command", verb, kVerbs));
 }
