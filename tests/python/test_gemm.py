@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tilewise.gemm, prepare and bench on NumPy arrays, against products in float64."""
 import concurrent.futures
+import csv
 import math
 import os
 import subprocess
@@ -368,12 +369,14 @@ def test_measure_then_remember(rng, tmp_path):
     environment = {**os.environ, "TILEWISE_CACHE_DIR": os.fspath(tmp_path)}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert result.stdout.strip() == "measured", result.stderr
+    with open(tmp_path / "records.csv", newline="", encoding="utf-8") as file:
+        assert [row["status"] for row in csv.DictReader(file)] == ["ok", "ok"], "both that were measured are recorded"
 
 
 def test_bench_measures_what_it_is_asked_for():
     problem = "gemm:m=32,n=32,k=32,dtype=fp32,layout=rcr"
     one = tilewise.bench(problem)
-    assert len(one.results) == 1 and one.device and not one.failures
+    assert len(one.results) == 1 and one.device and not one.failures and not one.notes
     row = one.results[0]
     assert row.problem == problem and row.us > 0 and row.roof > 0
     assert row.tflops == pytest.approx(2 * 32 ** 3 / row.us / 1e6)
