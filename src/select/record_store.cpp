@@ -20,7 +20,7 @@ constexpr auto kLockLimit = std::chrono::seconds(2);
 
 std::string header_line() { return record_header() + '\n'; }
 
-// Of an open file that is not empty.
+// Both ask an open file that is not empty.
 bool begins_with_header(const TrustedFile& file) {
     std::string begin(header_line().size(), '\0');
     return pread(file.fd(), begin.data(), begin.size(), 0) == static_cast<ssize_t>(begin.size()) &&

@@ -69,7 +69,7 @@ TEST(Ranker, FirstFitAsksNoModel) {
     SelectOptions options;
     options.strategy = Strategy::first_fit;
     Selection selection = selection_on("cpu-generic");
-    // What the model likes least comes first by name.
+    // The order that the model gave must not matter.
     std::reverse(selection.candidates.begin(), selection.candidates.end());
     ASSERT_TRUE(choose({problem, options}, selection).ok());
     EXPECT_EQ(selection.plan->source, PlanSource::first_fit);
