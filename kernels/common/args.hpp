@@ -18,7 +18,6 @@ enum class KernelRaster : int { m, n, hilbert };
 
 inline constexpr int kMaxKernelEpilogueOps = 4;
 inline constexpr int kMaxKernelDTensors = 4;
-inline constexpr int kMaxKernelGeometry = 96;
 
 // A matrix in memory: element (i, j) of batch entry p is at data[p * batch_stride + i * row_stride + j * col_stride].
 // One of the two inner strides is 1. Strides are in elements.
@@ -52,6 +51,30 @@ struct KernelConv {
     Index in[kMaxKernelDims], out[kMaxKernelDims], filter[kMaxKernelDims];
     Index stride[kMaxKernelDims], dilation[kMaxKernelDims], pad[kMaxKernelDims];  // pad: before the first pixel
     KernelActivation x, y;
+};
+
+// The arguments of one family of GPU kernels, in its own words: a plain struct that host and kernel both know, declared in
+// <family>_args.hpp, in a block that is as long for every family, since tensor maps follow it.
+inline constexpr int kFamilyWords = 96;
+struct FamilyArgs {
+    int words[kFamilyWords];
+
+    template <class T>
+    static constexpr bool is_room_for = sizeof(T) <= sizeof(words) && alignof(T) <= alignof(int) &&
+                                        __is_trivially_copyable(T);
+
+    template <class T>
+    void set(const T& args) {
+        static_assert(is_room_for<T>);
+        *this = {};
+        __builtin_memcpy(words, &args, sizeof args);
+    }
+    template <class T>
+    const T& as() const {
+        static_assert(is_room_for<T>);
+        return reinterpret_cast<const T&>(words);
+    }
+    bool operator==(const FamilyArgs&) const = default;
 };
 
 // C(m x n) = D-ops(epilogue(alpha * scale_a * scale_b * A(m x k) * B(k x n) + beta * C)).
@@ -88,9 +111,19 @@ struct KernelArgs {
     int raster_group;
     // GPU convolutions that stage patches of their input: the output pixels that a block takes together, images first.
     int patch[kMaxKernelDims + 1];
-    // GPU: what the grid of the kernel's family has worked out for it, in the family's own words.
-    int geometry[kMaxKernelGeometry];
+    // GPU: what the plan of the kernel's family worked out, the words of a FamilyArgs. Kernels read them with TILEWISE_FAMILY_ARGS.
+    int family_words[kFamilyWords];
+
+    void set_family_args(const FamilyArgs& args) {
+        for (int i = 0; i < kFamilyWords; ++i) family_words[i] = args.words[i];
+    }
 };
+
+// The one way for a kernel to its family's arguments. No function and no struct in the block stand between, since NVIDIA's compiler makes
+// other, partly longer code of kernels where the words lie one struct deeper, or behind a call, though it is inlined.
+template <class T>
+requires(FamilyArgs::is_room_for<T>) using CheckedFamilyArgs = T;
+#define TILEWISE_FAMILY_ARGS(Type, args) reinterpret_cast<const tilewise::CheckedFamilyArgs<Type>&>((args).family_words)
 
 // What one call computes: a rectangle of C for a range of batch entries, and with split_k > 1 one part of k, whose
 // sums go to the workspace. Rectangles of different calls do not overlap, so calls may run at the same time.

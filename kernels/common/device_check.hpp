@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the host and the kernels that check a large result on its device tell each other. Both kernels (cuda/fill.hpp,
-// cuda/reference.hpp) are launched like any other, with one KernelArgs; its `workspace` holds the device address of one
+// What the host and the kernels that check a large result on its device tell each other. Both kernels (gpu/fill.hpp,
+// gpu/reference.hpp) are launched like any other, with one KernelArgs; its `workspace` holds the device address of one
 // of the structs here: a BufferTask, or CheckParameters. A host reads the outcome back from there.
 #pragma once
 #include "finish.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How many positions a line of pixels takes where taps read shifted runs of them (tap_weight_shape.hpp, tap_conv_shape.hpp): results
-// at the first ones, each reading up to `reach` further on. What is read behind the line must be zeros or pixels that no result of it
-// needs; the zeros that the next line begins with can be those behind this one.
+// How many positions a line of pixels takes where taps read shifted runs of them (shifted_wgrad_args.hpp,
+// resident_filter_conv_args.hpp): results at the first ones, each reading up to `reach` further on. What is read behind the line
+// must be zeros or pixels that no result of it needs; the zeros that the next line begins with can be those behind this one.
 #pragma once
 #include "args.hpp"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Parts of backward weight that are the blocks of a cluster (diagonal_weight.hpp, band_weight.hpp): each has its sums in shared memory, and
-// all add up and write a share of them, so that there is no second kernel. Always in the same order: block after block.
+// Parts of backward weight that are the blocks of a cluster (block_diagonal_wgrad.hpp, toeplitz_wgrad.hpp): each has its sums in
+// shared memory, and all add up and write a share of them, so that there is no second kernel. Always in the same order: block after
+// block.
 #pragma once
-#include "../common/depthwise_launch.hpp"
-#include "depthwise_weight.hpp"
+#include "../common/depthwise_tiles_args.hpp"
+#include "../gpu/depthwise_reduce.hpp"
 #include "hopper.hpp"
 
 namespace tilewise::cuda {
@@ -13,7 +14,7 @@ struct DepthwisePart {
     int channel_tile, part, plane;
 };
 template <class Config, int planes>
-TILEWISE_DEVICE DepthwisePart depthwise_part(const DepthwiseLaunch& launch) {
+TILEWISE_DEVICE DepthwisePart depthwise_part(const DepthwiseTilesArgs& launch) {
     const int index = int(block_index());
     if constexpr (Config::cluster_k) {  // blocks of a cluster are neighbours
         const int slice = launch.parts.quotient(index), tile = slice / planes;

@@ -2,7 +2,7 @@
 // Numbers that Hopper's instructions (hopper.hpp) and their host twins take: hints for the L2 cache, and where a warpgroup
 // product finds an operand.
 #pragma once
-#include "types.hpp"
+#include "../gpu/language.hpp"
 
 namespace tilewise::cuda {
 

@@ -4,8 +4,8 @@
 // they are, tiles of 16 bits along m or n transposed; fp32 along m or n is fetched word by word (8 bits come along k
 // always, transposed_tile.hpp). The next step of k is fetched ahead of the arithmetic of this one.
 #pragma once
-#include "drain.hpp"
-#include "mainloop.hpp"
+#include "../gpu/drain.hpp"
+#include "../gpu/mainloop.hpp"
 #include "tf32_halves.hpp"
 
 namespace tilewise::cuda {

@@ -1,13 +1,96 @@
 // SPDX-License-Identifier: MIT
-// What the CUDA kernels ask of the machine, one thin function per instruction. All inline assembly and all built-in
-// variables of the CUDA kernels are in this file, in hopper.hpp and in the conversions of types.hpp, so that host twins of
-// them (kernels/emulate) can run the same kernels without a GPU.
+// What GPU kernels ask of the machine, one thin function per instruction, for CUDA: first what every GPU has (tilewise::gpu), which the
+// headers of kernels/gpu call, then NVIDIA's own (tilewise::cuda). A kernel's source includes this before them. All inline assembly and
+// all built-in variables are in this file and in hopper.hpp, so that host twins of them (kernels/emulate) can run the same kernels
+// without a GPU.
 #pragma once
-#include "packet.hpp"
+#include "../gpu/small_float.hpp"
+
+#if defined(__CUDACC__)
+
+#define TILEWISE_HAS_CONVERSIONS  // gpu/conversions.hpp
+#if __CUDA_ARCH__ >= 890
+#define TILEWISE_HAS_8BIT_CONVERSIONS
+#endif
+
+namespace tilewise::gpu {
+
+TILEWISE_DEVICE float fp16_to_float(u16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+}
+TILEWISE_DEVICE u16 float_to_fp16(float x) {
+    u16 y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+}
+TILEWISE_DEVICE u16 float_to_bf16(float x) {
+    u16 y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+}
+TILEWISE_DEVICE u32 floats_to_fp16(float first, float second) {
+    u32 packed;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(second), "f"(first));
+    return packed;
+}
+TILEWISE_DEVICE u32 floats_to_bf16(float first, float second) {
+    u32 packed;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(second), "f"(first));
+    return packed;
+}
+TILEWISE_DEVICE int add_products(int sum, u32 a, u32 b) { return __dp4a(int(a), int(b), sum); }
+TILEWISE_DEVICE u32 gather_bytes(const u32 (&words)[4], int index) {
+    const u32 pick = u32(index) | u32(index + 4) << 4;
+    return __byte_perm(__byte_perm(words[0], words[1], pick), __byte_perm(words[2], words[3], pick), 0x5410);
+}
+
+#if defined(TILEWISE_HAS_8BIT_CONVERSIONS)
+// Pairs become fp16, which has them all, in one instruction.
+TILEWISE_DEVICE void fp8_to_floats(u32 word, float (&x)[4]) {
+    TILEWISE_UNROLL
+    for (int i = 0; i < 4; i += 2) {
+        u32 halves;
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(u16(word >> (8 * i))));
+        x[i] = fp16_to_float(u16(halves)), x[i + 1] = fp16_to_float(u16(halves >> 16));
+    }
+}
+TILEWISE_DEVICE void bf8_to_floats(u32 word, float (&x)[4]) {
+    TILEWISE_UNROLL
+    for (int i = 0; i < 4; i += 2) {
+        u32 halves;
+        asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(u16(word >> (8 * i))));
+        x[i] = fp16_to_float(u16(halves)), x[i + 1] = fp16_to_float(u16(halves >> 16));
+    }
+}
+TILEWISE_DEVICE u16 floats_to_fp8(float first, float second) {
+    u16 packed;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(second), "f"(first));
+    return packed;
+}
+TILEWISE_DEVICE u16 floats_to_bf8(float first, float second) {
+    u16 packed;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(second), "f"(first));
+    return packed;
+}
+#endif
+
+}  // namespace tilewise::gpu
+
+#endif  // __CUDACC__
+
+#include "../gpu/packet.hpp"
+
+namespace tilewise::cuda {
+using namespace gpu;
+}  // namespace tilewise::cuda
 
 #if !defined(TILEWISE_EMULATED)  // then kernels/emulate/primitives.hpp is here already
 
-namespace tilewise::cuda {
+namespace tilewise::gpu {
+
+inline constexpr int kArchLanes = 32;  // of a warp
 
 // ---- Threads, blocks and shared memory ----
 
@@ -206,6 +289,10 @@ TILEWISE_DEVICE void wait_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
+}  // namespace tilewise::gpu
+
+namespace tilewise::cuda {
+
 // ---- Matrices of 8 x 8 16-bit elements (ldmatrix, stmatrix) and mma.sync ----
 // Lane l gives the address of row l % 8 of matrix l / 8, and gets (or gives) elements (l / 4, 2 (l % 4)) and the one
 // after it of each matrix; `trans` gets the matrices transposed.
@@ -291,7 +378,7 @@ TILEWISE_DEVICE void multiply_add_half(float (&sum)[4], const u32 (&a)[2], u32 b
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 // sum(16 x 8) += a(16 x 16) * b(16 x 8) in fp64. Lane l has of a rows l / 4 and l / 4 + 8 at k = l % 4, then both four further on,
 // and so on; of b column l / 4 at the same k; of the sum what the others have.
-TILEWISE_DEVICE void multiply_add_double(double (&sum)[4], const double (&a)[8], const double (&b)[4]) {
+TILEWISE_DEVICE void multiply_add_fp64(double (&sum)[4], const double (&a)[8], const double (&b)[4]) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
         "{%12, %13, %14, %15}, {%0, %1, %2, %3};"

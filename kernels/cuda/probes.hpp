@@ -15,13 +15,13 @@
 #define TILEWISE_CUDA_PROBE(...)                                                    \
     extern "C" __global__ void __launch_bounds__(128, 1)                            \
         TILEWISE_KERNEL_SYMBOL(const __grid_constant__ tilewise::KernelArgs args) { \
-        tilewise::cuda::griddep_wait();                                             \
+        tilewise::gpu::griddep_wait();                                              \
         __VA_ARGS__::run(args);                                                     \
     }
 #define TILEWISE_CUDA_TENSOR_PROBE(...)                                                                             \
     extern "C" __global__ void __launch_bounds__(128, 1) TILEWISE_KERNEL_SYMBOL(                                    \
         const __grid_constant__ tilewise::KernelArgs args, const __grid_constant__ tilewise::cuda::TensorMap a,     \
         const __grid_constant__ tilewise::cuda::TensorMap b, const __grid_constant__ tilewise::cuda::TensorMap c) { \
-        tilewise::cuda::griddep_wait();                                                                             \
+        tilewise::gpu::griddep_wait();                                                                              \
         __VA_ARGS__::run(args, a, b);                                                                               \
     }

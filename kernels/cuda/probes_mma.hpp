@@ -116,7 +116,7 @@ struct MultiplyProbe {
 // The same of fp64, whose slots are registers: table[lane]: (row, column) of D's 4, (row, k) of A's 8, (k, column) of B's 4.
 // Taken as given: the first column of A (rows by lane / 4 in registers 0 and 1), the first row of A (k by lane % 4 in registers 0,
 // 2, 4 and 6), the first row of B (columns by lane / 4 in register 0).
-struct MultiplyDoubleProbe {
+struct MultiplyFp64Probe {
     static constexpr int kSlotsA = 8, kSlotsB = 4, kSlots = 4 + kSlotsA + kSlotsB, kLanes = 32;
 
     template <int kOwn>
@@ -127,7 +127,7 @@ struct MultiplyDoubleProbe {
     static TILEWISE_DEVICE void multiply(int (&d)[4], const double (&a)[kSlotsA], const double (&b)[kSlotsB]) {
         double sum[4] = {};
         sync_warp();  // lanes part ways where they look at the sums
-        multiply_add_double(sum, a, b);
+        multiply_add_fp64(sum, a, b);
         TILEWISE_UNROLL
         for (int i = 0; i < 4; ++i) d[i] = int(sum[i]);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The sums of a wave's mma.sync products, as they lie in registers, to shared memory, where the end of backward weight by patches
-// (halo_weight_drain.hpp) finds them: [wave][column][row], columns `pitch` bytes apart.
+// (wgrad_drain.hpp) finds them: [wave][column][row], columns `pitch` bytes apart.
 #pragma once
 #include "primitives.hpp"
 

@@ -4,7 +4,7 @@
 // checked: alignment, the bounds of shared memory, that global memory is the device's.
 #pragma once
 #include "../common/machine.hpp"
-#include "../cuda/packet.hpp"
+#include "../gpu/packet.hpp"
 
 #define TILEWISE_EMULATED
 #define __global__ __attribute__((visibility("default")))
@@ -15,7 +15,9 @@
 extern "C" __attribute__((visibility("default"))) tilewise::Machine* tilewise_machine;
 tilewise::Machine* tilewise_machine = nullptr;
 
-namespace tilewise::cuda {
+namespace tilewise::gpu {
+
+inline constexpr int kArchLanes = 32;  // of a warp
 
 // ---- Threads, blocks and shared memory ----
 
@@ -141,6 +143,12 @@ TILEWISE_DEVICE void wait_copies() {
     tilewise_machine->wait_copies(pending);
 }
 
+}  // namespace tilewise::gpu
+
+namespace tilewise::cuda {
+
+using namespace gpu;
+
 // ---- Matrices and their products ----
 
 template <bool trans, int count>
@@ -175,7 +183,7 @@ TILEWISE_DEVICE void multiply_add_half(float (&sum)[4], const u32 (&a)[2], u32 b
     tilewise_machine->multiply_add(emulate::kElement<T>, emulate::kElement<T>, sum, whole, columns);
 }
 // Of operands that are fp32 in fp64.
-TILEWISE_DEVICE void multiply_add_double(double (&sum)[4], const double (&a)[8], const double (&b)[4]) {
+TILEWISE_DEVICE void multiply_add_fp64(double (&sum)[4], const double (&a)[8], const double (&b)[4]) {
     const int group = lane_index() / 4, place = lane_index() % 4;
     const auto from = [](double x, int lane) {
         return double(float_of(tilewise_machine->shuffle(bits_of(float(x)), lane)));

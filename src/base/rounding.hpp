@@ -6,7 +6,7 @@
 
 namespace tilewise {
 
-constexpr std::int64_t divide_up(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
-constexpr std::int64_t round_up(std::int64_t size, std::int64_t unit) { return divide_up(size, unit) * unit; }
+constexpr std::int64_t ceil_div(std::int64_t size, std::int64_t unit) { return (size + unit - 1) / unit; }
+constexpr std::int64_t round_up(std::int64_t size, std::int64_t unit) { return ceil_div(size, unit) * unit; }
 
 }  // namespace tilewise

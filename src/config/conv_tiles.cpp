@@ -18,13 +18,13 @@ std::int64_t class_row_tiles(const KernelConv& conv, std::int64_t tile) {
     for (int kind = 0; kind < kinds; ++kind) {
         std::int64_t classes = 1, rows = conv.images;
         for (int d = 0; d < kMaxKernelDims; ++d) {
-            const std::int64_t stride = class_stride(conv, d), longest = divide_up(conv.in[d], stride);
+            const std::int64_t stride = class_stride(conv, d), longest = ceil_div(conv.in[d], stride);
             const std::int64_t more = conv.in[d] - (longest - 1) * stride;
             const bool is_longest = (kind >> d & 1) == 0;
             classes *= is_longest ? more : classes_along(conv, d) - more;
             rows *= is_longest ? longest : longest - 1;
         }
-        tiles += classes * divide_up(rows, tile);
+        tiles += classes * ceil_div(rows, tile);
     }
     return tiles;
 }
@@ -34,8 +34,8 @@ std::int64_t class_row_tiles(const KernelConv& conv, std::int64_t tile) {
 std::int64_t gather_conv_tiles(const Problem& p, const KernelConfig& c) {
     const GemmView gemm = gemm_view(p);
     const std::int64_t rows =
-        p.op == Op::conv_bwd_data ? class_row_tiles(kernel_conv(p), c.tile.m) : divide_up(gemm.m, c.tile.m);
-    return bounded_product({rows, divide_up(gemm.n, c.tile.n), gemm.batch, c.split_k});
+        p.op == Op::conv_bwd_data ? class_row_tiles(kernel_conv(p), c.tile.m) : ceil_div(gemm.m, c.tile.m);
+    return bounded_product({rows, ceil_div(gemm.n, c.tile.n), gemm.batch, c.split_k});
 }
 
 std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
@@ -60,7 +60,7 @@ std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
 
 std::int64_t tensor_conv_steps(const Problem& p, const KernelConfig& c) {
     const GemmView gemm = gemm_view(p);
-    if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return divide_up(gemm.k, c.tile.k);
+    if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return ceil_div(gemm.k, c.tile.k);
     const std::int64_t channels = (p.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
     return product(p.conv.filter) / joined_taps(c) * channel_lines(c, channels);
 }

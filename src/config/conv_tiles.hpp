@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tiles that GPU convolutions of two families are cut into, and the steps of each: those that gather their operands
-// (kernels/cuda/gather_conv.hpp) and those whose operands the copy engine fetches (kernels/cuda/tensor_conv.hpp). Fit asks whether
-// they can be counted, grids and predicted times how many there are.
+// (kernels/gpu/gather_conv.hpp) and those whose operands the copy engine fetches (kernels/cuda/im2col_conv/im2col_conv.hpp). Fit
+// asks whether they can be counted, grids and predicted times how many there are.
 #pragma once
 
 #include <cstdint>

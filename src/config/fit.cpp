@@ -150,8 +150,8 @@ bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& a
 std::int64_t tile_count(const Problem& p, const KernelConfig& c) {
     if (c.op == Op::gemm) {
         const std::int64_t rows = c.swap_ab ? p.gemm.n : p.gemm.m, columns = c.swap_ab ? p.gemm.m : p.gemm.n;
-        return bounded_product({round_up(divide_up(rows, c.tile.m), c.cluster.m),
-                                round_up(divide_up(columns, c.tile.n), c.cluster.n), p.gemm.batch, c.split_k});
+        return bounded_product({round_up(ceil_div(rows, c.tile.m), c.cluster.m),
+                                round_up(ceil_div(columns, c.tile.n), c.cluster.n), p.gemm.batch, c.split_k});
     }
     if (c.specialization == Specialization::depthwise) {  // at most: of the others, outputs are more than tiles
         return c.op == Op::conv_bwd_weight ? bounded_product({p.conv.k, product(p.conv.filter), c.split_k}) : 0;
@@ -170,7 +170,7 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
     }
     constexpr std::int64_t kStrideLimit = std::int64_t{1} << 40;
     const Problem& p = v.problem;
-    const std::int64_t tiles = tile_count(p, c), steps = divide_up(v.gemm.k, c.tile.k);
+    const std::int64_t tiles = tile_count(p, c), steps = ceil_div(v.gemm.k, c.tile.k);
     if (std::max(tiles, steps) >= kIntLimit) {
         return refuse(out, TILEWISE_TEXT("{} tiles of {} steps", tiles, steps),
                       TILEWISE_TEXT("fewer than {}", kIntLimit));

@@ -5,7 +5,8 @@
 
 #include "config/family_id.hpp"
 #include "config/im2col.hpp"
-#include "kernels/common/halo_weight_shape.hpp"
+#include "kernels/common/patch_wgrad_args.hpp"
+#include "kernels/common/wgrad_sums.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -84,8 +85,8 @@ std::int64_t patch_wgrad_drain_bytes(const KernelConfig& c) {
     constexpr std::int64_t kWordBytes = 4;
     if (std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.wave.n, c.wave.k}) < 1) return 0;
     const std::int64_t rows = c.tile.m / c.wave.m, columns = c.tile.n / c.wave.n;
-    const std::int64_t words = std::int64_t{c.tile.k} + kHaloWeightDepth + 2 * std::int64_t{c.tile.m};
-    return wave_count(c) * columns * (rows + kHaloWeightSumRoom) * kWordBytes + words * kWordBytes;
+    const std::int64_t words = std::int64_t{c.tile.k} + kPatchWgradDepth + 2 * std::int64_t{c.tile.m};
+    return wave_count(c) * columns * (rows + kWgradSumRoom) * kWordBytes + words * kWordBytes;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How the copy engine of a GPU gathers the activation of a convolution in its im2col mode, along each dimension: the numbers
-// of kernels/cuda/conv_taps.hpp, which the kernels count with, as the host needs them for tensor maps, grids and fit.
+// of kernels/cuda/im2col_conv/conv_taps.hpp, which the kernels count with, as the host needs them for tensor maps, grids and fit.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +32,18 @@ std::int64_t gathered_channels(const Problem& problem);
 bool walks_taps(const KernelConfig& config);
 
 // Taps along the innermost dimension that are one stage: they read the same pixels, each shifted by a dilation, for which
-// the column of pixels has some more lines than the tile has rows (kTapRoomLines in kernels/cuda/wgmma_shape.hpp).
+// the column of pixels has some more lines than the tile has rows (kTapRoomLines in kernels/cuda/wgmma_gemm/wgmma_shape.hpp).
 int joined_taps(const KernelConfig& config);
 inline constexpr int kTapRoomLines = 8;
 int room_lines(const KernelConfig& config);
 
 // Bytes of a line of operands along k, for each tap, and of lines of the columns' operand: 128, or 64 where the tile is no
-// whole number of these (kDepthBytes and kColumnLineBytes in kernels/cuda/wgmma_shape.hpp).
+// whole number of these (kDepthBytes and kColumnLineBytes in kernels/cuda/wgmma_gemm/wgmma_shape.hpp).
 std::int64_t depth_bytes(const KernelConfig& config);
 std::int64_t column_line_bytes(const KernelConfig& config);
 
 // What lines of channels are summed up in units of: products, of which the last line may have fewer than it has room for, or
-// whole lines in tiles of whole lines of columns (kTrims in kernels/cuda/tensor_conv.hpp).
+// whole lines in tiles of whole lines of columns (kTrims in kernels/cuda/im2col_conv/im2col_conv.hpp).
 std::int64_t summed_unit(const KernelConfig& config);
 
 // Elements of a line of channels, and the lines that hold some channels.

@@ -99,7 +99,7 @@ void set_gpu(Json& json, const GpuGrid& grid) {
     set_count(json, "pack_b_shared_bytes", grid.pack_b_shared_bytes);
     set_count(json, "packed_b_bytes", grid.packed_b_bytes);
     if (grid.patch != std::array<int, 4>{}) json.set("patch", numbers(grid.patch));
-    if (grid.geometry != std::array<int, kMaxKernelGeometry>{}) json.set("arguments", arguments_to_json(grid.geometry));
+    if (grid.family_args != FamilyArgs{}) json.set("arguments", arguments_to_json(grid.family_args.words));
     if (!grid.tensor_maps) return;
     Json::Array maps;
     for (const TensorMapSpec& map : *grid.tensor_maps) maps.push_back(map_to_json(map));

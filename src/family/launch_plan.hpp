@@ -86,11 +86,11 @@ struct GpuGrid {
     int pack_b_threads = 0;
     std::int64_t pack_b_shared_bytes = 0;
     std::int64_t packed_b_bytes = 0;
-    int raster_group = 1;                               // tiles side by side in the order they are taken
-    int split_k = 0;                                    // parts of the reduction, where the plan chose them
-    std::array<int, 4> patch = {};                      // output pixels of a block of a convolution that stages patches
-    std::array<int, kMaxKernelGeometry> geometry = {};  // for the kernel, in its family's words
-    std::optional<TensorMaps> tensor_maps{};            // where the kernel uses them
+    int raster_group = 1;                     // tiles side by side in the order they are taken
+    int split_k = 0;                          // parts of the reduction, where the plan chose them
+    std::array<int, 4> patch = {};            // output pixels of a block of a convolution that stages patches
+    FamilyArgs family_args = {};              // for the kernel, in its family's words
+    std::optional<TensorMaps> tensor_maps{};  // where the kernel uses them
 
     bool operator==(const GpuGrid&) const = default;
 };

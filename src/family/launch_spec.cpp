@@ -32,7 +32,7 @@ TensorBox operand_box(const KernelConfig& c, int operand) {
     return {(along_k ? extent + room : c.tile.k / joined_taps(c)) / sharers, columns};
 }
 
-// kStoreColumns in kernels/cuda/wgmma_shape.hpp.
+// kStoreColumns in kernels/cuda/wgmma_gemm/wgmma_shape.hpp.
 int store_columns(const KernelConfig& c) {
     int columns = to_int(kSwizzleBytes / bytes_of(c.dtype_out));
     if (walks_taps(c) && c.op != Op::conv_bwd_weight) {

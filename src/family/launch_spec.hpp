@@ -39,7 +39,7 @@ LaunchSpec launch_spec(const KernelConfig& config, const ArchSpec& arch);
 // The block of most families, which have nothing but stages of operand tiles in shared memory.
 LaunchSpec block_spec(const KernelConfig& config, const ArchSpec& arch);
 
-// Whether vectors of C fit the columns of sums that leave a warp together (Drain in kernels/cuda/drain.hpp): those of its part of
+// Whether vectors of C fit the columns of sums that leave a warp together (Drain in kernels/gpu/drain.hpp): those of its part of
 // the tile, or fewer where the operands' buffers have no place for them.
 bool drains_whole_vectors(const KernelConfig& config);
 

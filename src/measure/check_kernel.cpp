@@ -22,14 +22,16 @@ BuildRequest cuda_request(const ArchSpec& arch, std::string name, std::string so
 }  // namespace
 
 BuildRequest fill_request(const ArchSpec& arch) {
-    return cuda_request(arch, "check_fill@" + arch.name, "#include \"cuda/fill.hpp\"\n\nTILEWISE_CUDA_FILL()\n");
+    return cuda_request(arch, "check_fill@" + arch.name,
+                        "#include \"cuda/primitives.hpp\"\n#include \"gpu/fill.hpp\"\n\nTILEWISE_GPU_FILL()\n");
 }
 
 BuildRequest reference_request(const ArchSpec& arch, bool with_squares) {
     const std::string name = with_squares ? "check_reference_squares@" : "check_reference@";
     const std::string argument = with_squares ? "true" : "false";
     return cuda_request(arch, name + arch.name,
-                        "#include \"cuda/reference.hpp\"\n\nTILEWISE_CUDA_REFERENCE(" + argument + ")\n");
+                        "#include \"cuda/primitives.hpp\"\n#include \"gpu/reference.hpp\"\n\nTILEWISE_GPU_REFERENCE(" +
+                            argument + ")\n");
 }
 
 Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, BuildRequest request, int blocks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A guarded buffer (guarded_buffer.hpp) that lives on a device alone: guards, contents and checks as the host's, made and
-// looked at by the kernel of kernels/cuda/fill.hpp, so that a large one never crosses to the host.
+// looked at by the kernel of kernels/gpu/fill.hpp, so that a large one never crosses to the host.
 #pragma once
 
 #include <memory>

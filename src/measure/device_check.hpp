@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A large GEMM on a GPU with nothing of it on the host: operands made and filled there, the bits being those of
 // Tensors for the same seed; the result judged there, every element, by an independent kernel
-// (kernels/cuda/reference.hpp) with the host's own tolerances; guards and inputs looked at there. 8192 x 8192 x 8192 takes
+// (kernels/gpu/reference.hpp) with the host's own tolerances; guards and inputs looked at there. 8192 x 8192 x 8192 takes
 // a fraction of a second, which on the host only a sample of it would.
 #pragma once
 

@@ -55,7 +55,7 @@ void set_grid_args(KernelArgs& args, const GpuGrid& grid) {
     args.raster_group = grid.raster_group;
     if (grid.split_k > 0) args.split_k = grid.split_k;
     std::copy(grid.patch.begin(), grid.patch.end(), args.patch);
-    std::copy(grid.geometry.begin(), grid.geometry.end(), args.geometry);
+    args.set_family_args(grid.family_args);
 }
 
 Error missing(std::string_view what) {

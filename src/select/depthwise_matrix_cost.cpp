@@ -61,9 +61,9 @@ double predicted_depthwise_matrix_us(const Problem& p, const KernelConfig& c, co
     const double walk_lines = !band ? kWalkLines : weight ? kBandSumWalkLines : kBandWalkLines;
     const double steps = static_cast<double>(share.rows) * stride + walks * (lines - stride) + (walks - 1) * walk_lines;
     const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks;
-    const auto waves = static_cast<double>(divide_up(share.blocks, places));
+    const auto waves = static_cast<double>(ceil_div(share.blocks, places));
     const auto together =
-        static_cast<double>(std::min<std::int64_t>(spec.resident_blocks, divide_up(share.blocks, arch.units)));
+        static_cast<double>(std::min<std::int64_t>(spec.resident_blocks, ceil_div(share.blocks, arch.units)));
     const double warps = c.wave.m * c.wave.n;
     const bool adds_up = weight && !band;
     const double step = std::max(adds_up ? kSumCycles : kStepCycles, together * warps * step_instructions(c) / kIssued);

@@ -9,7 +9,7 @@
 namespace tilewise {
 
 double predicted_slab_us(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    const auto plan = slab_plan(p, c, arch);
+    const auto plan = channel_slice_plan(p, c, arch);
     return plan ? plan->cycles / kCyclesPerUs + arch.launch_us : std::numeric_limits<double>::infinity();
 }
 

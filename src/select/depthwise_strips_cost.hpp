@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time that depthwise kernels with a filter known when compiled (kernels/cuda/depthwise_conv.hpp, depthwise_weight.hpp) are
+// The time that depthwise kernels with a filter known when compiled (kernels/gpu/depthwise_strips.hpp, depthwise_weight.hpp) are
 // expected to take.
 #pragma once
 

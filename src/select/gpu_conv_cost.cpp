@@ -41,7 +41,7 @@ double gather_us(const ProblemView& view, const KernelConfig& c, const ArchSpec&
 
 double tap_weight_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kSecondKernelUs = 2.5, kNever = 1e9;
-    const auto plan = tap_weight_plan(view.problem, c, arch);
+    const auto plan = shifted_wgrad_plan(view.problem, c, arch);
     if (!plan) return kNever;
     const double bytes_us = bytes_moved(view.problem) / (arch.memory_gbps * 1e3);
     return std::max(plan->cycles / kCyclesPerUs, bytes_us) + arch.launch_us + (c.two_stage ? kSecondKernelUs : 0);
@@ -49,7 +49,7 @@ double tap_weight_us(const ProblemView& view, const KernelConfig& c, const ArchS
 
 double halo_first_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kNever = 1e9;
-    const auto plan = halo_first_plan(view.problem, c, arch);
+    const auto plan = first_layer_plan(view.problem, c, arch);
     if (!plan) return kNever;
     return std::max(plan->cycles / kCyclesPerUs, bytes_moved(view.problem) / (arch.memory_gbps * 1e3)) + arch.launch_us;
 }

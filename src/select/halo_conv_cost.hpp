@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time that forward and backward data by patches in shared memory (kernels/cuda/halo_conv.hpp) are expected to take.
+// The time that forward and backward data by patches in shared memory (kernels/cuda/patch_conv/patch_conv.hpp) are expected to take.
 #pragma once
 
 #include "config/arch_spec.hpp"

@@ -16,7 +16,7 @@ constexpr std::int64_t kLineBytes = 128;
 // one more.
 class Visits {
 public:
-    Visits(const HaloChoice& choice, double kept_share)
+    Visits(const PatchConvPlan& choice, double kept_share)
         : tiles_(choice.tiles),
           units_(choice.tiles * choice.slabs / choice.blocks),
           longer_(choice.tiles * choice.slabs % choice.blocks),
@@ -79,7 +79,7 @@ double pixel_bytes(const Pieces& of, const Visits& visits) {
 
 }  // namespace
 
-double halo_traffic_bytes(const Problem& p, const KernelConfig& c, const HaloChoice& choice, const ArchSpec& arch) {
+double halo_traffic_bytes(const Problem& p, const KernelConfig& c, const PatchConvPlan& choice, const ArchSpec& arch) {
     // A line stays for about a quarter of the cache: both halves of an H200's keep what their own units use, and what is written
     // passes through it too.
     constexpr double kKept = 0.25;
@@ -87,7 +87,7 @@ double halo_traffic_bytes(const Problem& p, const KernelConfig& c, const HaloCho
     if (kept >= least || choice.slabs == 1 || choice.beside > 1) return least;
     const Visits visits(choice, kept / least);
     const KernelConv conv = kernel_conv(p);
-    const HaloPlan& plan = choice.plan;
+    const PatchConvLayout& plan = choice.plan;
     const bool backward = c.op == Op::conv_bwd_data;
     const std::int64_t in = (backward ? conv.k : conv.c) * bytes_of(c.dtype),
                        out = (backward ? conv.c : conv.k) * bytes_of(c.dtype_out);

@@ -10,7 +10,7 @@
 namespace tilewise {
 
 // Of a choice for the problem and config; not less than every tensor once.
-double halo_traffic_bytes(const Problem& problem, const KernelConfig& config, const HaloChoice& choice,
+double halo_traffic_bytes(const Problem& problem, const KernelConfig& config, const PatchConvPlan& choice,
                           const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -18,13 +18,13 @@ namespace {
 constexpr double kWeightSharpness = 2.5;  // no part is quite hidden by the others
 
 // A patch's time on a unit that has enough to do: mma.sync, ldmatrix, and what is copied, by bytes and by pixels.
-double patch_busy_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
+double patch_busy_cycles(const PatchWgradArgs& shape, const KernelConfig& c) {
     constexpr double kProduct = 2.5, kFetch = 4.45, kBytesPerCycle = 24, kPixel = 0.5;
     const double steps = shape.steps(), steps_m = c.tile.m / 16.0, steps_n = c.tile.n / 8.0;
     const double fetches = steps_m * c.wave.n + steps_n * c.wave.m / 2;
     const double pixels = shape.x.pixels(), rows = shape.rows();
-    const double bytes =
-        pixels * std::max(shape.x.chunks * kHaloChunkBytes, kHaloFewBytes) + rows * shape.y.chunks * kHaloChunkBytes;
+    const double bytes = pixels * std::max(shape.x.chunks * kPatchChunkBytes, kFewChannelBytes) +
+                         rows * shape.y.chunks * kPatchChunkBytes;
     return side_by_side({steps * steps_m * steps_n * kProduct, steps * fetches * kFetch,
                          bytes / kBytesPerCycle + (pixels + rows) * kPixel},
                         kWeightSharpness);
@@ -34,7 +34,7 @@ double patch_busy_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
 
 double halo_weight_us(const ProblemView& view, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kNever = 1e9, kSecondKernelUs = 2.0, kMemoryReached = 0.9;
-    const auto plan = halo_weight_plan(view.problem, c, arch);
+    const auto plan = patch_wgrad_plan(view.problem, c, arch);
     if (!plan) return kNever;
     const double parts = plan->parts, blocks = static_cast<double>(plan->products) * parts;
     const double patches = std::ceil(static_cast<double>(plan->patches) / parts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time that backward weight by patches in shared memory (kernels/cuda/halo_weight.hpp) is expected to take.
+// The time that backward weight by patches in shared memory (kernels/cuda/patch_wgrad/patch_wgrad.hpp) is expected to take.
 #pragma once
 
 #include "config/arch_spec.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The time that forward and backward data with all weights in shared memory (kernels/cuda/tap_conv.hpp) are expected to take.
+// The time that forward and backward data with all weights in shared memory
+// (kernels/cuda/resident_filter_conv/resident_filter_conv.hpp) are expected to take.
 #pragma once
 
 #include "config/arch_spec.hpp"

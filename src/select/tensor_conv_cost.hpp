@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time that a convolution by the tensor copy engine (kernels/cuda/tensor_conv.hpp) is expected to take.
+// The time that a convolution by the tensor copy engine (kernels/cuda/im2col_conv/im2col_conv.hpp) is expected to take.
 #pragma once
 
 #include "config/arch_spec.hpp"

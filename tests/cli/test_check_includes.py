@@ -16,6 +16,8 @@ GOOD = {
     "include/tilewise/problem.hpp": '#include <string>\n#include "tilewise/tilewise.h"\n',
     "kernels/common/tile.h": "// nothing\n",
     "kernels/cpu/gemm.h": '#include "common/tile.h"\n',
+    "kernels/cuda/primitives.h": '#include "../gpu/types.h"\n',
+    "kernels/gpu/types.h": '#include "../common/tile.h"\n',
 }
 
 
@@ -51,6 +53,7 @@ def test_good_tree_passes(tmp_path):
     ("kernels/cpu/bad.h", "#include <immintrin.h>"),
     ("kernels/cpu/bad.h", '#include "base/text.hpp"'),
     ("kernels/cpu/bad.h", '#include "../../src/base/text.hpp"'),
+    ("kernels/gpu/bad.h", '#include "../cuda/primitives.h"'),
 ])
 def test_bad_include_is_caught(tmp_path, file, line):
     result = check(tmp_path, {**GOOD, file: f"// a comment\n{line}\n"})

@@ -8,13 +8,14 @@
 
 #include "base/random.hpp"
 #include "config/im2col.hpp"
-#include "kernels/cuda/conv_taps.hpp"
+#include "kernels/cuda/im2col_conv/conv_taps.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
 
-using cuda::ConvLine;
+namespace im2col_conv = cuda::im2col_conv;
+using im2col_conv::ConvLine;
 
 // (pixel of x, tap, pixel of y) of every product along one dimension, with how often each was met.
 using Products = std::map<std::tuple<int, int, int>, int>;
@@ -67,17 +68,17 @@ Products defined(const Problem& p) {
 template <Direction direction, int joined = 1>
 Products walked(const Problem& p) {
     const KernelConv conv = conv_of(p);
-    const ConvLine line = cuda::line_of(conv, 0);
+    const ConvLine line = im2col_conv::line_of(conv, 0);
     const bool back = direction == Direction::backward_data;
-    const int read = back ? line.out : line.in, classes = joined > 1 ? 1 : cuda::class_count<1, direction>(conv);
-    const cuda::PixelWalk<1, direction, joined> pixels(conv);
+    const int read = back ? line.out : line.in, classes = joined > 1 ? 1 : im2col_conv::class_count<1, direction>(conv);
+    const im2col_conv::PixelWalk<1, direction, joined> pixels(conv);
     Products products;
     for (int q = 0; q < classes; ++q) {
-        auto taps = cuda::TapWalk<1, joined>::template of_class<direction>(conv, q);
+        auto taps = im2col_conv::TapWalk<1, joined>::template of_class<direction>(conv, q);
         for (int i = 0; i < taps.count() * joined; ++i) {
             const int tap = taps.tap() + i % joined * (back ? -1 : 1);
             for (int row = 0; row < line.rows<direction>(); ++row) {
-                const auto from = pixels.locate(static_cast<cuda::u32>(row));
+                const auto from = pixels.locate(static_cast<gpu::u32>(row));
                 EXPECT_EQ(from.image, 0);
                 const int at = from.at[0] + taps.offset(0) + i % joined * line.dilation;
                 if (at < 0 || at >= read) continue;
@@ -103,7 +104,7 @@ void expect_walks(Op op) {
                                         << " dilation " << s.dilation[0] << " pad " << s.pad_before[0] << ":"
                                         << s.pad_after[0]);
         ASSERT_EQ(walked<direction>(p), defined(p));
-        const ConvLine line = cuda::line_of(conv_of(p), 0);
+        const ConvLine line = im2col_conv::line_of(conv_of(p), 0);
         const Im2colLine host = im2col_line(p, KernelConfig{}, 0);
         ASSERT_EQ(host.lower, line.lower<direction>());
         ASSERT_EQ(host.rows, line.rows<direction>());
@@ -132,7 +133,7 @@ void expect_joined(Op op) {
                                         << p.conv.dilation[0] << " pad " << p.conv.pad_before[0];
         KernelConfig config;
         config.op = op, config.gather = Gather::tensor, config.dtype = DType::bf16, config.tile.k = 192;
-        const ConvLine line = cuda::line_of(conv_of(p), 0);
+        const ConvLine line = im2col_conv::line_of(conv_of(p), 0);
         ASSERT_EQ(im2col_line(p, config, 0).rows, line.walked_rows<direction>(3));
         const Im2colLine host = im2col_line(p, config, 0);
         ASSERT_EQ(host.farthest, (p.conv.filter[0] - 3) * p.conv.dilation[0]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The walks of depthwise kernels (kernels/cuda/depthwise_taps.hpp) against the definition of a convolution: every output meets
+// The walks of depthwise kernels (kernels/gpu/depthwise_taps.hpp) against the definition of a convolution: every output meets
 // exactly its taps, at the right inputs, and a window of rows has a place of its own for each row while it is open.
-#include "kernels/cuda/depthwise_taps.hpp"
+#include "kernels/gpu/depthwise_taps.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace tilewise::cuda {
+namespace tilewise::gpu {
 namespace {
 
 constexpr int kMostPad = 5, kMostSize = 23;
@@ -123,4 +123,4 @@ TYPED_TEST(BackwardTaps, RowsKeepTheirPlace) {
 }
 
 }  // namespace
-}  // namespace tilewise::cuda
+}  // namespace tilewise::gpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every function of the CUDA instructions (kernels/cuda/primitives.hpp, hopper.hpp) has its twin for the host in
-// kernels/emulate: one that is added without it would be found missing by whoever emulates a kernel next.
+// Every function of the CUDA instructions (kernels/cuda/primitives.hpp, hopper.hpp) has its twin for the host in kernels/emulate,
+// those that convert in kernels/gpu/conversions.hpp: one that is added without it would be found missing by whoever emulates a
+// kernel next.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -39,9 +40,24 @@ std::set<std::string> functions_of(std::string_view path) {
 
 TEST(EmulatedTwins, EveryInstructionHasOne) {
     for (const std::string file : {"primitives.hpp", "hopper.hpp"}) {
-        const auto have = functions_of("kernels/emulate/" + file), need = functions_of("kernels/cuda/" + file);
+        auto have = functions_of("kernels/emulate/" + file);
+        const auto need = functions_of("kernels/cuda/" + file);
+        have.merge(functions_of("kernels/gpu/conversions.hpp"));
         EXPECT_GT(need.size(), 20U) << file;
         for (const std::string& name : need) EXPECT_TRUE(have.contains(name)) << file << ": " << name;
+    }
+}
+
+// Others would have no twin, and those of kernels/gpu would be one vendor's.
+TEST(EmulatedTwins, InstructionsAreInTwoHeadersOnly) {
+    for (const EmbeddedFile& file : embedded_files()) {
+        if (!file.path.starts_with("kernels/cuda/") && !file.path.starts_with("kernels/gpu/")) continue;
+        const bool may = file.path == "kernels/cuda/primitives.hpp" || file.path == "kernels/cuda/hopper.hpp";
+        bool has = false;
+        for (const char* word : {"asm(", "asm volatile(", "threadIdx", "__shfl", "__byte_perm", "__dp4a"}) {
+            has = has || file.text.find(word) != std::string_view::npos;
+        }
+        EXPECT_EQ(has, may) << file.path;
     }
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The formulas that the CUDA kernels' comments state and their layouts use, against what a GPU was seen to do.
-#include "kernels/cuda/tile_layout.hpp"
 #include "kernels/golden_testing.hpp"
+#include "kernels/gpu/tile_layout.hpp"
 
 namespace tilewise {
 namespace {
 
-using cuda::TileLayout;
-using cuda::u32;
+using gpu::TileLayout;
+using gpu::u32;
 
 class GoldenFormulas : public GoldenTest {
 protected:
@@ -141,8 +141,8 @@ TEST_F(GoldenFormulas, DistancesOfAnOperand) {
 TEST_F(GoldenFormulas, Conversions) {
     if (!have({"convert"})) GTEST_SKIP() << missing_;
     each("convert", [&](u32 row, u32 form, u32 bits) {
-        const float x = cuda::float_of(table("convert").keys[row]);
-        EXPECT_EQ(bits, form < 3 ? cuda::Bf16::from_float(x) : cuda::Fp16::from_float(x)) << x;
+        const float x = gpu::float_of(table("convert").keys[row]);
+        EXPECT_EQ(bits, form < 3 ? gpu::Bf16::from_float(x) : gpu::Fp16::from_float(x)) << x;
     });
 }
 

@@ -123,7 +123,7 @@ inline std::vector<Probe> warp_probes() {
     list.push_back({"mma_m16n8k16_fp64",
                     "mma_m16n8k16_fp64",
                     "lane: (row, column) of D's 4 registers; (row, k) of A's 8; (k, column) of B's 4; a digit each",
-                    "MultiplyDoubleProbe",
+                    "MultiplyFp64Probe",
                     kLanes,
                     0,
                     kLanes,
@@ -282,9 +282,10 @@ inline BuildRequest probe_request(const Probe& probe, std::string_view suffix = 
     request.name = "probe_" + probe.name;
     request.arch = "sm_90a";
     request.suffix = suffix;
-    request.source =
-        fmt::format("#include \"cuda/probes.hpp\"\nusing namespace tilewise::cuda;\nTILEWISE_CUDA_{}PROBE({})\n",
-                    probe.uses_maps() ? "TENSOR_" : "", probe.type);
+    request.source = fmt::format(
+        "#include \"cuda/primitives.hpp\"\n#include \"cuda/probes.hpp\"\nusing namespace tilewise::cuda;\n"
+        "TILEWISE_CUDA_{}PROBE({})\n",
+        probe.uses_maps() ? "TENSOR_" : "", probe.type);
     if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
     return request;
 }

@@ -5,7 +5,7 @@
 #include "base/random.hpp"
 #include "kernels/common/args.hpp"
 
-namespace tilewise::cuda {
+namespace tilewise::gpu {
 
 inline constexpr int kTileM = 64, kTileN = 32;
 
@@ -19,4 +19,4 @@ inline KernelArgs random_tiles(Random& random, int most, int most_group) {
     return args;
 }
 
-}  // namespace tilewise::cuda
+}  // namespace tilewise::gpu

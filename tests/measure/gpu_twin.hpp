@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "kernels/cuda/types.hpp"
+#include "kernels/gpu/types.hpp"
 
-namespace tilewise::cuda {
+namespace tilewise::gpu {
 
 struct TwinThread {
     int thread = 0, threads = 1;
@@ -37,10 +37,10 @@ inline void atomicMin(u64* to, u64 value) {
     }
 }
 
-}  // namespace tilewise::cuda
+}  // namespace tilewise::gpu
 
-#include "kernels/cuda/fill.hpp"
-#include "kernels/cuda/reference.hpp"
+#include "kernels/gpu/fill.hpp"
+#include "kernels/gpu/reference.hpp"
 
 namespace tilewise {
 
@@ -52,7 +52,7 @@ inline void run_on_twin(TwinKernel kernel, const KernelArgs& args, int blocks, i
     for (int t = 0; t < threads; ++t) {
         team.emplace_back([&, t] {
             for (int block = 0; block < blocks; ++block) {
-                cuda::twin_thread = {t, threads, static_cast<unsigned>(block), static_cast<unsigned>(blocks), &barrier};
+                gpu::twin_thread = {t, threads, static_cast<unsigned>(block), static_cast<unsigned>(blocks), &barrier};
                 kernel(args);
                 barrier.arrive_and_wait();
             }
@@ -100,9 +100,9 @@ public:
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override {
         const std::string& called = kernel.manifest.kernel;
         auto code = std::make_shared<TwinCode>();
-        if (called.starts_with("check_fill@")) code->kernel = cuda::do_buffer_task;
-        if (called.starts_with("check_reference@")) code->kernel = cuda::judge_result<false>;
-        if (called.starts_with("check_reference_squares@")) code->kernel = cuda::judge_result<true>;
+        if (called.starts_with("check_fill@")) code->kernel = gpu::do_buffer_task;
+        if (called.starts_with("check_reference@")) code->kernel = gpu::judge_result<false>;
+        if (called.starts_with("check_reference_squares@")) code->kernel = gpu::judge_result<true>;
         if (!code->kernel) return unsupported_error("the twin does not know " + called);
         return std::shared_ptr<const Code>(std::move(code));
     }
@@ -112,7 +112,7 @@ public:
         launch->kernel = std::static_pointer_cast<const TwinCode>(code)->kernel;
         launch->blocks = plan.gpu()->blocks;
         // Filling takes blocks of any size; few threads are quicker here.
-        launch->threads = launch->kernel == cuda::do_buffer_task ? 3 : plan.gpu()->block.threads;
+        launch->threads = launch->kernel == gpu::do_buffer_task ? 3 : plan.gpu()->block.threads;
         return std::unique_ptr<const Launch>(std::move(launch));
     }
     std::size_t held() const { return held_.size(); }

@@ -31,7 +31,7 @@ double us_of(const Problem& p, const KernelConfig& c) { return halo_conv_us(Prob
 
 double traffic_of(const Problem& p, const KernelConfig& c) {
     const ArchSpec& arch = arch_named("sm_90a");
-    return halo_traffic_bytes(p, c, *choose_halo_tile(p, c, arch), arch);
+    return halo_traffic_bytes(p, c, *patch_conv_plan(p, c, arch), arch);
 }
 
 TEST(HaloConvCost, IsBoundedByMemoryAndGrowsWithTheWork) {
@@ -45,7 +45,7 @@ TEST(HaloConvCost, IsBoundedByMemoryAndGrowsWithTheWork) {
                 double last = 0;
                 for (const int images : {1, 8, 64, 256}) {
                     const Problem p = layer(name, images, 32, channels, 28);
-                    if (!choose_halo_tile(p, c, arch)) continue;
+                    if (!patch_conv_plan(p, c, arch)) continue;
                     const double us = us_of(p, c);
                     EXPECT_GT(us, bytes_moved(p) / (arch.memory_gbps * 1e3)) << print_problem(p);
                     EXPECT_GE(us, 0.9 * last) << print_problem(p);  // other tiles may suit it better
@@ -68,7 +68,7 @@ TEST(HaloConvCost, CountsLinesThatSlabsShareOnceWhereTheCacheHoldsThem) {
 TEST(HaloConvCost, CountsLinesOnceWhereSlabsComeSideBySide) {
     const KernelConfig c = halo_config(Op::conv_fwd, {256, 24, 16}, {4, 1, 1}, 1);
     const Problem large = layer("conv_fwd", 64, 32, 8, 56);
-    EXPECT_GT(choose_halo_tile(large, c, arch_named("sm_90a"))->beside, 1);
+    EXPECT_GT(patch_conv_plan(large, c, arch_named("sm_90a"))->beside, 1);
     EXPECT_EQ(traffic_of(large, c), bytes_moved(large));
 }
 

@@ -21,8 +21,8 @@ Grid choose_grid(std::int64_t m_units, std::int64_t n_units, const KernelConfig&
     double best_cost = 0;
     for (std::int64_t rows = 1; rows <= std::min(parts, m_units); ++rows) {
         const Grid grid{rows, std::min(parts / rows, n_units)};
-        const auto height = static_cast<double>(divide_up(m_units, grid.rows) * c.warp_tile.m);
-        const auto width = static_cast<double>(divide_up(n_units, grid.columns) * c.warp_tile.n);
+        const auto height = static_cast<double>(ceil_div(m_units, grid.rows) * c.warp_tile.m);
+        const auto width = static_cast<double>(ceil_div(n_units, grid.columns) * c.warp_tile.n);
         // The slowest thread's arithmetic per unit of k, and the elements it packs, which cost some tens of flops each.
         constexpr double kPackingCost = 16;
         const double cost = height * width + kPackingCost * (height + width);
@@ -49,7 +49,7 @@ std::vector<KernelPart> expand_parts(const GemmView& gemm, const KernelConfig& c
 }  // namespace
 
 std::pair<std::int64_t, std::int64_t> share(std::int64_t size, std::int64_t unit, std::int64_t count, std::int64_t i) {
-    const std::int64_t units = divide_up(size, unit);
+    const std::int64_t units = ceil_div(size, unit);
     const auto before = [&](std::int64_t parts) { return units / count * parts + units % count * parts / count; };
     return {std::min(size, before(i) * unit), std::min(size, before(i + 1) * unit)};
 }
@@ -64,7 +64,7 @@ CpuParts partition(const GemmView& gemm, const KernelConfig& c, int threads) {
     const std::int64_t wanted = parts.threads;
     const std::int64_t batch_parts = std::min<std::int64_t>(gemm.batch, wanted);
     const std::int64_t per_batch = std::max<std::int64_t>(1, wanted / batch_parts);
-    const Grid grid = choose_grid(divide_up(gemm.m, c.warp_tile.m), divide_up(gemm.n, c.warp_tile.n), c,
+    const Grid grid = choose_grid(ceil_div(gemm.m, c.warp_tile.m), ceil_div(gemm.n, c.warp_tile.n), c,
                                   std::max<std::int64_t>(1, per_batch / c.split_k));
     for (std::int64_t b = 0; b < batch_parts; ++b) {
         const auto [batch_begin, batch_end] = share(gemm.batch, 1, batch_parts, b);

@@ -44,7 +44,7 @@ TensorMapSpec packed_map(const Problem& p, const KernelConfig& c, const ArchSpec
 }
 
 // Copying what is not there takes time, so boxes end with a matrix that has fewer lines than a tile; the kernel counts on it
-// (kernels/cuda/wgmma_source.hpp).
+// (kernels/cuda/wgmma_gemm/wgmma_source.hpp).
 bool is_trimmed(const KernelConfig& c, int operand) {
     return contiguous_axis(c, operand) == Axis::k && c.cluster == Shape2{};
 }
@@ -57,7 +57,7 @@ int pack_blocks_of(const Problem& p, const KernelConfig& c, const ArchSpec& arch
         if (packs_operand(c, arch, i))
             packs = std::max<std::int64_t>(packs, packed_matrices(p, i).bytes() / kPackedBytes);
     }
-    return to_int(std::min(divide_up(packs, threads), kBlocksPerUnit * arch.units));
+    return to_int(std::min(ceil_div(packs, threads), kBlocksPerUnit * arch.units));
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ int raster_group_of(const KernelConfig& c, std::int64_t resident) {
     const std::int64_t m = std::int64_t{c.tile.m} * c.cluster.m, n = std::int64_t{c.tile.n} * c.cluster.n;
     const std::int64_t side = along_n ? m : n, along = along_n ? n : m;
     int best = 1;
-    const auto span = [&](std::int64_t group) { return group * side + divide_up(resident, group) * along; };
+    const auto span = [&](std::int64_t group) { return group * side + ceil_div(resident, group) * along; };
     constexpr int kWidest = 64;
     for (int group = 2; group <= kWidest; ++group) {
         if (span(group) < span(best)) best = group;
@@ -103,7 +103,7 @@ void add_reduction(GpuGrid& grid, const GemmView& gemm) {
     constexpr std::int64_t kElementsPerThread = 4, kMostBlocks = 65536;  // further elements are walked over
     grid.reduce_threads = kReduceThreads;
     grid.reduce_blocks =
-        to_int(std::min(divide_up(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
+        to_int(std::min(ceil_div(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
 }
 
 std::optional<LaunchPlan> block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
@@ -112,11 +112,11 @@ std::optional<LaunchPlan> block_grid(const Problem& p, const KernelConfig& c, co
     // A cluster is a rectangle of tiles; where the last one is not whole, its blocks without a tile have nothing to do.
     const GemmView gemm = gemm_view(p);
     const std::int64_t rows = c.swap_ab ? gemm.n : gemm.m, columns = c.swap_ab ? gemm.m : gemm.n;
-    const std::int64_t tiles = round_up(divide_up(rows, c.tile.m), c.cluster.m) *
-                               round_up(divide_up(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
+    const std::int64_t tiles = round_up(ceil_div(rows, c.tile.m), c.cluster.m) *
+                               round_up(ceil_div(columns, c.tile.n), c.cluster.n) * gemm.batch * c.split_k;
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
-    grid.blocks = to_int(c.stream_k != StreamK::off ? stream_blocks(tiles, divide_up(gemm.k, c.tile.k), resident)
+    grid.blocks = to_int(c.stream_k != StreamK::off ? stream_blocks(tiles, ceil_div(gemm.k, c.tile.k), resident)
                          : c.persistent             ? std::min(tiles, resident)
                                                     : tiles);
     if (c.pipeline == Pipeline::preshuffle) add_pack_b(grid, p, c, arch);

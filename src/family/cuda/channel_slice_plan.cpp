@@ -11,44 +11,44 @@
 namespace tilewise {
 namespace {
 
-constexpr std::int64_t kSlabElementBytes = 2, kSlabWeightBytes = 4, kSlabLanes = 32;
+constexpr std::int64_t kSliceElementBytes = 2, kSliceWeightBytes = 4, kSliceLanes = 32;
 
 // Of the outputs and inputs of a direction, the filter, and how channels are shared out.
-struct SlabSizes {
+struct SliceSizes {
     std::int64_t images, height, width, in_height, in_width;
     std::int64_t lines, taps_across, stride;
     std::int64_t pitch, channel_tiles, places;  // of a pixel; places of a block take pieces side by side
 };
 
-SlabSizes slab_sizes_of(const Problem& p, const KernelConfig& c) {
+SliceSizes slice_sizes_of(const Problem& p, const KernelConfig& c) {
     const ConvShape& s = p.conv;
     const bool backward = c.op == Op::conv_bwd_data;
     const Extents y = output_size(s), &out = backward ? s.in : y, &in = backward ? y : s.in;
-    SlabSizes z{};
+    SliceSizes z{};
     z.images = s.n, z.height = out[0], z.width = out[1], z.in_height = in[0], z.in_width = in[1];
     z.lines = s.filter[0], z.taps_across = s.filter[1], z.stride = s.stride[1];
-    z.pitch = c.tile.n * kSlabElementBytes, z.channel_tiles = divide_up(s.g, c.tile.n);
-    z.places = c.wave.m * kSlabLanes * slab_vector(c) / c.tile.n;
+    z.pitch = c.tile.n * kSliceElementBytes, z.channel_tiles = ceil_div(s.g, c.tile.n);
+    z.places = c.wave.m * kSliceLanes * slice_vector(c) / c.tile.n;
     return z;
 }
 
-void set_slab_tile(SlabPlan& plan, const SlabSizes& z, const KernelConfig& c) {
+void set_slice_tile(ChannelSlicePlan& plan, const SliceSizes& z, const KernelConfig& c) {
     plan.slab_rows = std::min((plan.rows - 1) * z.stride + z.lines, z.in_height);
     // The weights, a line of zeros, and the slab.
-    plan.shared_bytes = z.lines * z.taps_across * c.tile.n * kSlabWeightBytes +
+    plan.shared_bytes = z.lines * z.taps_across * c.tile.n * kSliceWeightBytes +
                         (1 + plan.images * plan.slab_rows) * z.in_width * z.pitch;
-    plan.bands = divide_up(z.height, plan.rows), plan.tiles = plan.bands * divide_up(z.images, plan.images);
+    plan.bands = ceil_div(z.height, plan.rows), plan.tiles = plan.bands * ceil_div(z.images, plan.images);
     // Rows are cut where there are fewer of them than threads to take them.
     constexpr std::int64_t kLeastColumns = 7;
-    const std::int64_t rows = plan.images * divide_up(plan.rows, slab_own_rows(c));
+    const std::int64_t rows = plan.images * ceil_div(plan.rows, slice_own_rows(c));
     plan.segments = std::clamp<std::int64_t>(z.places / rows, 1, std::max<std::int64_t>(1, z.width / kLeastColumns));
-    plan.columns = divide_up(z.width, plan.segments), plan.segments = divide_up(z.width, plan.columns);
+    plan.columns = ceil_div(z.width, plan.segments), plan.segments = ceil_div(z.width, plan.columns);
 }
 
 // Instructions of a warp for a piece, about as the compiled code has them.
-double piece_instructions(const SlabPlan& plan, const SlabSizes& z, const KernelConfig& c) {
+double piece_instructions(const ChannelSlicePlan& plan, const SliceSizes& z, const KernelConfig& c) {
     constexpr double kPiece = 40, kColumn = 3, kOutput = 4, kOutputChannel = 2.5;
-    const double vector = slab_vector(c), own = slab_own_rows(c);
+    const double vector = slice_vector(c), own = slice_own_rows(c);
     const auto columns = static_cast<double>(plan.columns), across = static_cast<double>(z.taps_across);
     const auto lines = static_cast<double>(z.lines), stride = static_cast<double>(z.stride);
     const double loads = (lines + stride * (own - 1)) * (1 + vector), products = lines * across * vector;
@@ -58,19 +58,19 @@ double piece_instructions(const SlabPlan& plan, const SlabSizes& z, const Kernel
 
 // Blocks of a unit load while others compute, as far as there are others. Rows that neighbouring bands share come from memory once,
 // then from the cache. Fitted to times of three layers of few microseconds on an H200.
-void set_slab_cycles(SlabPlan& plan, const SlabSizes& z, const KernelConfig& c, const ArchSpec& arch) {
+void set_slab_cycles(ChannelSlicePlan& plan, const SliceSizes& z, const KernelConfig& c, const ArchSpec& arch) {
     constexpr double kBytesPerCycle = 19, kCacheBytesPerCycle = 40, kIssued = 3.0, kStartCycles = 2100;
     constexpr double kCopyInstructions = 6, kOverlapped = 0.35;
     const std::int64_t resident = std::max(1, c.blocks_per_unit), blocks = plan.tiles * z.channel_tiles;
-    const auto waves = static_cast<double>(divide_up(blocks, arch.units * resident));
-    const auto together = static_cast<double>(std::min(resident, divide_up(blocks, std::int64_t{arch.units})));
-    const std::int64_t pieces = plan.images * divide_up(plan.rows, slab_own_rows(c)) * plan.segments;
-    const auto turns = static_cast<double>(divide_up(pieces, z.places));
+    const auto waves = static_cast<double>(ceil_div(blocks, arch.units * resident));
+    const auto together = static_cast<double>(std::min(resident, ceil_div(blocks, std::int64_t{arch.units})));
+    const std::int64_t pieces = plan.images * ceil_div(plan.rows, slice_own_rows(c)) * plan.segments;
+    const auto turns = static_cast<double>(ceil_div(pieces, z.places));
     const std::int64_t line = plan.images * z.in_width * z.pitch, own = std::min(plan.rows * z.stride, plan.slab_rows);
     const auto copied = static_cast<double>(line * plan.slab_rows),
                shared = static_cast<double>(line * (plan.slab_rows - own));
     const auto written = static_cast<double>(plan.images * plan.rows * z.width * z.pitch);
-    const double copies = copied / 16 / (c.wave.m * static_cast<double>(kSlabLanes)) * kCopyInstructions;
+    const double copies = copied / 16 / (c.wave.m * static_cast<double>(kSliceLanes)) * kCopyInstructions;
     const double issue = together * c.wave.m * (turns * piece_instructions(plan, z, c) + copies) / kIssued;
     const double memory = together * ((copied - shared + written) / kBytesPerCycle + shared / kCacheBytesPerCycle);
     plan.cycles = kStartCycles + waves * (std::max(issue, memory) + kOverlapped * std::min(issue, memory));
@@ -78,27 +78,28 @@ void set_slab_cycles(SlabPlan& plan, const SlabSizes& z, const KernelConfig& c, 
 
 }  // namespace
 
-int slab_vector(const KernelConfig& c) { return std::max(1, to_int(c.warp_tile.m * c.warp_tile.n / kSlabLanes)); }
+int slice_vector(const KernelConfig& c) { return std::max(1, to_int(c.warp_tile.m * c.warp_tile.n / kSliceLanes)); }
 
-int slab_own_rows(const KernelConfig& c) { return std::max(1, c.tile.m / std::max(1, c.wave.m * c.warp_tile.m)); }
+int slice_own_rows(const KernelConfig& c) { return std::max(1, c.tile.m / std::max(1, c.wave.m * c.warp_tile.m)); }
 
 std::int64_t slab_shared_bytes(const KernelConfig& c) {
     constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kUnit = 128;
     return (kUnitBytes / std::max(1, c.blocks_per_unit) - kReserved) / kUnit * kUnit;
 }
 
-std::optional<SlabPlan> slab_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, Rejected* why) {
-    const SlabSizes z = slab_sizes_of(p, c);
+std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+                                                   Rejected* why) {
+    const SliceSizes z = slice_sizes_of(p, c);
     const std::int64_t room = slab_shared_bytes(c);
-    std::optional<SlabPlan> best;
+    std::optional<ChannelSlicePlan> best;
     std::int64_t least = 0;
     constexpr std::int64_t kMostImages = 64, kMostRows = std::int64_t{1} << 16;  // of a tile
     for (std::int64_t rows = 1; rows <= std::min(z.height, kMostRows); ++rows) {
-        SlabPlan plan;
+        ChannelSlicePlan plan;
         plan.rows = rows;
-        if (divide_up(z.height, divide_up(z.height, rows)) != rows) continue;  // fewer make as many bands
+        if (ceil_div(z.height, ceil_div(z.height, rows)) != rows) continue;  // fewer make as many bands
         for (plan.images = 1; plan.images <= std::min(z.images, kMostImages); ++plan.images) {
-            set_slab_tile(plan, z, c);
+            set_slice_tile(plan, z, c);
             if (least == 0) least = plan.shared_bytes;
             if (plan.shared_bytes > room) break;
             set_slab_cycles(plan, z, c, arch);

@@ -29,7 +29,7 @@ GpuGrid tile_grid(const KernelConfig& c, const ArchSpec& arch, std::int64_t tile
     return plan;
 }
 
-std::int64_t product_steps(const Problem& p, const KernelConfig& c) { return divide_up(gemm_view(p).k, c.tile.k); }
+std::int64_t product_steps(const Problem& p, const KernelConfig& c) { return ceil_div(gemm_view(p).k, c.tile.k); }
 
 }  // namespace
 

@@ -21,14 +21,14 @@ bool is_along(const KernelConfig& c, int operand, Axis axis) { return contiguous
 std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
     std::string text;
     for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
-        text += fmt::format("    using {} = tilewise::cuda::{};\n", name, element_type(dtype));
+        text += fmt::format("    using {} = tilewise::gpu::{};\n", name, element_type(dtype));
     }
     text += shape_lines("tile", c.tile) + shape_lines("wave", c.wave) + shape_lines("warp", c.warp_tile);
-    text += fmt::format("    static constexpr auto pipeline = tilewise::cuda::Pipeline::{};\n", name_of(c.pipeline));
-    text += fmt::format("    static constexpr auto math = tilewise::cuda::Math::{};\n", name_of(c.math));
+    text += fmt::format("    static constexpr auto pipeline = tilewise::gpu::Pipeline::{};\n", name_of(c.pipeline));
+    text += fmt::format("    static constexpr auto math = tilewise::gpu::Math::{};\n", name_of(c.math));
     text += fmt::format("    static constexpr bool a_row = {}, b_row = {}, c_row = {};\n", is_along(c, 0, Axis::k),
                         is_along(c, 1, Axis::n), is_along(c, 2, Axis::n));
-    text += fmt::format("    static constexpr auto stream_k = tilewise::cuda::StreamK::{};\n", name_of(c.stream_k));
+    text += fmt::format("    static constexpr auto stream_k = tilewise::gpu::StreamK::{};\n", name_of(c.stream_k));
     text += fmt::format("    static constexpr int stages = {}, cluster_m = {}, cluster_n = {}, producer_waves = {};\n",
                         c.stages, c.cluster.m, c.cluster.n, c.producer_waves);
     text += fmt::format("    static constexpr int vector_a = {}, vector_b = {}, vector_c = {};\n", c.vector_a,
@@ -83,8 +83,9 @@ bool leaves_parts(const KernelConfig& c) {
     return sums_in_workspace(split);
 }
 
-std::string upper_case(std::string_view word) {
-    std::string text(word);
+// "GPU_GEMV" of gpu/gemv, "CUDA_PATCH_CONV" of cuda/patch_conv/patch_conv.
+std::string macro_of(std::string_view header) {
+    std::string text = fmt::format("{}_{}", header.substr(0, header.find('/')), header.substr(header.rfind('/') + 1));
     for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     return text;
 }
@@ -97,12 +98,12 @@ std::string cuda_source(const CudaTemplate& from, const KernelConfig& c, const A
     if (is_conv(c.op)) text += conv_lines(c);
     text += lines;
     return fmt::format(
-        "// {}\n#define TILEWISE_WGMMA_COLUMNS {}\n#include \"cuda/{}.hpp\"\n\nnamespace {{\nstruct Config "
-        "{{\n{}}};\n}}  // namespace\n\n"
-        "TILEWISE_CUDA_{}(Config)\n{}{}{}",
-        code_name(c), c.warp_tile.m == kWarpgroupRows ? c.warp_tile.n : 0, from.name, text, upper_case(from.name),
-        leaves_parts(c) ? from.second_kernel : "", packs_operands(c, arch) ? "TILEWISE_CUDA_PACK(Config)\n" : "",
-        c.pipeline == Pipeline::preshuffle ? "TILEWISE_CUDA_PACK_B(Config)\n" : "");
+        "// {}\n#define TILEWISE_WGMMA_COLUMNS {}\n#include \"cuda/primitives.hpp\"\n#include \"{}.hpp\"\n\n"
+        "namespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
+        "TILEWISE_{}(Config)\n{}{}{}",
+        code_name(c), c.warp_tile.m == kWarpgroupRows ? c.warp_tile.n : 0, from.header, text, macro_of(from.header),
+        leaves_parts(c) ? from.second_kernel : "", packs_operands(c, arch) ? "TILEWISE_GPU_PACK(Config)\n" : "",
+        c.pipeline == Pipeline::preshuffle ? "TILEWISE_GPU_PACK_B(Config)\n" : "");
 }
 
 std::string emulated_source(const std::string& cuda_source) {

@@ -11,10 +11,10 @@
 namespace tilewise {
 
 struct CudaTemplate {
-    std::string_view name;  // its header in kernels/cuda without the extension; upper-case, it is the macro's name
+    std::string_view header;  // in kernels/, without the extension; its folder (gpu, cuda) and its name are the macro's
     std::string_view second_kernel{};  // the line of the kernel that adds up parts, where they meet in the workspace
 };
-inline constexpr std::string_view kReduceLine = "TILEWISE_CUDA_REDUCE(Config)\n";
+inline constexpr std::string_view kReduceLine = "TILEWISE_GPU_REDUCE(Config)\n";
 
 // `lines` are those of the family's own constants.
 std::string cuda_source(const CudaTemplate& from, const KernelConfig& config, const ArchSpec& arch,

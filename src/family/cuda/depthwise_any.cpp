@@ -31,8 +31,8 @@ constexpr ConfigRule kRules[] = {depthwise_rules::kSplitWeights,
                                  {"code_vectors", "vectors run along channels", other_vectors}};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"depthwise_conv", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c, arch,
-                       depthwise_lines(c));
+    return cuda_source({"gpu/depthwise_any", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c,
+                       arch, depthwise_lines(c));
 }
 
 }  // namespace

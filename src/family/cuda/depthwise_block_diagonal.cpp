@@ -57,8 +57,9 @@ constexpr ConfigRule kRules[] = {depthwise_rules::kSplitWeights,
                                  {"code_taps", "registers hold what every tap needs", too_many_held}};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"depthwise_conv", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c, arch,
-                       depthwise_lines(c));
+    return cuda_source({"cuda/depthwise_block_diagonal/depthwise_block_diagonal",
+                        c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
+                       c, arch, depthwise_lines(c));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ bool other_filter(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 bool other_shape(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     constexpr int kMostOwnRows = 2;
-    const int vector = slab_vector(c), own_rows = slab_own_rows(c);
+    const int vector = slice_vector(c), own_rows = slice_own_rows(c);
     return !(c.tile.n == c.warp_tile.n && c.tile.n % kCopied == 0 && c.warp_tile.k == 1 &&
              c.warp_tile.m * c.warp_tile.n == vector * kLanes && kLanes % c.warp_tile.m == 0 &&
              (vector == 2 || vector == 4 || vector == 8) && c.tile.m == c.wave.m * c.warp_tile.m * own_rows &&
@@ -39,7 +39,7 @@ bool other_vectors(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 bool too_many_held(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     constexpr std::int64_t kMostHeld = 108;  // weights of a thread
-    const std::int64_t held = product(c.ct_filter) * slab_vector(c);
+    const std::int64_t held = product(c.ct_filter) * slice_vector(c);
     return held > kMostHeld &&
            refuse(out, TILEWISE_TEXT("{} weights of a thread", held), TILEWISE_TEXT("at most {}", kMostHeld));
 }
@@ -57,8 +57,9 @@ constexpr ConfigRule kRules[] = {depthwise_rules::kSplitWeights,
                                  {"code_taps", "a thread has registers for its weights", too_many_held}};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"depthwise_conv", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c, arch,
-                       depthwise_lines(c));
+    return cuda_source({"cuda/depthwise_channel_slice/depthwise_channel_slice",
+                        c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
+                       c, arch, depthwise_lines(c));
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 #include "family/cuda/depthwise_grid.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/rounding.hpp"
 #include "family/cuda/depthwise_spec.hpp"
-#include "kernels/common/depthwise_launch.hpp"
+#include "kernels/common/depthwise_sums.hpp"
+#include "kernels/common/depthwise_tiles_args.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
@@ -23,7 +23,7 @@ std::int64_t strips_of(const Problem& p, const DepthwiseSpec& spec) {
         const int from_last = size.rank - 1 - d;
         const std::int64_t unit = from_last == 0 ? spec.strip_width : from_last == 1 ? spec.strip_height : 1;
         const std::int64_t before = backward && from_last < 2 ? s.pad_before[d] % s.stride[d] : 0;
-        count *= divide_up(size[d] + before, unit);
+        count *= ceil_div(size[d] + before, unit);
     }
     return count;
 }
@@ -31,14 +31,14 @@ std::int64_t strips_of(const Problem& p, const DepthwiseSpec& spec) {
 std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const GemmView gemm = gemm_view(p);
     if (c.op == Op::conv_bwd_weight) {
-        return divide_up(p.conv.k, kAnyWeightChannels) * divide_up(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
+        return ceil_div(p.conv.k, kAnyWeightChannels) * ceil_div(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
     }
     constexpr std::int64_t kLanes = 32, kBlocksPerUnit = 64;  // further outputs are walked over
     const std::int64_t vectors = gemm.m * gemm.n * gemm.batch / c.vector_a;
-    return std::min(divide_up(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
+    return std::min(ceil_div(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
 }
 
-// The tiles of a kernel on matrix units (kernels/common/depthwise_launch.hpp).
+// The tiles of a kernel on matrix units (kernels/common/depthwise_tiles_args.hpp).
 struct FrameTiles {
     std::int64_t frames, depth, height;  // of the outputs
     std::int64_t column_tiles, across, reach, half, pitch;
@@ -51,28 +51,28 @@ FrameTiles frame_tiles_of(const Problem& p, const KernelConfig& c, const Depthwi
     FrameTiles t{};
     t.depth = rank > 2 ? size[0] : 1, t.height = size[rank - 2], t.frames = p.conv.n * t.depth;
     if (family_of(c) == FamilyId::depthwise_toeplitz) {  // strips of 8 outputs, with as many pixels beside them
-        const std::int64_t strips = divide_up(width, spec.strip_width);
-        t.column_tiles = divide_up(strips, spec.strips), t.across = divide_up(strips, t.column_tiles);
+        const std::int64_t strips = ceil_div(width, spec.strip_width);
+        t.column_tiles = ceil_div(strips, spec.strips), t.across = ceil_div(strips, t.column_tiles);
         t.pitch = (t.across + 1) * spec.strip_width;
         t.tile_frames = spec.strips / t.across;
-        t.rows = t.column_tiles * divide_up(t.frames, t.tile_frames) * t.height;
+        t.rows = t.column_tiles * ceil_div(t.frames, t.tile_frames) * t.height;
         return t;
     }
-    t.column_tiles = divide_up(width, spec.strip_width), t.across = divide_up(width, t.column_tiles);
+    t.column_tiles = ceil_div(width, spec.strip_width), t.across = ceil_div(width, t.column_tiles);
     t.reach = (t.across - 1) * stride + c.ct_filter[rank - 1];
-    t.half = divide_up(t.reach, stride), t.pitch = t.half * stride;
+    t.half = ceil_div(t.reach, stride), t.pitch = t.half * stride;
     const std::int64_t most = std::min(spec.strip_width / t.across, spec.line_slots / t.pitch);
-    const std::int64_t frame_tiles = divide_up(t.frames, most);
-    t.tile_frames = divide_up(t.frames, frame_tiles);
+    const std::int64_t frame_tiles = ceil_div(t.frames, most);
+    t.tile_frames = ceil_div(t.frames, frame_tiles);
     t.rows = t.column_tiles * frame_tiles * t.height;
     return t;
 }
 
 // Tiles that a part of so many rows begins, at most.
 std::int64_t walks_of(const FrameTiles& tiles, std::int64_t parts) {
-    const std::int64_t rows = divide_up(tiles.rows, parts), height = tiles.height;
+    const std::int64_t rows = ceil_div(tiles.rows, parts), height = tiles.height;
     const bool whole = tiles.rows % parts == 0 && (height % rows == 0 || rows % height == 0);
-    return whole ? divide_up(rows, height) : (rows + height - 2) / height + 1;
+    return whole ? ceil_div(rows, height) : (rows + height - 2) / height + 1;
 }
 
 // The lines of the longest part: those of its rows, and for every tile that it begins those above and below, and as many as
@@ -81,16 +81,15 @@ std::int64_t part_cost(const FrameTiles& tiles, const KernelConfig& c, std::int6
     constexpr std::int64_t kWaitLines = 3;
     const int d = c.ct_filter.rank - 2;
     const std::int64_t stride = c.ct_stride[d];
-    return divide_up(tiles.rows, parts) * stride + walks_of(tiles, parts) * (kWaitLines + c.ct_filter[d] - stride);
+    return ceil_div(tiles.rows, parts) * stride + walks_of(tiles, parts) * (kWaitLines + c.ct_filter[d] - stride);
 }
 
 // As many parts as there is room for at once, unless fewer that do not cross from tile to tile are done sooner.
 std::int64_t parts_of(const FrameTiles& tiles, const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec,
                       const ArchSpec& arch) {
     if (c.op == Op::conv_bwd_weight) return c.split_k;
-    const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks / divide_up(p.conv.g, c.tile.n);
-    const std::int64_t most =
-        std::clamp<std::int64_t>(places, 1, divide_up(tiles.rows, std::max(1, spec.strip_height)));
+    const std::int64_t places = std::int64_t{arch.units} * spec.resident_blocks / ceil_div(p.conv.g, c.tile.n);
+    const std::int64_t most = std::clamp<std::int64_t>(places, 1, ceil_div(tiles.rows, std::max(1, spec.strip_height)));
     std::int64_t best = most;
     const std::int64_t count = tiles.rows / tiles.height;  // of tiles
     for (std::int64_t pieces = 1; pieces * count <= most && pieces <= tiles.height; ++pieces) {
@@ -103,7 +102,7 @@ std::int64_t parts_of(const FrameTiles& tiles, const Problem& p, const KernelCon
 std::int64_t matrix_blocks(const Problem& p, const KernelConfig& c, const DepthwiseSpec& spec, const ArchSpec& arch) {
     const bool planes = c.op == Op::conv_bwd_weight && p.conv.filter.rank > 2;  // each has blocks of its own
     const std::int64_t parts = parts_of(frame_tiles_of(p, c, spec), p, c, spec, arch);
-    return divide_up(p.conv.g, c.tile.n) * parts * (planes ? p.conv.filter[0] : 1);
+    return ceil_div(p.conv.g, c.tile.n) * parts * (planes ? p.conv.filter[0] : 1);
 }
 
 }  // namespace
@@ -113,8 +112,8 @@ std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const Arc
     const FamilyId family = family_of(c);
     if (family == FamilyId::depthwise_any) return any_blocks(p, c, arch);
     if (family != FamilyId::depthwise_strips) return matrix_blocks(p, c, spec, arch);
-    const std::int64_t channel_tiles = divide_up(p.conv.g, c.tile.n);
-    return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : divide_up(strips_of(p, spec), spec.strips));
+    const std::int64_t channel_tiles = ceil_div(p.conv.g, c.tile.n);
+    return channel_tiles * (c.op == Op::conv_bwd_weight ? c.split_k : ceil_div(strips_of(p, spec), spec.strips));
 }
 
 DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
@@ -123,7 +122,7 @@ DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const Ar
     const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
     DepthwiseShare share;
     share.blocks = matrix_blocks(p, c, spec, arch);
-    share.rows = divide_up(tiles.rows, parts);
+    share.rows = ceil_div(tiles.rows, parts);
     share.walks = walks_of(tiles, parts);
     return share;
 }
@@ -135,22 +134,21 @@ void set_depthwise_geometry(GpuGrid& grid, const Problem& p, const KernelConfig&
     const FrameTiles tiles = frame_tiles_of(p, c, spec);
     const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
     const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(to_int(by))); };
-    DepthwiseLaunch launch{};
+    DepthwiseTilesArgs launch{};
     launch.frames = to_int(tiles.tile_frames), launch.reach = to_int(tiles.reach);
     launch.half = to_int(tiles.half), launch.total_frames = to_int(tiles.frames);
     launch.part_rows = to_int(tiles.rows / parts), launch.longer = to_int(tiles.rows % parts);
-    launch.channel_tiles = divisor(divide_up(p.conv.g, c.tile.n)), launch.column_tiles = divisor(tiles.column_tiles);
+    launch.channel_tiles = divisor(ceil_div(p.conv.g, c.tile.n)), launch.column_tiles = divisor(tiles.column_tiles);
     launch.parts = divisor(parts), launch.height = divisor(tiles.height), launch.across = divisor(tiles.across);
     launch.pitch = divisor(tiles.pitch), launch.depth = divisor(tiles.depth);
-    static_assert(sizeof launch <= sizeof grid.geometry);
-    std::memcpy(grid.geometry.data(), &launch, sizeof launch);
+    grid.family_args.set(launch);
 }
 
 void add_depthwise_reduction(GpuGrid& grid, const Problem& p, int split_k) {
     constexpr int kThreads = 128, kWarps = kThreads / 32;
     grid.reduce_threads = kThreads;
     grid.reduce_blocks =
-        to_int(divide_up(product(p.conv.filter) * p.conv.k, std::int64_t{kWarps} * depthwise_sums_per_warp(split_k)));
+        to_int(ceil_div(product(p.conv.filter) * p.conv.k, std::int64_t{kWarps} * depthwise_sums_per_warp(split_k)));
 }
 
 }  // namespace tilewise

@@ -16,7 +16,7 @@ struct DepthwiseShare {
 };
 DepthwiseShare depthwise_share(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
-// What kernels on matrix units are told of it (kernels/common/depthwise_launch.hpp); nothing for others.
+// What kernels on matrix units are told of it (kernels/common/depthwise_tiles_args.hpp); nothing for others.
 void set_depthwise_geometry(GpuGrid& grid, const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 // Blocks of the kernel that adds up the sums of the parts of backward weight.

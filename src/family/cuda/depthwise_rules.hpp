@@ -7,7 +7,7 @@
 namespace tilewise::depthwise_rules {
 
 inline constexpr Pipeline kBasic[] = {Pipeline::basic_v1};
-inline constexpr std::string_view kSecondKernel = "TILEWISE_CUDA_REDUCE_DEPTHWISE(Config)\n";
+inline constexpr std::string_view kSecondKernel = "TILEWISE_GPU_REDUCE_DEPTHWISE(Config)\n";
 
 // All of them, and those without matrix products.
 #define TILEWISE_DEPTHWISE_FIXED                                                                                   \

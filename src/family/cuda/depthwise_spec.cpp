@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLanes = 32, kFloatBytes = 4;
 
-// The shape of kernels/cuda/band_shape.hpp.
+// The shape of kernels/cuda/depthwise_toeplitz/toeplitz_shape.hpp.
 constexpr std::int64_t kToeplitzLineBytes = 8192, kToeplitzOtherBytes = 25600, kToeplitzWeightSharedBytes = 99328;
 
 // The more lines are under way, the later the first is there; so few, as far as the block's share of shared memory goes.

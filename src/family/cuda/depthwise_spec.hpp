@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a depthwise CUDA kernel cuts up its work, from its config alone: the generated source carries these numbers
-// (kernels/cuda/depthwise_shape.hpp), and the launch and the grid follow from them.
+// (kernels/gpu/depthwise_shape.hpp), and the launch and the grid follow from them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ std::int64_t strip_line_inputs(const KernelConfig& config, int width);
 // Rows of outputs that a line of inputs can meet.
 std::int64_t strip_window_rows(const KernelConfig& config);
 
-// The one shape that the template of depthwise_toeplitz has (kernels/cuda/band_shape.hpp).
+// The one shape that the template of depthwise_toeplitz has (kernels/cuda/depthwise_toeplitz/toeplitz_shape.hpp).
 inline constexpr Shape3 kToeplitzWave = {4, 2, 1}, kToeplitzWarp = {16, 8, 16};
 
 // Taps that a block of the kernel for any filter adds up at once in backward weight, and the channels of its block.

@@ -71,8 +71,8 @@ constexpr ConfigRule kRules[] = {
 };
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"depthwise_conv", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c, arch,
-                       depthwise_lines(c));
+    return cuda_source({"gpu/depthwise_strips", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c,
+                       arch, depthwise_lines(c));
 }
 
 }  // namespace

@@ -39,8 +39,9 @@ constexpr ConfigRule kRules[] = {
     depthwise_rules::kMatrixVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"depthwise_conv", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c, arch,
-                       depthwise_lines(c));
+    return cuda_source({"cuda/depthwise_toeplitz/depthwise_toeplitz",
+                        c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
+                       c, arch, depthwise_lines(c));
 }
 
 }  // namespace

@@ -34,7 +34,9 @@ constexpr ConfigRule kRules[] = {k16BitInputs,
                                  kNothingCompiledIn,
                                  kIsPersistent};
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"halo_first"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"cuda/first_layer_conv/first_layer_conv"}, c, arch);
+}
 
 }  // namespace
 }  // namespace first_layer_conv

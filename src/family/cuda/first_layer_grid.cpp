@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/first_layer_grid.hpp"
 
-#include <cstring>
-
 #include "family/cuda/first_layer_plan.hpp"
 
 namespace tilewise {
@@ -11,11 +9,11 @@ std::optional<LaunchPlan> first_layer_grid(const Problem& p, const KernelConfig&
                                            Rejected* why) {
     GpuGrid grid;
     grid.block = launch_spec(c, arch);
-    const auto plan = halo_first_plan(p, c, arch, why);
+    const auto plan = first_layer_plan(p, c, arch, why);
     if (!plan) return std::nullopt;
     grid.blocks = plan->blocks;
     grid.block.shared_bytes = plan->launch.total_bytes;
-    std::memcpy(grid.geometry.data(), &plan->launch, sizeof plan->launch);
+    grid.family_args.set(plan->launch);
     return grid;
 }
 

@@ -14,21 +14,20 @@ namespace tilewise {
 namespace {
 
 bool refuses(const KernelConv& conv, std::int64_t columns, std::int64_t shared_bytes, Rejected* out) {
-    if (refuses_halo_reach(conv, out)) return true;
-    const std::int64_t taps = conv.filter[0] * conv.filter[1] * round_up(conv.filter[2], kHaloStepTaps);
-    if (taps * columns * kHaloFewBytes > shared_bytes) {
+    if (refuses_patch_reach(conv, out)) return true;
+    const std::int64_t taps = conv.filter[0] * conv.filter[1] * round_up(conv.filter[2], kFirstLayerStepTaps);
+    if (taps * columns * kFewChannelBytes > shared_bytes) {
         return refuse(out, TILEWISE_TEXT("weights of {} taps for {} columns", taps, columns),
                       TILEWISE_TEXT("at most {} bytes of shared memory", shared_bytes));
     }
-    return (conv.c > kHaloFewChannels || conv.dilation[2] != 1 ||
-            conv.stride[2] * kHaloFewBytes % kHaloChunkBytes != 0) &&
+    return (conv.c > kFewChannels || conv.dilation[2] != 1 ||
+            conv.stride[2] * kFewChannelBytes % kPatchChunkBytes != 0) &&
            refuse(out, TILEWISE_TEXT("c={}, stride {}, dilation {}", conv.c, conv.stride[2], conv.dilation[2]),
-                  TILEWISE_TEXT("at most {} channels, an even stride and no dilation along the columns",
-                                kHaloFewChannels));
+                  TILEWISE_TEXT("at most {} channels, an even stride and no dilation along the columns", kFewChannels));
 }
 
 // A block's work on one tile: products, or reading pixels one element at a time and writing results; both through shared memory.
-double tile_cycles(const HaloFirstLaunch& launch, const KernelConfig& c) {
+double tile_cycles(const FirstLayerConvArgs& launch, const KernelConfig& c) {
     constexpr double kCyclesPerStep = 2.7, kCyclesPerPixel = 1.2, kBytesPerCycle = 20, kTileCycles = 1500;
     const int products = (c.tile.m / 16) * (c.tile.n / 8);
     const double steps = double(launch.lines) * launch.line_steps * products;
@@ -39,32 +38,32 @@ double tile_cycles(const HaloFirstLaunch& launch, const KernelConfig& c) {
 
 }  // namespace
 
-std::optional<HaloFirstPlan> halo_first_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
-                                             Rejected* why) {
+std::optional<FirstLayerPlan> first_layer_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+                                               Rejected* why) {
     if (p.op != c.op || std::min({c.tile.m, c.tile.n, c.wave.m, c.blocks_per_unit}) < 1) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
-    const std::int64_t shared = halo_shared_bytes(c, arch), places = std::int64_t{arch.units} * c.blocks_per_unit;
+    const std::int64_t shared = patch_shared_bytes(c, arch), places = std::int64_t{arch.units} * c.blocks_per_unit;
     if (refuses(conv, c.tile.n, shared, why)) return std::nullopt;
-    const HaloAxes axes = halo_axes(conv, false);
-    const HaloFirstKernel kernel{
+    const PatchAxes axes = patch_axes(conv, false);
+    const FirstLayerConvKernel kernel{
         c.tile.m, c.tile.n, to_int(wave_count(c)), c.tile.m / c.wave.m, 2, to_int(bytes_of(c.dtype_out))};
-    std::optional<HaloFirstPlan> best;
-    const auto look_at = [&](const HaloTile& tile) {
-        if (!is_patch_within(axes, tile, kHaloFewBytes, shared)) return;
-        HaloFirstPlan next{halo_first_launch(conv, tile, kernel), 0, 0};
-        HaloFirstLaunch& launch = next.launch;
+    std::optional<FirstLayerPlan> best;
+    const auto look_at = [&](const PatchTile& tile) {
+        if (!is_patch_within(axes, tile, kFewChannelBytes, shared)) return;
+        FirstLayerPlan next{first_layer_conv_args(conv, tile, kernel), 0, 0};
+        FirstLayerConvArgs& launch = next.launch;
         if (launch.total_bytes > shared ||
-            !fits_halo_fields(tile.images, launch.patch.depth, launch.patch.height, launch.patch.columns)) {
+            !fits_patch_fields(tile.images, launch.patch.depth, launch.patch.height, launch.patch.columns)) {
             return;
         }
         const std::int64_t slabs = conv.groups * launch.column_tiles, tiles = launch.tile_count();
         launch.blocks_per_slab = to_int(std::min(tiles, std::max<std::int64_t>(1, places / slabs)));
         next.blocks = to_int(slabs * launch.blocks_per_slab);
-        const double turns = double(divide_up(next.blocks, places)) * double(divide_up(tiles, launch.blocks_per_slab));
+        const double turns = double(ceil_div(next.blocks, places)) * double(ceil_div(tiles, launch.blocks_per_slab));
         next.cycles = turns * c.blocks_per_unit * tile_cycles(launch, c);
         if (!best || next.cycles < best->cycles) best = next;
     };
-    each_halo_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
+    each_patch_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
     if (!best) {
         refuse(why, TILEWISE_TEXT("weights and the smallest patch of pixels"),
                TILEWISE_TEXT("at most {} bytes of shared memory", shared));

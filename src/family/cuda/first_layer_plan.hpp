@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How forward of first layers (gather=halo and one element of x at a time; kernels/cuda/halo_first.hpp) is cut for a problem: the
-// tile of output pixels, and the blocks that share the tiles. Fit, launch and cost follow from one plan.
+// How forward of first layers (gather=halo and one element of x at a time; kernels/cuda/first_layer_conv/first_layer_conv.hpp) is
+// cut for a problem: the tile of output pixels, and the blocks that share the tiles. Fit, launch and cost follow from one plan.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,19 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "kernels/common/halo_first_launch.hpp"
+#include "kernels/common/first_layer_conv_args.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-struct HaloFirstPlan {
-    HaloFirstLaunch launch;
+struct FirstLayerPlan {
+    FirstLayerConvArgs launch;
     int blocks;
     double cycles;  // of a unit, for everything
 };
 
 // The plan of a config of the family first_layer_conv; none where it does not fit the problem, and `why` then says so.
-std::optional<HaloFirstPlan> halo_first_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
-                                             Rejected* why = nullptr);
+std::optional<FirstLayerPlan> first_layer_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
+                                               Rejected* why = nullptr);
 
 }  // namespace tilewise

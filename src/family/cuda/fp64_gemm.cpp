@@ -22,7 +22,7 @@ constexpr ConfigRule kRules[] = {{"code_fp64_layout", "fp64 units read fp32 alon
                                  kDrainsVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"double_gemm", kReduceLine}, c, arch);
+    return cuda_source({"cuda/fp64_gemm/fp64_gemm", kReduceLine}, c, arch);
 }
 
 }  // namespace

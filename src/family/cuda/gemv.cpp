@@ -25,7 +25,7 @@ constexpr ConfigRule kRules[] = {gemv_rules::kSameSize,
                                  {"code_tile", "the waves' lines make the tile", other_tile},
                                  kIsPersistent};
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"vector_gemm"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"gpu/gemv"}, c, arch); }
 
 }  // namespace
 }  // namespace gemv

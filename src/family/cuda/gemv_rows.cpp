@@ -35,7 +35,9 @@ constexpr ConfigRule kRules[] = {gemv_rules::kSameSize,
                                  {"code_wave_m", "one wave has all of m", waves_along_m},
                                  {"code_sums", "parts of the reduction meet in a cluster", parts_apart}};
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"vector_rows_gemm"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"cuda/gemv_rows/gemv_rows"}, c, arch);
+}
 
 }  // namespace
 }  // namespace gemv_rows

@@ -106,7 +106,7 @@ constexpr ConfigRule kRules[] = {
 };
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"tensor_conv", kReduceLine}, c, arch);
+    return cuda_source({"cuda/im2col_conv/im2col_conv", kReduceLine}, c, arch);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tensor maps of convolution kernels whose operands the copy engine fetches (kernels/cuda/tensor_conv.hpp).
+// The tensor maps of convolution kernels whose operands the copy engine fetches (kernels/cuda/im2col_conv/im2col_conv.hpp).
 #pragma once
 
 #include "family/launch_plan.hpp"

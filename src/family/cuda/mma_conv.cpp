@@ -23,7 +23,7 @@ constexpr ConfigRule kRules[] = {gather_conv::kGathersAsThePipeline,
                                  kDrainsVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"mma_conv", kReduceLine}, c, arch);
+    return cuda_source({"cuda/mma_conv/mma_conv", kReduceLine}, c, arch);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 constexpr ConfigRule kRules[] = {kOneWaveAlongK, kDrainsVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"mma_gemm", kReduceLine}, c, arch);
+    return cuda_source({"cuda/mma_gemm/mma_gemm", kReduceLine}, c, arch);
 }
 
 }  // namespace

@@ -36,7 +36,9 @@ constexpr ConfigRule kRules[] = {
      [](KernelConfig& c, const ArchSpec&) { c.pipeline = Pipeline::comp_async; }},
     kIsPersistent};
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"halo_box_conv"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"cuda/patch_box_conv/patch_box_conv"}, c, arch);
+}
 
 }  // namespace
 }  // namespace patch_box_conv

@@ -27,7 +27,9 @@ constexpr ConfigRule kRules[] = {patch_rules::kConvTypes,
                                  {"code_stages", "patches are in a ring of buffers", one_buffer},
                                  kIsPersistent};
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"halo_conv"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"cuda/patch_conv/patch_conv"}, c, arch);
+}
 
 }  // namespace
 }  // namespace patch_conv

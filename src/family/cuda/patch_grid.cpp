@@ -2,12 +2,12 @@
 #include "family/cuda/patch_grid.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "config/family_id.hpp"
 #include "config/rule_groups.hpp"
 #include "family/cuda/patch_fit.hpp"
 #include "family/cuda/patch_tile.hpp"
+#include "kernels/common/patch_conv_args.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
@@ -33,9 +33,9 @@ TensorMapSpec pixel_map(const Problem& p, const KernelConfig& c, bool is_x, std:
 }
 
 // Of the staged tensor and of the results, where these leave as boxes.
-TensorMaps box_maps(const Problem& p, const KernelConfig& c, const HaloChoice& choice) {
+TensorMaps box_maps(const Problem& p, const KernelConfig& c, const PatchConvPlan& choice) {
     const bool forward = c.op == Op::conv_fwd;
-    const HaloPatchShape& patch = choice.plan.patch;
+    const PatchShape& patch = choice.plan.patch;
     PixelBoxSpec in, out;
     in.step = patch.steps[2], in.images = patch.images;
     in.box = {patch.phase * patch.steps[2], patch.height, patch.depth};
@@ -54,21 +54,21 @@ TensorMaps box_maps(const Problem& p, const KernelConfig& c, const HaloChoice& c
 std::optional<LaunchPlan> patch_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch, int,
                                      Rejected* why) {
     if (refuses_patch(problem, config, arch, why)) return std::nullopt;
-    const auto choice = choose_halo_tile(problem, config, arch);
+    const auto choice = patch_conv_plan(problem, config, arch);
     if (!choice) {
         refuse(why, TILEWISE_TEXT("weights and the smallest patch of pixels"),
-               TILEWISE_TEXT("at most {} bytes of shared memory", halo_shared_bytes(config, arch)));
+               TILEWISE_TEXT("at most {} bytes of shared memory", patch_shared_bytes(config, arch)));
         return std::nullopt;
     }
     GpuGrid grid;
     grid.block = launch_spec(config, arch);
     grid.raster_group = std::max(1, config.raster_group);
-    const HaloTile& tile = choice->tile;
+    const PatchTile& tile = choice->tile;
     grid.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
     grid.blocks = choice->blocks;
-    const HaloLaunch launch = halo_launch(kernel_conv(problem), tile, choice->kernel, config.tile.m / config.wave.m,
-                                          choice->blocks, choice->beside);
-    std::memcpy(grid.geometry.data(), &launch, sizeof launch);
+    const PatchConvArgs launch = patch_conv_args(kernel_conv(problem), tile, choice->kernel,
+                                                 config.tile.m / config.wave.m, choice->blocks, choice->beside);
+    grid.family_args.set(launch);
     grid.block.shared_bytes = choice->plan.total_bytes;
     if (family_of(config) == FamilyId::patch_box_conv) grid.tensor_maps = box_maps(problem, config, *choice);
     return grid;

@@ -35,14 +35,14 @@ bool narrow_results(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 }
 
 bool other_specialization(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    return c.specialization != Specialization::none && !shares_halo_rows(c) &&
+    return c.specialization != Specialization::none && !shares_patch_rows(c) &&
            refuse(out, TILEWISE_TEXT("specialization {}", name_of(c.specialization)),
                   TILEWISE_TEXT("none, or 3x3 in 2-D"));
 }
 
 LaunchSpec patch_spec(const KernelConfig& c, const ArchSpec& arch) {
     LaunchSpec spec = block_spec(c, arch);
-    spec.shared_bytes = halo_shared_bytes(c, arch);
+    spec.shared_bytes = patch_shared_bytes(c, arch);
     return spec;
 }
 

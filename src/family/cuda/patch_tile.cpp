@@ -18,9 +18,9 @@ namespace {
 template <class Visit>
 void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
     constexpr int kEvenParts = 6;
-    std::int64_t cuts = divide_up(size, std::max<std::int64_t>(1, most)), last = 0;
+    std::int64_t cuts = ceil_div(size, std::max<std::int64_t>(1, most)), last = 0;
     for (int i = 0; cuts <= size; ++i) {
-        const std::int64_t extent = divide_up(size, cuts);
+        const std::int64_t extent = ceil_div(size, cuts);
         if (extent != last) visit(to_int(extent));
         last = extent;
         cuts = i < kEvenParts ? cuts + 1 : cuts * 2;
@@ -37,20 +37,21 @@ constexpr double kTileCycles = 500, kWriteCycles = 400, kCyclesPerCopy = 0.6;
 // in pieces of 16 bytes, 46 in pieces of 64.
 constexpr double kHalfSector = 6, kCyclesPerHalf = 1.5;
 
-double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
+double tile_cycles(const KernelConfig& c, const PatchConvLayout& p) {
     const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
     const double columns = static_cast<double>(c.tile.n) / c.wave.n;
     // Rows that warps share are fetched once for the three taps of a column.
-    const double steps_m = warp_rows / kHaloStepRows, fetched = shares_halo_rows(c) ? (steps_m + 2) / (3 * steps_m) : 1;
+    const double steps_m = warp_rows / kPatchStepRows,
+                 fetched = shares_patch_rows(c) ? (steps_m + 2) / (3 * steps_m) : 1;
     const double lines = fetched * c.tile.m + columns * c.tile.m / warp_rows;
     const double steps = static_cast<double>(p.steps) * p.products;
-    const double shared = steps * lines * 2 * kHaloChunkBytes / kSharedBytesPerCycle;
+    const double shared = steps * lines * 2 * kPatchChunkBytes / kSharedBytesPerCycle;
     const double products = steps * c.tile.m * columns * c.warp_tile.k / kProductsPerCycle;
     const double chunks = static_cast<double>(p.patch.pixels()) * p.patch.chunks;
-    const double cached = chunks * kHaloChunkBytes / kCacheBytesPerCycle;
+    const double cached = chunks * kPatchChunkBytes / kCacheBytesPerCycle;
     const double copies = p.patch.chunks > 1 ? cached : cached * kHalfSector;
     const double longest = std::max({shared, products, copies});
-    const bool in_halves = p.out_channels * bytes_of(c.dtype_out) < 2 * kHaloChunkBytes;
+    const bool in_halves = p.out_channels * bytes_of(c.dtype_out) < 2 * kPatchChunkBytes;
     const double writes =
         kWriteCycles / c.blocks_per_unit + (in_halves ? kCyclesPerHalf * c.tile.m * p.products * p.classes : 0);
     const double by_threads =
@@ -59,7 +60,7 @@ double tile_cycles(const KernelConfig& c, const HaloPlan& p) {
 }
 
 // Weights of merged groups go to their places one by one, before anything else; those in chunks come while patches do.
-double weight_cycles(const KernelConv& conv, const HaloKernel& kernel) {
+double weight_cycles(const KernelConv& conv, const PatchConvKernel& kernel) {
     constexpr double kThreadCycles = 250;  // for an element, waiting for memory included
     constexpr int kLanes = 32;
     if (!kernel.diagonal) return 0;
@@ -68,20 +69,20 @@ double weight_cycles(const KernelConv& conv, const HaloKernel& kernel) {
     return kThreadCycles * elements / (kernel.warps * kLanes);
 }
 
-bool has_room(const HaloTile& tile, const HaloPlan& plan, std::int64_t shared_bytes) {
+bool has_room(const PatchTile& tile, const PatchConvLayout& plan, std::int64_t shared_bytes) {
     const bool is_box =
-        plan.patch.plane == 0 || std::max(plan.patch.height, plan.patch.phase * plan.patch.steps[2]) <= kHaloMostBox;
+        plan.patch.plane == 0 || std::max(plan.patch.height, plan.patch.phase * plan.patch.steps[2]) <= kPatchMostBox;
     return plan.total_bytes <= shared_bytes && is_box &&
-           fits_halo_fields(tile.images, plan.patch.depth, plan.patch.height, plan.patch.columns);
+           fits_patch_fields(tile.images, plan.patch.depth, plan.patch.height, plan.patch.columns);
 }
 
 }  // namespace
 
-bool shares_halo_rows(const KernelConfig& c) {
+bool shares_patch_rows(const KernelConfig& c) {
     return is_patch_conv(family_of(c)) && c.specialization == Specialization::filter_3x3 && c.ndim == 2;
 }
 
-HaloKernel halo_kernel(const KernelConfig& c) {
+PatchConvKernel patch_conv_kernel(const KernelConfig& c) {
     return {c.op == Op::conv_bwd_data,
             c.num_groups_to_merge,
             c.tile.m,
@@ -90,25 +91,25 @@ HaloKernel halo_kernel(const KernelConfig& c) {
             std::max(1, c.stages),
             to_int(bytes_of(c.dtype)),
             to_int(bytes_of(c.dtype_out)),
-            access_bytes(c, 1) < kHaloChunkBytes,
+            access_bytes(c, 1) < kPatchChunkBytes,
             c.vector_c == 1,
             family_of(c) == FamilyId::patch_box_conv,
             0};
 }
 
-std::int64_t halo_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
+std::int64_t patch_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kReserved = 1024;  // of every block, by the system
     return (arch.shared_bytes + kReserved) / c.blocks_per_unit - kReserved;
 }
 
-HaloAxes halo_axes(const KernelConv& conv, bool backward_data) {
-    HaloAxes axes{};
-    for (int d = 0; d < kMaxKernelDims; ++d) axes.axis[d] = halo_axis(conv, d, backward_data);
+PatchAxes patch_axes(const KernelConv& conv, bool backward_data) {
+    PatchAxes axes{};
+    for (int d = 0; d < kMaxKernelDims; ++d) axes.axis[d] = patch_axis(conv, d, backward_data);
     return axes;
 }
 
-bool refuses_halo_reach(const KernelConv& conv, Rejected* out) {
-    constexpr std::int64_t kMost = std::int64_t{1} << kHaloColumnBits;  // of a patch
+bool refuses_patch_reach(const KernelConv& conv, Rejected* out) {
+    constexpr std::int64_t kMost = std::int64_t{1} << kPatchColumnBits;  // of a patch
     for (int d = 0; d < kMaxKernelDims; ++d) {
         const Index reach = (conv.filter[d] - 1) * conv.dilation[d];
         if (std::max({reach, conv.stride[d], conv.dilation[d]}) < kMost) continue;
@@ -120,7 +121,7 @@ bool refuses_halo_reach(const KernelConv& conv, Rejected* out) {
     return false;
 }
 
-bool is_patch_within(const HaloAxes& axes, const HaloTile& tile, std::int64_t pixel_bytes, std::int64_t most_bytes) {
+bool is_patch_within(const PatchAxes& axes, const PatchTile& tile, std::int64_t pixel_bytes, std::int64_t most_bytes) {
     std::int64_t bytes = pixel_bytes * tile.images;
     for (int d = 0; d < kMaxKernelDims; ++d) {
         bytes *= std::int64_t{tile.extent[d] - 1} * axes.axis[d].in_step + axes.axis[d].span;
@@ -129,9 +130,9 @@ bool is_patch_within(const HaloAxes& axes, const HaloTile& tile, std::int64_t pi
     return true;
 }
 
-void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
-                    const std::function<void(const HaloTile&)>& visit) {
-    HaloTile tile{};
+void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows,
+                     const std::function<void(const PatchTile&)>& visit) {
+    PatchTile tile{};
     each_extent(axes.axis[2].class_outputs(), most_rows, [&](int width) {
         tile.extent[2] = width;
         each_extent(axes.axis[1].class_outputs(), most_rows / width, [&](int height) {
@@ -144,7 +145,7 @@ void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
                                       width == axes.axis[2].class_outputs();
                 tile.images = 1;
                 if (!is_whole) return visit(tile);
-                each_extent(images, std::min<std::int64_t>(most_rows / box, (1 << kHaloImageBits) - 1), [&](int n) {
+                each_extent(images, std::min<std::int64_t>(most_rows / box, (1 << kPatchImageBits) - 1), [&](int n) {
                     tile.images = n;
                     visit(tile);
                 });
@@ -158,11 +159,11 @@ namespace {
 // Tiles of 16 columns, their rows whole steps of a warp.
 template <class Visit>
 void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
-    const int warp_steps = c.tile.m / c.wave.m / kHaloStepRows;
-    for (int height = warp_steps; height * kHaloStepRows <= c.tile.m; height += warp_steps) {
-        const int most = to_int(std::min<std::int64_t>(images, c.tile.m / (height * kHaloStepRows)));
-        visit(HaloTile{most, {1, height, kHaloStepRows}});
-        if (most > 1) visit(HaloTile{1, {1, height, kHaloStepRows}});
+    const int warp_steps = c.tile.m / c.wave.m / kPatchStepRows;
+    for (int height = warp_steps; height * kPatchStepRows <= c.tile.m; height += warp_steps) {
+        const int most = to_int(std::min<std::int64_t>(images, c.tile.m / (height * kPatchStepRows)));
+        visit(PatchTile{most, {1, height, kPatchStepRows}});
+        if (most > 1) visit(PatchTile{1, {1, height, kPatchStepRows}});
     }
 }
 
@@ -172,7 +173,7 @@ namespace {
 
 // Whether slabs have narrow pieces of lines of memory, which come once for each slab unless the cache still has them: about a
 // quarter of it lasts until slabs that follow each other meet a pixel again.
-bool slabs_share_lines(const Problem& p, const KernelConfig& c, const HaloPlan& plan, const ArchSpec& arch) {
+bool slabs_share_lines(const Problem& p, const KernelConfig& c, const PatchConvLayout& plan, const ArchSpec& arch) {
     constexpr std::int64_t kNarrowBytes = 64, kCacheShare = 4;
     const std::int64_t in = std::int64_t{plan.in_channels} * plan.products * bytes_of(c.dtype),
                        out = std::int64_t{plan.out_channels} * plan.products * bytes_of(c.dtype_out);
@@ -182,31 +183,31 @@ bool slabs_share_lines(const Problem& p, const KernelConfig& c, const HaloPlan& 
 
 }  // namespace
 
-std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& c, const ArchSpec& arch) {
+std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const KernelConfig& c, const ArchSpec& arch) {
     const KernelConv conv = kernel_conv(problem);
     constexpr int kMostOutStages = 2;
-    HaloKernel kernel = halo_kernel(c);
-    const HaloAxes axes = halo_axes(conv, kernel.backward_data);
+    PatchConvKernel kernel = patch_conv_kernel(c);
+    const PatchAxes axes = patch_axes(conv, kernel.backward_data);
     const int warp_rows = c.tile.m / c.wave.m;
-    const std::int64_t shared = halo_shared_bytes(c, arch);
+    const std::int64_t shared = patch_shared_bytes(c, arch);
     const std::int64_t in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
-    const std::int64_t column_tiles = divide_up(out * halo_product_groups(conv, kernel), kernel.columns);
+    const std::int64_t column_tiles = ceil_div(out * patch_product_groups(conv, kernel), kernel.columns);
     const std::int64_t slabs = conv.groups / kernel.merge * column_tiles;
     const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
     const int most_buffers = kernel.buffers;
     constexpr double kWorthIt = 1.15;  // turns: pieces of 16 bytes took 2.4 times as long one after the other
-    std::optional<HaloChoice> best;
-    const auto look_at = [&](const HaloTile& tile) {
+    std::optional<PatchConvPlan> best;
+    const auto look_at = [&](const PatchTile& tile) {
         if (!is_patch_within(axes, tile, in * kernel.merge * kernel.element_bytes, shared)) return;
-        HaloChoice next;
+        PatchConvPlan next;
         next.tile = tile;
-        next.slabs = slabs, next.tiles = divide_up(conv.images, tile.images);
-        for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= divide_up(axes.axis[d].class_outputs(), tile.extent[d]);
-        const std::int64_t units = next.tiles * slabs, turns = divide_up(units, places);
+        next.slabs = slabs, next.tiles = ceil_div(conv.images, tile.images);
+        for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= ceil_div(axes.axis[d].class_outputs(), tile.extent[d]);
+        const std::int64_t units = next.tiles * slabs, turns = ceil_div(units, places);
         // A block with one tile has one patch. Results leave as boxes where there is room for them.
         kernel.buffers = turns > 1 ? most_buffers : 1;
         for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
-            next.plan = halo_plan(conv, axes.axis, tile, kernel, warp_rows);
+            next.plan = patch_conv_layout(conv, axes.axis, tile, kernel, warp_rows);
             if (has_room(tile, next.plan, shared)) break;
             if (kernel.out_stages == 0) return;
         }
@@ -214,7 +215,7 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
         // Slabs side by side, where that takes no more turns, or not many more of lines that they share.
         const std::int64_t each = places / std::max<std::int64_t>(1, slabs);
         const double most_turns = (slabs_share_lines(problem, c, next.plan, arch) ? kWorthIt : 1) * double(turns);
-        const bool is_beside = each > 0 && double(divide_up(next.tiles, each)) <= most_turns;
+        const bool is_beside = each > 0 && double(ceil_div(next.tiles, each)) <= most_turns;
         next.beside = is_beside ? to_int(slabs) : 1;
         next.blocks = to_int(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan);
@@ -222,10 +223,10 @@ std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelC
         next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles + weight_cycles(conv, kernel);
         if (!best || next.cycles < best->cycles) best = next;
     };
-    if (shares_halo_rows(c)) {
+    if (shares_patch_rows(c)) {
         each_row_tile(conv.images, c, look_at);
     } else {
-        each_halo_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
+        each_patch_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
     }
     return best;
 }

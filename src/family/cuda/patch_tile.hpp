@@ -9,35 +9,35 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "kernels/common/halo_plan.hpp"
+#include "kernels/common/patch_conv_layout.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
 // Whether a warp's steps are rows of 16 pixels below each other, which share what they read: 3 x 3 taps in two dimensions.
-bool shares_halo_rows(const KernelConfig& config);
-HaloKernel halo_kernel(const KernelConfig& config);
+bool shares_patch_rows(const KernelConfig& config);
+PatchConvKernel patch_conv_kernel(const KernelConfig& config);
 // Shared memory that each of the blocks on a unit may have.
-std::int64_t halo_shared_bytes(const KernelConfig& config, const ArchSpec& arch);
+std::int64_t patch_shared_bytes(const KernelConfig& config, const ArchSpec& arch);
 
-struct HaloAxes {
-    HaloAxis axis[kMaxKernelDims];
+struct PatchAxes {
+    PatchAxis axis[kMaxKernelDims];
 };
-HaloAxes halo_axes(const KernelConv& conv, bool backward_data);
+PatchAxes patch_axes(const KernelConv& conv, bool backward_data);
 
 // Patches are short along every axis, whatever the tile: refuses filters and strides that are not.
-bool refuses_halo_reach(const KernelConv& conv, Rejected* out);
+bool refuses_patch_reach(const KernelConv& conv, Rejected* out);
 // Whether a tile's patch, of so many bytes for each pixel, stays within `most_bytes`. Asked before the patch is laid out in 32 bits.
-bool is_patch_within(const HaloAxes& axes, const HaloTile& tile, std::int64_t pixel_bytes, std::int64_t most_bytes);
+bool is_patch_within(const PatchAxes& axes, const PatchTile& tile, std::int64_t pixel_bytes, std::int64_t most_bytes);
 
 // Calls visit for the tiles worth looking at: of at most `most_rows` rows, cutting every axis about evenly.
-void each_halo_tile(const HaloAxes& axes, std::int64_t images, int most_rows,
-                    const std::function<void(const HaloTile&)>& visit);
+void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows,
+                     const std::function<void(const PatchTile&)>& visit);
 
-struct HaloChoice {
-    HaloTile tile;
-    HaloKernel kernel;  // with what of it the problem needs
-    HaloPlan plan;
+struct PatchConvPlan {
+    PatchTile tile;
+    PatchConvKernel kernel;  // with what of it the problem needs
+    PatchConvLayout plan;
     std::int64_t tiles = 0;  // of pixels, for one slab of groups
     std::int64_t slabs = 0;  // sets of merged groups, times the tiles of their columns
     int blocks = 0;          // of the launch
@@ -46,6 +46,6 @@ struct HaloChoice {
     double cycles = 0;       // for all
 };
 // None where the kernel cannot take the problem: `why` says, unless null.
-std::optional<HaloChoice> choose_halo_tile(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 }  // namespace tilewise

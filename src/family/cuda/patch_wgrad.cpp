@@ -44,7 +44,9 @@ constexpr ConfigRule kRules[] = {
     {"code_groups", "waves have groups of their own", uneven_groups},
 };
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"halo_weight"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"cuda/patch_wgrad/patch_wgrad"}, c, arch);
+}
 
 }  // namespace
 }  // namespace patch_wgrad

@@ -2,9 +2,9 @@
 #include "family/cuda/patch_wgrad_grid.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "family/cuda/patch_wgrad_plan.hpp"
+#include "kernels/common/few_parts.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
@@ -24,14 +24,13 @@ std::optional<LaunchPlan> patch_wgrad_grid(const Problem& p, const KernelConfig&
                                            Rejected* why) {
     GpuGrid grid;
     grid.block = launch_spec(c, arch);
-    const auto plan = halo_weight_plan(p, c, arch, why);
+    const auto plan = patch_wgrad_plan(p, c, arch, why);
     if (!plan) return std::nullopt;
     grid.blocks = to_int(plan->products * plan->parts);
     grid.split_k = plan->parts;
-    const HaloTile& tile = plan->tile;
+    const PatchTile& tile = plan->tile;
     grid.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
-    static_assert(sizeof plan->shape <= sizeof grid.geometry);
-    std::memcpy(grid.geometry.data(), &plan->shape, sizeof plan->shape);
+    grid.family_args.set(plan->shape);
     if (c.two_stage) add_many_reduction(grid, p, plan->parts / plan->shape.together);
     return grid;
 }

@@ -31,17 +31,17 @@ bool is_sane(const KernelConfig& c) {
 bool has_few_channels(const KernelConfig& c) { return c.vector_b == 1; }
 
 bool refuses_channels(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    const std::int64_t chunk = kHaloChunkBytes / bytes_of(c.dtype), groups = groups_of_wave(c);
+    const std::int64_t chunk = kPatchChunkBytes / bytes_of(c.dtype), groups = groups_of_wave(c);
     if (c.num_groups_to_merge > 1 && groups * c.wave.n != c.num_groups_to_merge) {
         return refuse(out, TILEWISE_TEXT("{} merged groups for {} waves of columns", c.num_groups_to_merge, c.wave.n),
                       TILEWISE_TEXT("a multiple"));
     }
     const bool few = has_few_channels(c);
-    if (few && (conv.c > kHaloFewChannels || c.num_groups_to_merge > 1 || conv.dilation[2] != 1 ||
-                conv.stride[2] * kHaloFewBytes % kHaloChunkBytes != 0)) {
+    if (few && (conv.c > kFewChannels || c.num_groups_to_merge > 1 || conv.dilation[2] != 1 ||
+                conv.stride[2] * kFewChannelBytes % kPatchChunkBytes != 0)) {
         return refuse(
             out, TILEWISE_TEXT("c={}, stride {}, dilation {}", conv.c, conv.stride[2], conv.dilation[2]),
-            TILEWISE_TEXT("at most {} channels, an even stride and no dilation along the columns", kHaloFewChannels));
+            TILEWISE_TEXT("at most {} channels, an even stride and no dilation along the columns", kFewChannels));
     }
     if ((!few && groups * conv.c % chunk != 0) || groups * conv.k % chunk != 0) {
         return refuse(out, TILEWISE_TEXT("{} groups of c={}, k={}", groups, conv.c, conv.k),
@@ -71,7 +71,7 @@ Pieces even_pieces(std::int64_t size, int most) {
     if (most < 1) return pieces;
     std::int64_t piece = std::min<std::int64_t>(size, most);
     for (; pieces.count < Pieces::kMost && piece >= 1; --piece) {
-        piece = divide_up(size, divide_up(size, piece));  // the least that makes as few of them
+        piece = ceil_div(size, ceil_div(size, piece));  // the least that makes as few of them
         pieces.size[static_cast<std::size_t>(pieces.count++)] = to_int(piece);
     }
     return pieces;
@@ -86,14 +86,14 @@ double bank_turns(int line_pixels) {
 }
 
 // A block's work on one patch, in cycles of its unit: products, fetching their operands, or copying; and what every patch takes.
-double patch_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
+double patch_cycles(const PatchWgradArgs& shape, const KernelConfig& c) {
     constexpr double kCyclesPerStep = 2.7, kCyclesPerFetch = 4, kBytesPerCycle = 20, kTurnCycles = 400;
     constexpr int kStepM = 16, kStepN = 8;
     const int rows = c.tile.m / kStepM, columns = c.tile.n / kStepN;
     const double steps = shape.steps(), products = double(rows) * columns;
     const double fetches = double(rows) * c.wave.n * bank_turns(shape.y.phase) + double(columns) * c.wave.m / 2;
-    const double x_bytes = double(shape.x.pixels()) * std::max(shape.x.chunks * kHaloChunkBytes, kHaloFewBytes);
-    const double bytes = x_bytes + double(shape.rows()) * shape.y.chunks * kHaloChunkBytes;
+    const double x_bytes = double(shape.x.pixels()) * std::max(shape.x.chunks * kPatchChunkBytes, kFewChannelBytes);
+    const double bytes = x_bytes + double(shape.rows()) * shape.y.chunks * kPatchChunkBytes;
     return std::max({steps * products * kCyclesPerStep, steps * fetches * kCyclesPerFetch, bytes / kBytesPerCycle}) +
            kTurnCycles / c.blocks_per_unit;
 }
@@ -101,14 +101,14 @@ double patch_cycles(const HaloWeightShape& shape, const KernelConfig& c) {
 class TileSearch {
 public:
     TileSearch(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch)
-        : conv_(conv), c_(c), axes_(halo_axes(conv, false)), bytes_(block_share_bytes(c, arch)) {
-        const std::int64_t chunk = kHaloChunkBytes / bytes_of(c.dtype), merged = c.num_groups_to_merge;
+        : conv_(conv), c_(c), axes_(patch_axes(conv, false)), bytes_(block_share_bytes(c, arch)) {
+        const std::int64_t chunk = kPatchChunkBytes / bytes_of(c.dtype), merged = c.num_groups_to_merge;
         x_chunks_ = has_few_channels(c) ? 0 : to_int(merged * conv.c / chunk);
         const std::int64_t columns = merged > 1 ? merged * conv.k : std::min<std::int64_t>(conv.k, c.tile.n);
         y_chunks_ = to_int(columns / chunk);
     }
     // False where no tile fits.
-    bool run(HaloWeightPlan& plan) {
+    bool run(PatchWgradPlan& plan) {
         for (const int w : even_pieces(conv_.out[2], c_.tile.k)) {
             for (const int h : even_pieces(conv_.out[1], c_.tile.k / w)) {
                 for (const int d : even_pieces(conv_.out[0], c_.tile.k / (w * h))) visit(plan, d, h, w);
@@ -118,7 +118,7 @@ public:
     }
 
 private:
-    void visit(HaloWeightPlan& plan, int d, int h, int w) {
+    void visit(PatchWgradPlan& plan, int d, int h, int w) {
         const bool whole = d == conv_.out[0] && h == conv_.out[1] && w == conv_.out[2];
         constexpr std::int64_t kMostImages = 16;
         const std::int64_t most = whole ? std::min<std::int64_t>(kMostImages, conv_.images) : 1;
@@ -128,12 +128,12 @@ private:
             if (w % kPixels != 0) try_tile(plan, {images, {d, h, w}}, true);
         }
     }
-    void try_tile(HaloWeightPlan& plan, const HaloTile& tile, bool whole_lines) {
-        if (!is_patch_within(axes_, tile, std::max(x_chunks_ * kHaloChunkBytes, kHaloFewBytes), bytes_)) return;
-        const HaloWeightShape shape = halo_weight_shape(conv_, tile, x_chunks_, y_chunks_, whole_lines);
-        const HaloPatchShape& x = shape.x;
-        if (shape.bytes(c_.stages, c_.tile.m, halo_weight_by_lines(c_.num_groups_to_merge, c_.tile.n)) > bytes_ ||
-            shape.rows() > c_.tile.k || !fits_halo_fields(tile.images, x.depth, x.height, x.columns) ||
+    void try_tile(PatchWgradPlan& plan, const PatchTile& tile, bool whole_lines) {
+        if (!is_patch_within(axes_, tile, std::max(x_chunks_ * kPatchChunkBytes, kFewChannelBytes), bytes_)) return;
+        const PatchWgradArgs shape = patch_wgrad_args(conv_, tile, x_chunks_, y_chunks_, whole_lines);
+        const PatchShape& x = shape.x;
+        if (shape.bytes(c_.stages, c_.tile.m, patch_wgrad_by_lines(c_.num_groups_to_merge, c_.tile.n)) > bytes_ ||
+            shape.rows() > c_.tile.k || !fits_patch_fields(tile.images, x.depth, x.height, x.columns) ||
             shape.patches() < c_.split_k) {
             return;
         }
@@ -145,7 +145,7 @@ private:
 
     const KernelConv& conv_;
     const KernelConfig& c_;
-    HaloAxes axes_;
+    PatchAxes axes_;
     std::int64_t bytes_;
     int x_chunks_ = 0, y_chunks_ = 0;
     double best_ = 0;
@@ -153,7 +153,7 @@ private:
 
 // The parts that take the least time together: blocks run in turns of as many as the device holds, and every part adds a pass
 // over the results.
-void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+void choose_parts(PatchWgradPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit;
     const double cycles = patch_cycles(plan.shape, c) * c.blocks_per_unit;
     // Sums go to the cache and back; a block's start and end take about as long as a few patches.
@@ -169,8 +169,8 @@ void choose_parts(HaloWeightPlan& plan, double sums, const KernelConfig& c, cons
     for (int parts = together; parts <= int(most); parts += step) {
         if (is_fixed && parts != c.split_k) continue;
         const int sets = parts / together;
-        const auto turns = double(divide_up(plan.products * parts, resident));
-        const double block = double(divide_up(plan.patches, parts)) * cycles + kBlockCycles;
+        const auto turns = double(ceil_div(plan.products * parts, resident));
+        const double block = double(ceil_div(plan.patches, parts)) * cycles + kBlockCycles;
         const double time = turns * block + sets * part_cycles;
         if (best > 0 && time >= best) continue;
         best = time, plan.parts = parts, plan.cycles = time * kCopying;
@@ -186,21 +186,21 @@ bool refuses_blocks(std::int64_t products, int parts, Rejected* out) {
                                               TILEWISE_TEXT("at most {} blocks", kMost));
 }
 
-std::optional<HaloWeightPlan> halo_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+std::optional<PatchWgradPlan> patch_wgrad_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
                                                Rejected* why) {
     if (p.op != c.op || !is_sane(c)) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
-    if (refuses_halo_reach(conv, why) || refuses_channels(conv, c, arch, why)) return std::nullopt;
-    HaloWeightPlan plan{};
+    if (refuses_patch_reach(conv, why) || refuses_channels(conv, c, arch, why)) return std::nullopt;
+    PatchWgradPlan plan{};
     if (!TileSearch(conv, c, arch).run(plan)) {
         refuse(why, TILEWISE_TEXT("no {} patches or more of at most {} bytes", c.split_k, block_share_bytes(c, arch)),
                TILEWISE_TEXT("fewer channels, a smaller filter or dilation, fewer stages or a smaller split_k"));
         return std::nullopt;
     }
     const std::int64_t taps = product(p.conv.filter);
-    const std::int64_t rows = halo_weight_rows(conv, groups_of_wave(c), has_few_channels(c));
-    plan.products = divide_up(rows, c.tile.m) * (conv.groups / c.num_groups_to_merge) *
-                    (c.num_groups_to_merge > 1 ? 1 : divide_up(conv.k, c.tile.n));
+    const std::int64_t rows = patch_wgrad_rows(conv, groups_of_wave(c), has_few_channels(c));
+    plan.products = ceil_div(rows, c.tile.m) * (conv.groups / c.num_groups_to_merge) *
+                    (c.num_groups_to_merge > 1 ? 1 : ceil_div(conv.k, c.tile.n));
     plan.shape.together = cluster_parts(c);
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * taps), c, arch);
     if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;

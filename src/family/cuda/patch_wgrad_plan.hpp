@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How backward weight by patches (gather=halo, kernels/cuda/halo_weight.hpp) is cut for a problem: the tile of output pixels that
-// is staged at a time, and the parts of the reduction. What is fitted, how much workspace that takes and the launch all follow
-// from one plan. A config that says two_stage and no split_k leaves the number of parts to it; with cluster_k that is the number
-// of clusters, each of split_k parts.
+// How backward weight by patches (gather=halo, kernels/cuda/patch_wgrad/patch_wgrad.hpp) is cut for a problem: the tile of output
+// pixels that is staged at a time, and the parts of the reduction. What is fitted, how much workspace that takes and the launch all
+// follow from one plan. A config that says two_stage and no split_k leaves the number of parts to it; with cluster_k that is the
+// number of clusters, each of split_k parts.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "kernels/common/halo_weight_shape.hpp"
+#include "kernels/common/patch_wgrad_args.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-struct HaloWeightPlan {
-    HaloTile tile;
-    HaloWeightShape shape;  // of the block with most rows
+struct PatchWgradPlan {
+    PatchTile tile;
+    PatchWgradArgs shape;   // of the block with most rows
     std::int64_t patches;   // tiles of the problem
     std::int64_t products;  // blocks of each part
     int parts;
@@ -29,7 +29,7 @@ struct HaloWeightPlan {
 bool refuses_blocks(std::int64_t products, int parts, Rejected* out);
 
 // The plan of a config of the family patch_wgrad; none where it does not fit the problem, and `why` then says so.
-std::optional<HaloWeightPlan> halo_weight_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
+std::optional<PatchWgradPlan> patch_wgrad_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);
 
 }  // namespace tilewise

@@ -20,10 +20,10 @@ bool all(const Extents& extents, std::int64_t least, std::int64_t most) {
 
 bool other_filter(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     constexpr int kMostStride = 2;
-    return !(all(c.ct_filter, kTapConvFilter, kTapConvFilter) && all(c.ct_stride, 1, kMostStride) &&
+    return !(all(c.ct_filter, kResidentFilterTaps, kResidentFilterTaps) && all(c.ct_stride, 1, kMostStride) &&
              c.ct_dilation.rank == 0 && c.ndim == 2) &&
            refuse(out, TILEWISE_TEXT("another filter, stride or dilation, or none compiled in"),
-                  TILEWISE_TEXT("{0}x{0} in 2-D with strides of at most {1}", kTapConvFilter, kMostStride));
+                  TILEWISE_TEXT("{0}x{0} in 2-D with strides of at most {1}", kResidentFilterTaps, kMostStride));
 }
 
 bool too_many_sums(const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -73,7 +73,9 @@ constexpr ConfigRule kRules[] = {
     kOneProducerWave,
     {"code_cluster", "blocks along n share pixels", other_cluster}};
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"tap_conv"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"cuda/resident_filter_conv/resident_filter_conv"}, c, arch);
+}
 
 }  // namespace
 }  // namespace resident_filter_conv

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/resident_filter_grid.hpp"
 
-#include <cstring>
-
 #include "family/cuda/resident_filter_plan.hpp"
 #include "family/cuda/shifted_positions.hpp"
 #include "kernels/common/to_int.hpp"
@@ -13,7 +11,7 @@ namespace tilewise {
 namespace {
 
 // `steps` products along a line.
-TensorMapSpec pixel_lines(const Problem& p, const KernelConfig& c, const TapConvShape& shape, int steps) {
+TensorMapSpec pixel_lines(const Problem& p, const KernelConfig& c, const ResidentFilterConvArgs& shape, int steps) {
     const KernelConv conv = kernel_conv(p);
     const bool backward = p.op == Op::conv_bwd_data;
     TapWalk walk;
@@ -22,7 +20,7 @@ TensorMapSpec pixel_lines(const Problem& p, const KernelConfig& c, const TapConv
     }
     TensorMapSpec map = walked_positions(p, !backward, walk);
     map.operand = 0;
-    map.box = {shape.slot_lines / c.cluster.n, tap_conv_line_bytes(steps) / to_int(bytes_of(c.dtype))};
+    map.box = {shape.slot_lines / c.cluster.n, resident_filter_line_bytes(steps) / to_int(bytes_of(c.dtype))};
     return map;
 }
 
@@ -32,11 +30,11 @@ std::optional<LaunchPlan> resident_filter_grid(const Problem& p, const KernelCon
                                                Rejected* why) {
     GpuGrid grid;
     grid.block = launch_spec(c, arch);
-    const auto plan = tap_conv_plan(p, c, arch, why);
+    const auto plan = resident_filter_plan(p, c, arch, why);
     if (!plan) return std::nullopt;
     grid.blocks = plan->blocks;
-    std::memcpy(grid.geometry.data(), &plan->shape, sizeof plan->shape);
-    grid.tensor_maps = TensorMaps{pixel_lines(p, c, plan->shape, kTapConvFullSteps),
+    grid.family_args.set(plan->shape);
+    grid.tensor_maps = TensorMaps{pixel_lines(p, c, plan->shape, kResidentFilterFullSteps),
                                   pixel_lines(p, c, plan->shape, plan->shape.last_steps), TensorMapSpec{}};
     return grid;
 }

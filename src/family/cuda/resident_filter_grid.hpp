@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The launch of forward and backward data by shifted runs of positions (kernels/cuda/tap_conv.hpp): one block for each share of a
-// group's runs, and maps of the pixels as lines of channels.
+// The launch of forward and backward data by shifted runs of positions
+// (kernels/cuda/resident_filter_conv/resident_filter_conv.hpp): one block for each share of a group's runs, and maps of the pixels
+// as lines of channels.
 #pragma once
 
 #include "config/arch_spec.hpp"

@@ -14,8 +14,8 @@
 namespace tilewise {
 namespace {
 
-constexpr std::int64_t kRowsOfProduct = 64, kSwizzleBlock = 1024, kTaps = kTapConvFilter * kTapConvFilter;
-constexpr int kFullBytes = tap_conv_line_bytes(kTapConvFullSteps);
+constexpr std::int64_t kRowsOfProduct = 64, kSwizzleBlock = 1024, kTaps = kResidentFilterTaps * kResidentFilterTaps;
+constexpr int kFullBytes = resident_filter_line_bytes(kResidentFilterFullSteps);
 
 bool refuses_problem(const Problem& p, const KernelConv& conv, Rejected* out) {
     if (!p.epilogue.empty() || !p.d_ops.empty() || p.scale != Scale::none || p.beta) {
@@ -43,10 +43,10 @@ bool refuses_problem(const Problem& p, const KernelConv& conv, Rejected* out) {
 }
 
 // Positions along an axis, and how far before the image they begin.
-void set_axis(TapConvShape& s, const KernelConv& conv, bool backward, int d) {
-    const Index stride = conv.stride[d], pad = conv.pad[d], reach = (kTapConvFilter - 1) / stride;
+void set_axis(ResidentFilterConvArgs& s, const KernelConv& conv, bool backward, int d) {
+    const Index stride = conv.stride[d], pad = conv.pad[d], reach = (kResidentFilterTaps - 1) / stride;
     // Zeros that every walk begins with, and positions up to the last pixel.
-    Index results = conv.out[d], begin = pad, zeros = divide_up(std::max<Index>(0, pad - stride + 1), stride);
+    Index results = conv.out[d], begin = pad, zeros = ceil_div(std::max<Index>(0, pad - stride + 1), stride);
     Index pixels = (conv.in[d] - 1 + pad) / stride + 1;
     if (backward) {
         results = (conv.in[d] - 1 + pad % stride) / stride + 1;
@@ -58,28 +58,28 @@ void set_axis(TapConvShape& s, const KernelConv& conv, bool backward, int d) {
 }
 
 // The lines that a group's channels are. A group that begins inside 32 bytes is copied from where these do, which takes no more lines.
-void set_lines(TapConvShape& s, const KernelConv& conv, const KernelConfig& c, bool backward) {
+void set_lines(ResidentFilterConvArgs& s, const KernelConv& conv, const KernelConfig& c, bool backward) {
     const std::int64_t merged = c.num_groups_to_merge;
     const std::int64_t channels = merged * (backward ? conv.k : conv.c),
                        columns = merged * (backward ? conv.c : conv.k);
-    const int steps = to_int(divide_up(channels, std::int64_t{kTapConvStepChannels}));
-    s.lines = to_int(divide_up(steps, kTapConvFullSteps));
-    s.last_steps = steps - (s.lines - 1) * kTapConvFullSteps;
-    s.column_tiles = to_int(divide_up(columns, std::int64_t{c.tile.n}));
+    const int steps = to_int(ceil_div(channels, std::int64_t{kResidentFilterStepChannels}));
+    s.lines = to_int(ceil_div(steps, kResidentFilterFullSteps));
+    s.last_steps = steps - (s.lines - 1) * kResidentFilterFullSteps;
+    s.column_tiles = to_int(ceil_div(columns, std::int64_t{c.tile.n}));
     s.jobs = to_int(conv.groups / merged * s.column_tiles);
 }
 
 // Of a stage: a run of pixels, and what the taps reach beyond it.
-void set_slot(TapConvShape& s, const KernelConv& conv, const KernelConfig& c) {
+void set_slot(ResidentFilterConvArgs& s, const KernelConv& conv, const KernelConfig& c) {
     constexpr std::int64_t kBlockLines = 8;  // of the swizzle
-    const auto reach = [&](int d) { return (kTapConvFilter - 1) / conv.stride[d]; };
+    const auto reach = [&](int d) { return (kResidentFilterTaps - 1) / conv.stride[d]; };
     const std::int64_t lines = c.tile.m / c.wave.m + reach(1) * std::int64_t{s.extent[2]} + reach(2);
-    const std::int64_t longest = s.lines > 1 ? kFullBytes : tap_conv_line_bytes(s.last_steps);
+    const std::int64_t longest = s.lines > 1 ? kFullBytes : resident_filter_line_bytes(s.last_steps);
     s.slot_lines = to_int(round_up(lines, kBlockLines * c.cluster.n));  // each copies a share
     s.slot_bytes = to_int(round_up(s.slot_lines * longest, kSwizzleBlock));
 }
 
-// Barriers and where rows go; results on their way; weights (kStaging, kWeights in kernels/cuda/tap_conv.hpp).
+// Barriers and where rows go; results on their way; weights (kStaging, kWeights in kernels/cuda/resident_filter_conv).
 std::int64_t fixed_bytes(const KernelConfig& c, std::int64_t weights) {
     constexpr std::int64_t kTables = 2048, kChunkBytes = 16, kChunkColumns = 8;
     const std::int64_t pitch = (c.tile.n / kChunkColumns | 1) * kChunkBytes;
@@ -88,13 +88,14 @@ std::int64_t fixed_bytes(const KernelConfig& c, std::int64_t weights) {
 
 }  // namespace
 
-std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, Rejected* why) {
+std::optional<ResidentFilterPlan> resident_filter_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+                                                       Rejected* why) {
     if (p.op != c.op || std::min({c.wave.m, c.tile.m, c.tile.n, c.cluster.n}) < 1) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
     if (refuses_problem(p, conv, why)) return std::nullopt;
     const bool backward = c.op == Op::conv_bwd_data;
-    TapConvPlan plan{};
-    TapConvShape& s = plan.shape;
+    ResidentFilterPlan plan{};
+    ResidentFilterConvArgs& s = plan.shape;
     s.extent[0] = 1;
     for (int d = 1; d < kMaxKernelDims; ++d) set_axis(s, conv, backward, d);
     const std::int64_t positions = conv.images * s.extent[1] * s.extent[2];
@@ -104,11 +105,11 @@ std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c
                TILEWISE_TEXT("fewer than {} and {}", kMostPositions, kMostLine));
         return std::nullopt;
     }
-    s.tiles = to_int(divide_up(positions, std::int64_t{c.tile.m / c.wave.m}));
+    s.tiles = to_int(ceil_div(positions, std::int64_t{c.tile.m / c.wave.m}));
     set_lines(s, conv, c, backward);
     set_slot(s, conv, c);
     plan.weight_bytes = kTaps * c.tile.n * (s.lines - 1) * kFullBytes +
-                        round_up(kTaps * c.tile.n * tap_conv_line_bytes(s.last_steps), kSwizzleBlock);
+                        round_up(kTaps * c.tile.n * resident_filter_line_bytes(s.last_steps), kSwizzleBlock);
     const std::int64_t fixed = fixed_bytes(c, plan.weight_bytes), room = block_share_bytes(c, arch) - fixed;
     if (s.column_tiles % c.cluster.n != 0) {
         refuse(why, TILEWISE_TEXT("{} tiles of columns in clusters of {}", s.column_tiles, c.cluster.n),
@@ -123,10 +124,10 @@ std::optional<TapConvPlan> tap_conv_plan(const Problem& p, const KernelConfig& c
                              kLeastStages, kMostLines, c.wave.m, room, plan.weight_bytes));
         return std::nullopt;
     }
-    s.stages = to_int(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapConvMostStages}}));
+    s.stages = to_int(std::min({fit, std::int64_t{c.stages}, std::int64_t{kResidentFilterMostStages}}));
     plan.shared_bytes = fixed + std::int64_t{c.wave.m} * s.stages * s.slot_bytes;
     // Each job has as many blocks as there are units for it.
-    const int each = to_int(std::clamp<std::int64_t>(arch.units / s.jobs, 1, divide_up(s.tiles, c.wave.m)));
+    const int each = to_int(std::clamp<std::int64_t>(arch.units / s.jobs, 1, ceil_div(s.tiles, c.wave.m)));
     s.parts = each * c.wave.m;
     plan.blocks = s.jobs * each;
     return plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How forward and backward data by shifted runs of positions (gather=halo on warpgroup products, kernels/cuda/tap_conv.hpp) are cut
-// for a problem: positions, lines of channels, stages, and who shares the runs of a group. What is fitted, the launch and its cost
-// (select/tap_conv_cost.cpp) follow from one plan.
+// How forward and backward data by shifted runs of positions (gather=halo on warpgroup products,
+// kernels/cuda/resident_filter_conv/resident_filter_conv.hpp) are cut for a problem: positions, lines of channels, stages, and who
+// shares the runs of a group. What is fitted, the launch and its cost (select/tap_conv_cost.cpp) follow from one plan.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "kernels/common/tap_conv_shape.hpp"
+#include "kernels/common/resident_filter_conv_args.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-struct TapConvPlan {
-    TapConvShape shape;
+struct ResidentFilterPlan {
+    ResidentFilterConvArgs shape;
     int blocks;
     std::int64_t weight_bytes, shared_bytes;  // of a block; with all stages
 };
 
 // The plan of a config of the family resident_filter_conv; none where it does not fit the problem, and `why` then says so.
-std::optional<TapConvPlan> tap_conv_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
-                                         Rejected* why = nullptr);
+std::optional<ResidentFilterPlan> resident_filter_plan(const Problem& problem, const KernelConfig& config,
+                                                       const ArchSpec& arch, Rejected* why = nullptr);
 
 }  // namespace tilewise

@@ -31,9 +31,9 @@ bool other_shape(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 bool other_positions(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     constexpr int kMostPositions = 256, kStepPositions = 16, kSwizzleBytes = 1024;
-    const int columns = tap_weight_columns(c);
+    const int columns = shifted_wgrad_columns(c);
     return !(columns <= 2 * kRows && c.tile.k <= kMostPositions && c.tile.k % kStepPositions == 0 &&
-             c.tile.k * tap_weight_line_bytes(columns) % kSwizzleBytes == 0) &&
+             c.tile.k * shifted_wgrad_line_bytes(columns) % kSwizzleBytes == 0) &&
            refuse(out, TILEWISE_TEXT("{} positions of {} columns", c.tile.k, columns),
                   TILEWISE_TEXT("whole steps of {} up to {}, of at most {} columns", kStepPositions, kMostPositions,
                                 2 * kRows));
@@ -57,7 +57,9 @@ constexpr ConfigRule kRules[] = {k16BitInputs,
                                  kOneProducerWave,
                                  kNothingCompiledIn};
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"tap_weight"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) {
+    return cuda_source({"cuda/shifted_wgrad/shifted_wgrad"}, c, arch);
+}
 
 }  // namespace
 }  // namespace shifted_wgrad

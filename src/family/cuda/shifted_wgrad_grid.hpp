@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The launch of backward weight by shifted runs of positions (kernels/cuda/tap_weight.hpp), as its plan says.
+// The launch of backward weight by shifted runs of positions (kernels/cuda/shifted_wgrad/shifted_wgrad.hpp), as its plan says.
 #pragma once
 
 #include "config/arch_spec.hpp"

@@ -26,7 +26,8 @@ bool refuses_reach(const Problem& p, const KernelConv& conv, Rejected* out) {
     constexpr std::int64_t kMostStep = 8;
     const std::int64_t most = p.conv.in.rank == 1 ? 32767 : p.conv.in.rank == 2 ? 127 : 15;
     for (int d = 0; d < kMaxKernelDims; ++d) {
-        const std::int64_t walked = (tap_weight_extent(conv, d) - 1) * conv.stride[d], upper = walked - conv.in[d] + 1;
+        const std::int64_t walked = (shifted_wgrad_extent(conv, d) - 1) * conv.stride[d],
+                           upper = walked - conv.in[d] + 1;
         const std::int64_t reach = (conv.filter[d] - 1) * conv.dilation[d];
         if (conv.stride[d] > kMostStep || reach > most || conv.pad[d] > most || upper - conv.pad[d] > most ||
             upper - conv.pad[d] < -most) {
@@ -40,7 +41,7 @@ bool refuses_reach(const Problem& p, const KernelConv& conv, Rejected* out) {
 }
 
 // The ring of stages, and what it takes of x.
-bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch,
+bool refuses_stages(ShiftedWgradArgs& s, const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch,
                     Rejected* out) {
     const int taps = tap_count(conv), block_taps = s.block_taps;
     std::int64_t reach = 0;
@@ -55,30 +56,31 @@ bool refuses_stages(TapWeightShape& s, const KernelConv& conv, const KernelConfi
     std::int64_t best = 0;
     // Or one that is as large as need be, in whole blocks of the swizzle.
     constexpr std::int64_t kBlockLines = 8, kMostLines = 256;
-    const int y_lines = tap_weight_y_lines(tap_weight_columns(c));
+    const int y_lines = shifted_wgrad_y_lines(shifted_wgrad_columns(c));
     const int whole = to_int(std::min(kMostLines, round_up(c.tile.k + reach, kBlockLines)));
     for (const int box : {32, 64, 128, whole}) {
-        const std::int64_t boxes = divide_up(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
-        if (y_lines + s.x_walks() * boxes > kTapMostCopies) continue;
+        const std::int64_t boxes = ceil_div(c.tile.k + reach, std::int64_t{box}), cost = boxes * (box + kCopyLines);
+        if (y_lines + s.x_walks() * boxes > kShiftedWgradMostCopies) continue;
         if (best == 0 || cost < best) best = cost, s.box_lines = box, s.x_boxes = to_int(boxes);
     }
     if (best == 0) {
-        return refuse(out, TILEWISE_TEXT("{} walks of {} pixels for each stage", s.x_walks(), c.tile.k + reach),
-                      TILEWISE_TEXT("at most {} copies: a smaller stride, filter or dilation", kTapMostCopies));
+        return refuse(
+            out, TILEWISE_TEXT("{} walks of {} pixels for each stage", s.x_walks(), c.tile.k + reach),
+            TILEWISE_TEXT("at most {} copies: a smaller stride, filter or dilation", kShiftedWgradMostCopies));
     }
-    const std::int64_t stage = tap_weight_y_bytes(c.tile.k, tap_weight_columns(c)) + s.x_bytes();
+    const std::int64_t stage = shifted_wgrad_y_bytes(c.tile.k, shifted_wgrad_columns(c)) + s.x_bytes();
     constexpr std::int64_t kTables = 4096, kLeastStages = 2;
     const std::int64_t room = block_share_bytes(c, arch) - kTables, fit = room / stage;
     if (fit < kLeastStages) {
         return refuse(out, TILEWISE_TEXT("{} stages of {} bytes", fit, stage),
                       TILEWISE_TEXT("{} in {} bytes: a smaller image, filter or dilation", kLeastStages, room));
     }
-    s.stages = to_int(std::min({fit, std::int64_t{c.stages}, std::int64_t{kTapMostStages}}));
+    s.stages = to_int(std::min({fit, std::int64_t{c.stages}, std::int64_t{kShiftedWgradMostStages}}));
     return false;
 }
 
 // A block's work on one run of positions, in cycles of its unit.
-double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
+double run_cycles(const ShiftedWgradArgs& shape, const KernelConfig& c) {
     constexpr double kTurnCycles = 150;
     const double results = double(c.tile.m) * c.tile.n, steps = double(c.tile.k) / kStepPositions;
     if (c.warp_tile.m == kStripRows) {
@@ -91,13 +93,13 @@ double run_cycles(const TapWeightShape& shape, const KernelConfig& c) {
     const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
     const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
     // Lines are counted, however long they are.
-    const double lines = double(c.tile.k) * tap_weight_y_lines(tap_weight_columns(c)) +
+    const double lines = double(c.tile.k) * shifted_wgrad_y_lines(shifted_wgrad_columns(c)) +
                          double(shape.x_walks()) * shape.x_boxes * shape.box_lines;
     return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
 }
 
 // Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
-void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+void choose_parts(ShiftedWgradPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
     // A block's start, and its results' way through shared memory to the workspace.
     constexpr double kStartCycles = 5000, kResultCycles = 0.2, kSumBytes = 8, kCacheBytes = 40;
     const double block_cycles = kStartCycles + kResultCycles * c.tile.m * c.tile.n;
@@ -114,9 +116,9 @@ void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const
     const auto most = std::max<std::int64_t>(together, 2 * resident / plan.products + together);
     for (int parts = together; parts <= std::min<std::int64_t>(most, plan.shape.steps); parts += together) {
         const int sets = c.two_stage ? parts / together : 0;
-        const auto turns = double(divide_up(plan.products * parts, resident));
+        const auto turns = double(ceil_div(plan.products * parts, resident));
         const double time =
-            turns * (double(divide_up(plan.shape.steps, parts)) * step + block_cycles) + sets * part_cycles;
+            turns * (double(ceil_div(plan.shape.steps, parts)) * step + block_cycles) + sets * part_cycles;
         if (best == 0 || time < best) best = time, plan.parts = parts, plan.cycles = time;
         if (!c.two_stage) break;
     }
@@ -124,26 +126,26 @@ void choose_parts(TapWeightPlan& plan, double sums, const KernelConfig& c, const
 
 }  // namespace
 
-int tap_weight_rows(const KernelConfig& c) { return c.swap_ab ? c.tile.m : c.tile.n; }
-int tap_weight_columns(const KernelConfig& c) { return c.swap_ab ? c.tile.n : c.tile.m; }
+int shifted_wgrad_rows(const KernelConfig& c) { return c.swap_ab ? c.tile.m : c.tile.n; }
+int shifted_wgrad_columns(const KernelConfig& c) { return c.swap_ab ? c.tile.n : c.tile.m; }
 
-std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
-                                             Rejected* why) {
+std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
+                                                   Rejected* why) {
     if (p.op != c.op || !has_sane_tiles(c)) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
     if (refuses_reach(p, conv, why)) return std::nullopt;
     // A product of several taps side by side needs them evenly apart: of one line.
-    if (!c.swap_ab && (conv.filter[2] % kSideBySide != 0 || tap_weight_walks(conv, 2) > 1)) {
+    if (!c.swap_ab && (conv.filter[2] % kSideBySide != 0 || shifted_wgrad_walks(conv, 2) > 1)) {
         refuse(why, TILEWISE_TEXT("a filter {} wide, stride {}", conv.filter[2], conv.stride[2]),
                TILEWISE_TEXT("a multiple of {}, stride 1", kSideBySide));
         return std::nullopt;
     }
-    TapWeightPlan plan{};
-    TapWeightShape& shape = plan.shape;
+    ShiftedWgradPlan plan{};
+    ShiftedWgradArgs& shape = plan.shape;
     std::int64_t positions = conv.images;
     for (int d = 0; d < kMaxKernelDims; ++d) {
-        shape.extent[d] = tap_weight_extent(conv, d);
-        shape.walks[d] = tap_weight_walks(conv, d);
+        shape.extent[d] = shifted_wgrad_extent(conv, d);
+        shape.walks[d] = shifted_wgrad_walks(conv, d);
         positions *= shape.extent[d];
     }
     constexpr std::int64_t kMostPositions = std::int64_t{1} << 28;  // some times as many are still counted
@@ -165,23 +167,24 @@ std::optional<TapWeightPlan> tap_weight_plan(const Problem& p, const KernelConfi
         taps * kShortLine <= c.tile.m && taps * kLine > c.tile.m;  // then x is fetched for all taps at once
     const bool is_short = (channels <= kShortLine || holds_short) && shape.x_walks() == 1;
     shape.line = strips ? kLine : !c.swap_ab ? c.warp_tile.n / kSideBySide : is_short ? kShortLine : kLine;
-    if (merged > 1 && (channels > shape.line || merged * conv.k > tap_weight_columns(c) || conv.groups % merged != 0)) {
+    if (merged > 1 &&
+        (channels > shape.line || merged * conv.k > shifted_wgrad_columns(c) || conv.groups % merged != 0)) {
         refuse(why, TILEWISE_TEXT("{} of {} groups of c={}, k={}", merged, conv.groups, conv.c, conv.k),
-               TILEWISE_TEXT("at most {} and {} channels together", shape.line, tap_weight_columns(c)));
+               TILEWISE_TEXT("at most {} and {} channels together", shape.line, shifted_wgrad_columns(c)));
         return std::nullopt;
     }
-    shape.block_taps = tap_count_of_block(conv, tap_weight_rows(c) / (strips ? kStripRows : shape.line));
-    shape.steps = to_int(divide_up(positions, std::int64_t{c.tile.k}));
+    shape.block_taps = tap_count_of_block(conv, shifted_wgrad_rows(c) / (strips ? kStripRows : shape.line));
+    shape.steps = to_int(ceil_div(positions, std::int64_t{c.tile.k}));
     shape.together = cluster_parts(c);
     if (refuses_stages(shape, conv, c, arch, why)) return std::nullopt;
     if (shape.steps < c.split_k) {
         refuse(why, TILEWISE_TEXT("split_k {} of {} steps", c.split_k, shape.steps), TILEWISE_TEXT("at most these"));
         return std::nullopt;
     }
-    plan.products = divide_up(std::int64_t{tap_count(conv)}, std::int64_t{shape.block_taps}) *
+    plan.products = ceil_div(std::int64_t{tap_count(conv)}, std::int64_t{shape.block_taps}) *
                     (merged > 1 ? conv.groups / merged
-                                : divide_up(conv.c, std::int64_t{shape.line}) *
-                                      divide_up(conv.k, std::int64_t{tap_weight_columns(c)}) * conv.groups);
+                                : ceil_div(conv.c, std::int64_t{shape.line}) *
+                                      ceil_div(conv.k, std::int64_t{shifted_wgrad_columns(c)}) * conv.groups);
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv)), c, arch);
     if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
     return plan;

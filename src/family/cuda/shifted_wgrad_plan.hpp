@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How backward weight by shifted runs of positions (gather=halo on warpgroup products, kernels/cuda/tap_weight.hpp) is cut for a
-// problem: lines of channels, copies and stages, and the parts of the reduction. What is fitted, how much workspace that takes and
-// the launch all follow from one plan. With two_stage the number of parts is the plan's; without, a cluster of split_k blocks has all.
+// How backward weight by shifted runs of positions (gather=halo on warpgroup products,
+// kernels/cuda/shifted_wgrad/shifted_wgrad.hpp) is cut for a problem: lines of channels, copies and stages, and the parts of the
+// reduction. What is fitted, how much workspace that takes and the launch all follow from one plan. With two_stage the number of
+// parts is the plan's; without, a cluster of split_k blocks has all.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +11,23 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
-#include "kernels/common/tap_weight_shape.hpp"
+#include "kernels/common/shifted_wgrad_args.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-struct TapWeightPlan {
-    TapWeightShape shape;
+struct ShiftedWgradPlan {
+    ShiftedWgradArgs shape;
     std::int64_t products;  // blocks of each part
     int parts;
     double cycles;  // of a unit, for everything
 };
 
 // Of a block's results: (tap, c), which are the products' rows with swap_ab, and k.
-int tap_weight_rows(const KernelConfig& config);
-int tap_weight_columns(const KernelConfig& config);
+int shifted_wgrad_rows(const KernelConfig& config);
+int shifted_wgrad_columns(const KernelConfig& config);
 // The plan of a config of the family shifted_wgrad; none where it does not fit the problem, and `why` then says so.
-std::optional<TapWeightPlan> tap_weight_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
-                                             Rejected* why = nullptr);
+std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& problem, const KernelConfig& config,
+                                                   const ArchSpec& arch, Rejected* why = nullptr);
 
 }  // namespace tilewise

@@ -19,7 +19,7 @@ constexpr ConfigRule kRules[] = {{"code_small_warps", "small warp tiles read ope
                                  kDrainsVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"simt_gemm", kReduceLine}, c, arch);
+    return cuda_source({"gpu/simt_gemm", kReduceLine}, c, arch);
 }
 
 }  // namespace

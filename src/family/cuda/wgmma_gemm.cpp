@@ -126,7 +126,7 @@ constexpr ConfigRule kRules[] = {
 };
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"wgmma_gemm", kReduceLine}, c, arch);
+    return cuda_source({"cuda/wgmma_gemm/wgmma_gemm", kReduceLine}, c, arch);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ KernelConfig slab_config(Op op, const Extents& filter, const Extents& stride, in
     return c;
 }
 
-TEST(SlabPlan, CoversWhateverItPlans) {
+TEST(ChannelSlicePlan, CoversWhateverItPlans) {
     const ArchSpec& arch = arch_named("sm_90a");
     Random random(11);
     int planned = 0;
@@ -35,8 +35,8 @@ TEST(SlabPlan, CoversWhateverItPlans) {
         const KernelConfig c =
             slab_config(p.op, p.conv.filter, p.conv.stride, own_rows, static_cast<int>(random.between(1, 4)));
         ASSERT_TRUE(family_of(c) == FamilyId::depthwise_channel_slice);
-        ASSERT_EQ(slab_own_rows(c), own_rows);
-        const auto plan = slab_plan(p, c, arch);
+        ASSERT_EQ(slice_own_rows(c), own_rows);
+        const auto plan = channel_slice_plan(p, c, arch);
         if (!plan) continue;
         ++planned;
         const Extents out = p.op == Op::conv_bwd_data ? p.conv.in : output_size(p.conv);
@@ -53,12 +53,12 @@ TEST(SlabPlan, CoversWhateverItPlans) {
     EXPECT_GT(planned, 50);
 }
 
-TEST(SlabPlan, SaysWhyItDoesNotFit) {
+TEST(ChannelSlicePlan, SaysWhyItDoesNotFit) {
     const auto p = parse_problem("conv_fwd:n=1,g=64,c=64,k=64,in=9x40000,filter=3x3,pad=1x1,dtype=bf16");
     ASSERT_TRUE(p.ok());
     Rejected why;
     const KernelConfig c = slab_config(p->op, p->conv.filter, p->conv.stride, 1, 1);
-    EXPECT_FALSE(slab_plan(*p, c, arch_named("sm_90a"), &why));
+    EXPECT_FALSE(channel_slice_plan(*p, c, arch_named("sm_90a"), &why));
     EXPECT_EQ(why.have, "a row of outputs that takes 20482304 bytes of shared memory");
     EXPECT_NE(why.need, "");
 }

@@ -38,16 +38,16 @@ constexpr Golden kGolden[] = {
     {"mma_tf32.txt",
      "gemm_fp32_rcr_comp_async_cshuffle_intrawave_64x64x16_2x2x1_16x8x8_math-tf32x3_va4_vb4_vc4_dsb_stages4@sm_80"},
     {"simt.txt", "gemm_fp32_crr_compv4_cshuffle_intrawave_64x64x16_2x1x1_32x64x1_va4_vb4_vc4_dsb@sm_90a"},
-    {"double.txt", "gemm_fp32_rcr_comp_async_cshuffle_intrawave_128x64x32_2x2x1_16x8x1_va4_vb4_vc4_dsb_stages3@sm_90a"},
-    {"vector.txt", "gemm_bf16_rcr_compv3_default_intrawave_16x4x512_1x1x8_16x4x1_va8_vb8_pers_swap_bpu2@sm_90a"},
-    {"vector_rows.txt",
+    {"fp64.txt", "gemm_fp32_rcr_comp_async_cshuffle_intrawave_128x64x32_2x2x1_16x8x1_va4_vb4_vc4_dsb_stages3@sm_90a"},
+    {"gemv.txt", "gemm_bf16_rcr_compv3_default_intrawave_16x4x512_1x1x8_16x4x1_va8_vb8_pers_swap_bpu2@sm_90a"},
+    {"gemv_rows.txt",
      "gemm_bf16_rrr_compv3_default_intrawave_128x4x128_1x1x8_16x4x1_va8_vb8_splitk8_clusterk_swap_bpu2@sm_90a"},
     {"wgmma_shared_unit.txt",
      "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x32x64_1x1x1_64x32x16_va8_vb8_vc8_stages9_pw1_bpu2@sm_90a"},
     {"mma_conv.txt",
      "grouped_conv_bwd_data_bf16_nhwgc_2d_comp_async_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8_dsb_"
      "stages8_gather-async@sm_90a"},
-    {"tensor_conv.txt",
+    {"im2col_conv.txt",
      "grouped_conv_fwd_bf16_nhwgc_2d_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_"
      "gather-tensor_pw1@sm_90a"},
 };
@@ -123,7 +123,7 @@ TEST(CudaSource, KernelsThatLeavePartsHaveTheirSecondKernel) {
         for (const KernelConfig& config : *configs) {
             const bool own = config.gather == Gather::halo;  // in its template
             if (!has_code(config, arch) || own) continue;
-            const bool has = generate_source(config, arch)->text.find("TILEWISE_CUDA_REDUCE") != std::string::npos;
+            const bool has = generate_source(config, arch)->text.find("TILEWISE_GPU_REDUCE") != std::string::npos;
             if (sums_in_workspace(config)) {
                 ++leaving;
                 EXPECT_TRUE(has) << kernel_name(config);

@@ -26,7 +26,7 @@ Problem problem_of(std::string_view text) {
     return *p;
 }
 
-TEST(HaloFirstPlan, FitsAndCoversAllOutputs) {
+TEST(FirstLayerPlan, FitsAndCoversAllOutputs) {
     const ArchSpec& arch = arch_named("sm_90a");
     const KernelConfig c = first_config();
     for (const std::string_view text :
@@ -34,10 +34,10 @@ TEST(HaloFirstPlan, FitsAndCoversAllOutputs) {
           "conv_fwd:n=5,g=2,c=6,k=160,in=19x21,filter=3x3,stride=2,pad=1,dtype=bf16",
           "conv_fwd:n=3,g=1,c=4,k=16,in=9x20x31,filter=2x3x5,stride=2,pad=1,dtype=bf16"}) {
         const Problem p = problem_of(text);
-        const auto plan = halo_first_plan(p, c, arch);
+        const auto plan = first_layer_plan(p, c, arch);
         ASSERT_TRUE(plan) << text;
-        const HaloFirstLaunch& launch = plan->launch;
-        EXPECT_LE(launch.total_bytes, halo_shared_bytes(c, arch));
+        const FirstLayerConvArgs& launch = plan->launch;
+        EXPECT_LE(launch.total_bytes, patch_shared_bytes(c, arch));
         EXPECT_LE(launch.tile.rows(), c.tile.m);
         EXPECT_GE(std::int64_t{launch.tile_count()} * launch.tile.rows(), p.conv.n * product(output_size(p.conv)));
         EXPECT_GE(launch.column_tiles * c.tile.n, p.conv.k / p.conv.g);
@@ -46,14 +46,14 @@ TEST(HaloFirstPlan, FitsAndCoversAllOutputs) {
     }
 }
 
-TEST(HaloFirstPlan, TakesFewChannelsAndEvenStridesOnly) {
+TEST(FirstLayerPlan, TakesFewChannelsAndEvenStridesOnly) {
     const ArchSpec& arch = arch_named("sm_90a");
     for (const std::string_view text :
          {"conv_fwd:n=2,g=1,c=5,k=64,in=20x20,filter=3x3,stride=2,dtype=bf16",
           "conv_fwd:n=2,g=1,c=3,k=64,in=20x20,filter=3x3,stride=1,dtype=bf16",
           "conv_fwd:n=2,g=1,c=3,k=64,in=20x20,filter=3x3,stride=2,dilation=2,dtype=bf16"}) {
         Rejected why;
-        EXPECT_FALSE(halo_first_plan(problem_of(text), first_config(), arch, &why)) << text;
+        EXPECT_FALSE(first_layer_plan(problem_of(text), first_config(), arch, &why)) << text;
         EXPECT_NE(why.need, "");
     }
 }

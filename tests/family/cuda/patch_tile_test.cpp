@@ -40,16 +40,16 @@ Problem random_problem(Random& random, Op op) {
     return p;
 }
 
-void expect_sound(const HaloChoice& choice, const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch) {
-    const HaloPlan& plan = choice.plan;
-    const HaloPatchShape& patch = plan.patch;
+void expect_sound(const PatchConvPlan& choice, const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch) {
+    const PatchConvLayout& plan = choice.plan;
+    const PatchShape& patch = plan.patch;
     EXPECT_LE(choice.tile.rows(), c.tile.m);
-    EXPECT_LE(plan.total_bytes, halo_shared_bytes(c, arch));
+    EXPECT_LE(plan.total_bytes, patch_shared_bytes(c, arch));
     EXPECT_LE(plan.barriers, plan.patches);
     EXPECT_EQ(plan.total_bytes, plan.patches + choice.kernel.buffers * plan.patch_bytes);
     EXPECT_GE(patch.phase * patch.steps[2], patch.columns);
     // The last tap of the tile's last output is inside of the patch.
-    const HaloAxes axes = halo_axes(conv, c.op == Op::conv_bwd_data);
+    const PatchAxes axes = patch_axes(conv, c.op == Op::conv_bwd_data);
     int last[kMaxKernelDims];
     for (int d = 0; d < kMaxKernelDims; ++d) last[d] = axes.axis[d].span - 1;
     const int place = patch.pixel_of(choice.tile.images - 1, choice.tile.extent[0] - 1, choice.tile.extent[1] - 1,
@@ -57,21 +57,21 @@ void expect_sound(const HaloChoice& choice, const KernelConv& conv, const Kernel
                       patch.tap_distance(last[0], last[1], last[2]);
     EXPECT_LT(place, patch.pixels());
     if (family_of(c) != FamilyId::patch_box_conv) return;
-    EXPECT_EQ(plan.patches % kHaloBoxAlign, 0);
-    EXPECT_EQ(patch.plane * patch.pitch % (plan.swizzle > 0 ? kHaloBoxAlign : kHaloPlainBoxAlign), 0);
-    EXPECT_EQ(plan.patch_bytes % kHaloPlainBoxAlign, 0) << "every buffer begins where a box may";
+    EXPECT_EQ(plan.patches % kPatchBoxAlign, 0);
+    EXPECT_EQ(patch.plane * patch.pitch % (plan.swizzle > 0 ? kPatchBoxAlign : kPatchPlainBoxAlign), 0);
+    EXPECT_EQ(plan.patch_bytes % kPatchPlainBoxAlign, 0) << "every buffer begins where a box may";
     if (plan.out_stages > 0) {
-        EXPECT_EQ(plan.out % kHaloBoxAlign, 0);
+        EXPECT_EQ(plan.out % kPatchBoxAlign, 0);
         EXPECT_GE(plan.out_bytes, choice.tile.rows() * plan.out_pitch);
-        EXPECT_LE(plan.out + plan.out_stages * plan.out_bytes + kHaloScratchBytes, plan.barriers);
+        EXPECT_LE(plan.out + plan.out_stages * plan.out_bytes + kPatchScratchBytes, plan.barriers);
     }
-    EXPECT_EQ(patch.pitch, patch.chunks * kHaloChunkBytes);
-    EXPECT_TRUE(is_halo_box_line(patch.chunks));
-    EXPECT_LE(std::max(patch.phase * patch.steps[2], patch.height), kHaloMostBox);
+    EXPECT_EQ(patch.pitch, patch.chunks * kPatchChunkBytes);
+    EXPECT_TRUE(is_patch_box_line(patch.chunks));
+    EXPECT_LE(std::max(patch.phase * patch.steps[2], patch.height), kPatchMostBox);
     EXPECT_LE(patch.images * patch.depth * patch.height * patch.phase, patch.plane);
 }
 
-TEST(HaloTile, WhateverItChoosesFits) {
+TEST(PatchTile, WhateverItChoosesFits) {
     Random random(2026);
     const ArchSpec& arch = arch_named("sm_90a");
     int chosen = 0;
@@ -80,7 +80,7 @@ TEST(HaloTile, WhateverItChoosesFits) {
         const Problem p = random_problem(random, c.op);
         SCOPED_TRACE(print_problem(p));
         if (check_problem(p) || !may_run(ProblemView(p), c, arch)) continue;
-        const auto choice = choose_halo_tile(p, c, arch);
+        const auto choice = patch_conv_plan(p, c, arch);
         ASSERT_TRUE(choice);
         expect_sound(*choice, kernel_conv(p), c, arch);
         ++chosen;
@@ -88,7 +88,7 @@ TEST(HaloTile, WhateverItChoosesFits) {
     EXPECT_GT(chosen, 50);
 }
 
-TEST(HaloTile, BoxesTakePixelsThatTheSwizzleKnows) {
+TEST(PatchTile, BoxesTakePixelsThatTheSwizzleKnows) {
     const ArchSpec& arch = arch_named("sm_90a");
     const auto misfit = [&](std::string_view text, int merge) {
         const auto p = parse_problem(text);

@@ -23,7 +23,7 @@ KernelConfig weight_config(Shape3 tile, Shape3 wave, int merge) {
     return c;
 }
 
-TEST(HaloWeightPlan, FitsWhateverItPlans) {
+TEST(PatchWgradPlan, FitsWhateverItPlans) {
     const ArchSpec& arch = arch_named("sm_90a");
     const KernelConfig configs[] = {weight_config({144, 64, 256}, {1, 4, 1}, 16),
                                     weight_config({224, 24, 256}, {2, 1, 2}, 1),
@@ -36,10 +36,10 @@ TEST(HaloWeightPlan, FitsWhateverItPlans) {
         p.op = Op::conv_bwd_weight;
         p.conv.g = 16, p.conv.c = p.conv.g * 8 * random.between(1, 9), p.conv.k = p.conv.g * 8 * random.between(1, 9);
         for (const KernelConfig& c : configs) {
-            const auto plan = halo_weight_plan(p, c, arch);
+            const auto plan = patch_wgrad_plan(p, c, arch);
             if (!plan) continue;
             ++planned;
-            const bool by_lines = halo_weight_by_lines(c.num_groups_to_merge, c.tile.n);
+            const bool by_lines = patch_wgrad_by_lines(c.num_groups_to_merge, c.tile.n);
             EXPECT_LE(plan->shape.bytes(c.stages, c.tile.m, by_lines), block_share_bytes(c, arch));
             EXPECT_LE(plan->tile.rows(), c.tile.k);
             EXPECT_GE(plan->parts, 1);
@@ -53,13 +53,13 @@ TEST(HaloWeightPlan, FitsWhateverItPlans) {
     EXPECT_GT(planned, 100);
 }
 
-TEST(HaloWeightPlan, SaysWhyItDoesNotFit) {
+TEST(PatchWgradPlan, SaysWhyItDoesNotFit) {
     const ArchSpec& arch = arch_named("sm_90a");
     const auto refused = [&](std::string_view text, const KernelConfig& c) {
         const auto p = parse_problem(text);
         EXPECT_TRUE(p.ok());
         Rejected why;
-        return halo_weight_plan(*p, c, arch, &why) ? std::string() : why.have;
+        return patch_wgrad_plan(*p, c, arch, &why) ? std::string() : why.have;
     };
     const KernelConfig plain = weight_config({224, 24, 256}, {2, 1, 2}, 1);
     EXPECT_EQ(refused("conv_bwd_weight:n=2,g=2,c=8,k=8,in=9x9,filter=3x3,dtype=bf16", plain), "1 groups of c=4, k=4");

@@ -39,13 +39,15 @@ Problem random_3x3(Random& random, Op op, int stride) {
 }
 
 // The pixel along an axis that a position is, of a walk, or -1 where it is none.
-Index pixel_at(const KernelConv& conv, const TapConvShape& s, bool backward, int d, int walk, Index position) {
+Index pixel_at(const KernelConv& conv, const ResidentFilterConvArgs& s, bool backward, int d, int walk,
+               Index position) {
     const Index at = position * (backward ? 1 : conv.stride[d]) + walk - s.pad[d];
     return at >= 0 && at < (backward ? conv.out[d] : conv.in[d]) ? at : -1;
 }
 
 // A result at `position` of its line must find by `tap` what it should read, or a zero.
-void expect_reads(const KernelConv& conv, const TapConvShape& s, bool backward, int d, Index position, int tap) {
+void expect_reads(const KernelConv& conv, const ResidentFilterConvArgs& s, bool backward, int d, Index position,
+                  int tap) {
     const TapAlong along = tap_along(tap, static_cast<int>(conv.stride[d]), backward);
     const Index stride = conv.stride[d],
                 result = backward ? position * stride + along.remainder - conv.pad[d] % stride : position;
@@ -61,7 +63,7 @@ void expect_reads(const KernelConv& conv, const TapConvShape& s, bool backward, 
         << "axis " << d << ", position " << position << " of " << s.extent[d] << ", tap " << tap;
 }
 
-TEST(TapConvPlan, FindsEveryPixelOrZeros) {
+TEST(ResidentFilterPlan, FindsEveryPixelOrZeros) {
     const ArchSpec& arch = arch_named("sm_90a");
     Random random(7);
     int planned = 0;
@@ -70,7 +72,7 @@ TEST(TapConvPlan, FindsEveryPixelOrZeros) {
         const auto stride = static_cast<int>(random.between(1, 2));
         const KernelConfig c = tap_config(op, {128, 56, 64}, 2, stride);
         const Problem p = random_3x3(random, op, stride);
-        const auto plan = tap_conv_plan(p, c, arch);
+        const auto plan = resident_filter_plan(p, c, arch);
         if (!plan) continue;
         ++planned;
         const KernelConv conv = kernel_conv(p);
@@ -79,7 +81,7 @@ TEST(TapConvPlan, FindsEveryPixelOrZeros) {
             const Index last = backward ? (conv.in[d] - 1 + conv.pad[d] % stride) / stride : conv.out[d] - 1;
             EXPECT_LT(last, plan->shape.extent[d]) << print_problem(p);
             for (Index position = 0; position <= last; ++position) {
-                for (int tap = 0; tap < kTapConvFilter; ++tap)
+                for (int tap = 0; tap < kResidentFilterTaps; ++tap)
                     expect_reads(conv, plan->shape, backward, d, position, tap);
             }
         }
@@ -88,38 +90,38 @@ TEST(TapConvPlan, FindsEveryPixelOrZeros) {
     EXPECT_GT(planned, 1000);
 }
 
-TEST(TapConvPlan, FitsAndSharesAllRuns) {
+TEST(ResidentFilterPlan, FitsAndSharesAllRuns) {
     const ArchSpec& arch = arch_named("sm_90a");
     Random random(8);
     for (int i = 0; i < 1000; ++i) {
         const Op op = random.between(0, 1) == 0 ? Op::conv_fwd : Op::conv_bwd_data;
         const KernelConfig c = tap_config(op, {384, 40, 64}, 3, 1);
         const Problem p = random_3x3(random, op, 1);
-        const auto plan = tap_conv_plan(p, c, arch);
+        const auto plan = resident_filter_plan(p, c, arch);
         if (!plan) continue;
-        const TapConvShape& s = plan->shape;
+        const ResidentFilterConvArgs& s = plan->shape;
         const int rows = c.tile.m / c.wave.m;
         EXPECT_LE(plan->shared_bytes, block_share_bytes(c, arch));
         EXPECT_GE(std::int64_t{s.tiles} * rows, p.conv.n * s.extent[1] * s.extent[2]);
         EXPECT_EQ(plan->blocks * c.wave.m, s.jobs * s.parts);
         EXPECT_GE(s.stages, 2);
         // The last tap of a run's last row.
-        EXPECT_GE(s.slot_lines, rows + (kTapConvFilter - 1) * (s.extent[2] + 1));
+        EXPECT_GE(s.slot_lines, rows + (kResidentFilterTaps - 1) * (s.extent[2] + 1));
         const std::int64_t summed = (op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
-        const std::int64_t steps = (s.lines - 1) * kTapConvFullSteps + s.last_steps;
+        const std::int64_t steps = (s.lines - 1) * kResidentFilterFullSteps + s.last_steps;
         // Groups begin at most half a step before their first channel.
-        EXPECT_GE(steps * kTapConvStepChannels, summed + (summed % kTapConvStepChannels == 0 ? 0 : 8));
+        EXPECT_GE(steps * kResidentFilterStepChannels, summed + (summed % kResidentFilterStepChannels == 0 ? 0 : 8));
     }
 }
 
-TEST(TapConvPlan, SaysWhyItDoesNotFit) {
+TEST(ResidentFilterPlan, SaysWhyItDoesNotFit) {
     const ArchSpec& arch = arch_named("sm_90a");
     const KernelConfig c = tap_config(Op::conv_fwd, {128, 64, 64}, 2, 1);
     const auto refused = [&](std::string_view text) {
         const auto p = parse_problem(text);
         EXPECT_TRUE(p.ok());
         Rejected why;
-        return tap_conv_plan(*p, c, arch, &why) ? std::string() : why.have;
+        return resident_filter_plan(*p, c, arch, &why) ? std::string() : why.have;
     };
     EXPECT_EQ(refused("conv_fwd:n=2,g=1,c=64,k=64,in=9x9,filter=3x3,pad=1x1,dilation=2x2,dtype=bf16"), "dilation 2");
     EXPECT_EQ(refused("conv_fwd:n=2,g=1,c=64,k=64,in=9x9,filter=3x3,pad=1x1,dtype=bf16,epilogue=relu"),

@@ -25,7 +25,7 @@ KernelConfig tap_config(Shape3 tile, Shape3 wave, int parts, bool two_stage) {
     return c;
 }
 
-TEST(TapWeightPlan, FetchesWhatEveryTapReads) {
+TEST(ShiftedWgradPlan, FetchesWhatEveryTapReads) {
     const ArchSpec& arch = arch_named("sm_90a");
     const KernelConfig configs[] = {tap_config({576, 64, 128}, {3, 1, 1}, 2, true),
                                     tap_config({320, 32, 128}, {5, 1, 1}, 4, false)};
@@ -38,10 +38,10 @@ TEST(TapWeightPlan, FetchesWhatEveryTapReads) {
         p.conv.g = 2, p.conv.c = p.conv.g * 8 * random.between(1, 12), p.conv.k = p.conv.g * 8 * random.between(1, 12);
         const KernelConv conv = kernel_conv(p);
         for (const KernelConfig& c : configs) {
-            const auto plan = tap_weight_plan(p, c, arch);
+            const auto plan = shifted_wgrad_plan(p, c, arch);
             if (!plan) continue;
             ++planned;
-            const TapWeightShape& s = plan->shape;
+            const ShiftedWgradArgs& s = plan->shape;
             EXPECT_GE(s.stages, 2);
             EXPECT_LE(s.stages * (c.tile.k * c.tile.n * 2 + s.x_bytes()), block_share_bytes(c, arch));
             EXPECT_GE(std::int64_t{s.steps} * c.tile.k, p.conv.n * s.extent[0] * s.extent[1] * s.extent[2]);
@@ -63,7 +63,7 @@ TEST(TapWeightPlan, FetchesWhatEveryTapReads) {
 }
 
 // Short lines in long stages, so that small boxes are the cheapest: with a stride there would be more of them than lanes.
-TEST(TapWeightPlan, HasALaneForEveryCopy) {
+TEST(ShiftedWgradPlan, HasALaneForEveryCopy) {
     KernelConfig c = tap_config({64, 288, 256}, {1, 3, 1}, 2, true);
     c.swap_ab = false, c.warp_tile = {64, 96, 16};
     int planned = 0;
@@ -71,23 +71,23 @@ TEST(TapWeightPlan, HasALaneForEveryCopy) {
         const auto p = parse_problem(fmt::format(
             "conv_bwd_weight:n=4,g=1,c=16,k=8,in=17x18x10,filter=2x2x3,stride={},pad=0x1x1,dtype=bf16", stride));
         ASSERT_TRUE(p.ok());
-        const auto plan = tap_weight_plan(*p, c, arch_named("sm_90a"));
+        const auto plan = shifted_wgrad_plan(*p, c, arch_named("sm_90a"));
         if (!plan) continue;
         ++planned;
-        const TapWeightShape& s = plan->shape;
-        EXPECT_LE(tap_weight_y_lines(c.tile.m) + s.x_walks() * s.x_boxes, kTapMostCopies) << stride;
+        const ShiftedWgradArgs& s = plan->shape;
+        EXPECT_LE(shifted_wgrad_y_lines(c.tile.m) + s.x_walks() * s.x_boxes, kShiftedWgradMostCopies) << stride;
     }
     EXPECT_GE(planned, 3);
 }
 
-TEST(TapWeightPlan, SaysWhyItDoesNotFit) {
+TEST(ShiftedWgradPlan, SaysWhyItDoesNotFit) {
     const ArchSpec& arch = arch_named("sm_90a");
     const KernelConfig c = tap_config({576, 64, 128}, {3, 1, 1}, 8, false);
     const auto refused = [&](std::string_view text) {
         const auto p = parse_problem(text);
         EXPECT_TRUE(p.ok());
         Rejected why;
-        return tap_weight_plan(*p, c, arch, &why) ? std::string() : why.have;
+        return shifted_wgrad_plan(*p, c, arch, &why) ? std::string() : why.have;
     };
     EXPECT_EQ(refused("conv_bwd_weight:n=2,g=1,c=64,k=64,in=9x9,filter=3x3,pad=1x1,dtype=bf16"),
               "split_k 8 of 2 steps");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lets tests call the functions of the CUDA kernels that work out where things go, without a GPU: the instructions they end
 // in are replaced by ones that write down what they were asked to do; all the others do nothing. Everything is in a namespace
-// of its own (tilewise::cuda_recorded), since the names mean other things elsewhere.
+// of its own (tilewise::cuda_recorded, and gpu_recorded for what every GPU has), since the names mean other things elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@ void __syncwarp(unsigned);
 unsigned long long __cvta_generic_to_shared(const void*);
 
 #define cuda cuda_recorded
+#define gpu gpu_recorded
 // The instructions themselves keep another name, and no body: host compilers need not understand PTX's operands.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -66,7 +67,7 @@ unsigned long long __cvta_generic_to_shared(const void*);
 #undef named_sync
 #undef wgmma
 
-namespace tilewise::cuda {
+namespace tilewise::gpu {
 
 struct Recorded {
     struct Matrices {
@@ -91,14 +92,6 @@ struct Recorded {
 };
 inline Recorded recorded;
 
-template <bool trans>
-void load_matrices(SharedAddress row, u32 (&)[4]) {
-    recorded.matrix_row = row;
-    recorded.transposed = trans;
-}
-inline void store_matrices(SharedAddress row, const u32 (&from)[4]) {
-    recorded.stored.push_back({row, {from[0], from[1], from[2], from[3]}});
-}
 inline void store_shared_float2(SharedAddress to, float x, float y) {
     recorded.floats[to] = x;
     recorded.floats[to + 4] = y;
@@ -124,6 +117,19 @@ void copy_async(SharedAddress to, const void* from, int valid) {
     store_shared<bytes>(to, packet);
 }
 inline void load_shared_float4(SharedAddress from, float (&)[4]) { recorded.fetched = from; }
+
+}  // namespace tilewise::gpu
+
+namespace tilewise::cuda {
+
+template <bool trans>
+void load_matrices(SharedAddress row, u32 (&)[4]) {
+    recorded.matrix_row = row;
+    recorded.transposed = trans;
+}
+inline void store_matrices(SharedAddress row, const u32 (&from)[4]) {
+    recorded.stored.push_back({row, {from[0], from[1], from[2], from[3]}});
+}
 inline void copy_box(unsigned to, const TensorMap&, unsigned, int x, int y, int, unsigned long long) {
     recorded.copied_in.push_back({to, x, y});
 }
@@ -143,6 +149,11 @@ void wgmma(SumOf<A> (&)[n / 2], u64 a, u64 b, bool) {
 }  // namespace tilewise::cuda
 
 #include "kernels/cuda/mma_core.hpp"
-#include "kernels/cuda/simt_core.hpp"
-#include "kernels/cuda/wgmma_gemm.hpp"
+#include "kernels/cuda/wgmma_gemm/wgmma_gemm.hpp"
+#include "kernels/gpu/simt_core.hpp"
+
+namespace tilewise::cuda {
+using namespace wgmma_gemm;
+}  // namespace tilewise::cuda
 #undef cuda
+#undef gpu

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+// The way of a block's sums from registers to C or, with split_k, to the workspace. A warp takes them out pass by pass
+// through a region of shared memory of its own (32-bit sums, kRegionRows x kRegionCols): the core puts some of its sums there,
+// the epilogue works on them in a rolled loop, and whole accesses of vector_c elements leave. That also serves configs
+// with the direct epilogue wherever there is more to do than to convert, since registers cannot be indexed in a loop.
+// A core offers: kRegionRows, kRegionCols, kRowStep (rows of the tile from row to row of the region), kPasses,
+// put(pass, address), pass_row(pass), pass_col(pass) (of the region's first element in the tile), and for the direct
+// way kRun and visit(f), which calls f(row, col, values) for every run of kRun sums along n.
+#pragma once
+#include "epilogue.hpp"
+#include "packet.hpp"
+#include "tile_layout.hpp"
+
+namespace tilewise::gpu {
+
+// The region a core puts its sums in. Pairs of chunks are exchanged, so that the pairs of columns of eight rows, which is
+// how matrix units leave their results, fall on different banks.
+template <int rows, int cols>
+struct DrainRegion {
+    static constexpr int kFloat = 4, kRowBytes = cols * kFloat, kBytes = rows * kRowBytes;
+    static constexpr int kChunks = kRowBytes / kChunkBytes;
+    static_assert(kRowBytes % kChunkBytes == 0 && (kChunks & (kChunks - 1)) == 0);
+    static constexpr int kSwizzled = kChunks < kBankChunks ? kChunks : kBankChunks;
+    static constexpr int kRowsPerTurn = kBankChunks / kSwizzled;
+
+    static TILEWISE_DEVICE u32 at(u32 row, u32 col) {
+        const u32 swizzle = (row / kRowsPerTurn * 2) & (kSwizzled - 1);
+        return row * kRowBytes + ((col / 4) ^ swizzle) * kChunkBytes + col % 4 * kFloat;
+    }
+};
+
+// The columns of a region: those of a wave, or fewer where the operands' buffers have no place for them.
+TILEWISE_DEVICE constexpr int region_cols(int wave_cols, int rows, int warps, int shared_bytes) {
+    int cols = wave_cols;
+    while (cols > 4 && cols * rows * warps * int(sizeof(float)) > shared_bytes) cols /= 2;
+    return cols;
+}
+
+// V values as elements of type T.
+template <class T, int V, class Value>
+TILEWISE_DEVICE Packet<V * T::bytes> pack_values(const Value (&x)[V]) {
+    Packet<V * T::bytes> p;
+    if constexpr (T::bytes == 4) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) p.words[i] = __builtin_bit_cast(u32, element_of<T>(x[i]));
+    } else if constexpr (V == 1) {
+        p.value = static_cast<decltype(p.value)>(element_of<T>(x[0]));
+    } else if constexpr (T::bytes == 1 && V == 2) {
+        p.value = pack_bytes<T>(x[0], x[1]);
+    } else if constexpr (T::bytes == 1) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V / 4; ++i) {
+            p.words[i] = u32(pack_bytes<T>(x[4 * i], x[4 * i + 1])) | u32(pack_bytes<T>(x[4 * i + 2], x[4 * i + 3]))
+                                                                          << 16;
+        }
+    } else {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V / 2; ++i) p.words[i] = pack_pair<T>(x[2 * i], x[2 * i + 1]);
+    }
+    return p;
+}
+
+// Rows of a tile that are neighbours in C.
+struct EvenRows {
+    static constexpr bool kEven = true;
+    Index first;
+    TILEWISE_DEVICE Index operator()(int row) const { return first + row; }
+};
+
+// Whether sums go to the workspace although there is only one part of them.
+template <class Config>
+TILEWISE_DEVICE constexpr bool sums_apart() {
+    if constexpr (requires { Config::two_stage; }) {
+        return Config::direction == Direction::backward_weight && (Config::two_stage || Config::split_image);
+    } else {
+        return false;
+    }
+}
+
+template <class Config>
+TILEWISE_DEVICE constexpr bool has_uneven_images() {
+    if constexpr (requires { Config::channels_last; }) {
+        return !Config::channels_last && Config::direction != Direction::backward_weight;
+    } else {
+        return false;
+    }
+}
+
+// Rows gives the row of C for each row of the tile.
+template <class Config, class Core, class Rows = EvenRows>
+struct Drain {
+    using Out = typename Config::Out;
+    using Sum = SumOf<typename Config::A>;
+    using Value = ValueOf<Sum, Out>;
+    using Region = DrainRegion<Core::kRegionRows, Core::kRegionCols>;
+    static constexpr int kLanes = kArchLanes;
+    static constexpr int kRows = Core::kRegionRows, kCols = Core::kRegionCols;
+    static_assert(Region::kBytes * Config::wave_m * Config::wave_n <= Config::shared_bytes,
+                  "a region for every warp in the operands' buffers");
+    static_assert(Config::vector_c * Out::bytes <= kChunkBytes, "an access is at most 16 bytes");
+    // Rows of the region that are apart in C cannot leave together.
+    static constexpr int kVector = Config::c_row || Core::kRowStep == 1 ? Config::vector_c : 1;
+    static_assert((Config::c_row ? kCols : kRows) % kVector == 0);
+
+    using Element = typename Out::Storage;
+    // Rows of a channels-first activation do not go on from image to image.
+    static constexpr bool kEvenImages = !has_uneven_images<Config>();
+
+    const KernelArgs& args;
+    Index batch;
+    int k_part;
+    Rows rows;
+    Index first_col;           // of the tile
+    int rows_left, cols_left;  // of the product from there on, at most a tile
+    Element* tile;             // where rows are even, its first element in C
+    SharedAddress region;      // of this warp
+
+    // The tile at row and col of a product with m rows.
+    TILEWISE_DEVICE Drain(const KernelArgs& kernel_args, Index entry, int part, Index m, Index row, Index col,
+                          SharedAddress own_region, Rows place)
+        : args(kernel_args), batch(entry), k_part(part), rows(place), first_col(col), region(own_region) {
+        rows_left = m - row < Config::tile_m ? int(m - row) : Config::tile_m;
+        cols_left = args.n - col < Config::tile_n ? int(args.n - col) : Config::tile_n;
+        if constexpr (Rows::kEven) tile = static_cast<Element*>(args.c.data) + c_offset(args, batch, row, col);
+    }
+
+    // Rows and columns are counted from the tile's first, here and below.
+    TILEWISE_DEVICE void run(const Core& core) const {
+        const bool partial = sums_apart<Config>() || args.split_k > 1, plain = is_plain(args);
+        if (!Config::staged_epilogue && !partial && is_simple<Out, Sum>(args)) return write_direct(core);
+        TILEWISE_ROLLED
+        for (int pass = 0; pass < Core::kPasses; ++pass) {
+            core.put(pass, region);
+            sync_warp();
+            const int row = core.pass_row(pass), col = core.pass_col(pass);
+            if (partial) {
+                write_partial(row, col);
+            } else {
+                if (!plain) finish_region(row, col);
+                write_region(row, col, plain);
+            }
+            sync_warp();
+        }
+    }
+
+private:
+    TILEWISE_DEVICE bool is_inside(int row, int col) const { return row < rows_left && col < cols_left; }
+
+    template <int V>
+    TILEWISE_DEVICE void write_values(const Value (&values)[V], int row, int col) const {
+        Element* to = nullptr;
+        if constexpr (Rows::kEven && kEvenImages) {
+            to = tile + (Config::c_row ? row * args.c.row_stride + col : row + col * args.c.col_stride);
+        } else {
+            to = static_cast<Element*>(args.c.data) + c_offset(args, batch, rows(row), first_col + col);
+        }
+        store_global<V * Out::bytes>(to, pack_values<Out>(values));
+    }
+
+    TILEWISE_DEVICE void write_direct(const Core& core) const {
+        constexpr int run = Config::c_row && Config::vector_c >= Core::kRun ? Core::kRun : 1;
+        core.visit([&](int row, int col, const Sum(&sums)[Core::kRun]) {
+            TILEWISE_UNROLL
+            for (int first = 0; first < Core::kRun; first += run) {
+                Value values[run];
+                TILEWISE_UNROLL
+                for (int i = 0; i < run; ++i) values[i] = finish_simple<Out>(args, sums[first + i]);
+                if (is_inside(row, col + first)) write_values(values, row, col + first);
+            }
+        });
+    }
+
+    // Neighbouring lanes take neighbouring elements of C.
+    TILEWISE_DEVICE void finish_region(int row, int col) const {
+        TILEWISE_ROLLED
+        for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
+            const int r = Config::c_row ? e / kCols : e % kRows, c = Config::c_row ? e % kCols : e / kRows;
+            const SharedAddress at = region + Region::at(r, c);
+            const int out_row = row + r * Core::kRowStep, out_col = col + c;
+            if (!is_inside(out_row, out_col)) continue;
+            const Sum sum = __builtin_bit_cast(Sum, load_shared_float(at));
+            const Value value = finish<Out>(args, sum, batch, rows(out_row), first_col + out_col);
+            store_shared_float(at, __builtin_bit_cast(float, value));
+        }
+        sync_warp();
+    }
+
+    // What the region holds: sums where there is nothing to do but to multiply them, else finished values.
+    TILEWISE_DEVICE void write_region(int row, int col, bool plain) const {
+        constexpr int runs = (Config::c_row ? kCols : kRows) / kVector, total = kRows * kCols / kVector;
+        for (int e = lane_index(); e < total; e += kLanes) {
+            const int r = Config::c_row ? e / runs : e % runs * kVector;
+            const int c = Config::c_row ? e % runs * kVector : e / runs;
+            float words[kVector];
+            read_run(r, c, words);
+            Value values[kVector];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kVector; ++i) {
+                values[i] = plain ? finish_plain<Out>(args, __builtin_bit_cast(Sum, words[i]))
+                                  : __builtin_bit_cast(Value, words[i]);
+            }
+            const int out_row = row + r * Core::kRowStep, out_col = col + c;
+            if (is_inside(out_row, out_col)) write_values(values, out_row, out_col);
+        }
+    }
+
+    // kVector words from (r, c) of the region on, along the contiguous axis of C.
+    TILEWISE_DEVICE void read_run(int r, int c, float (&values)[kVector]) const {
+        if constexpr (Config::c_row && kVector % 4 == 0) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kVector; i += 4) {
+                float four[4];
+                load_shared_float4(region + Region::at(r, c + i), four);
+                TILEWISE_UNROLL
+                for (int j = 0; j < 4; ++j) values[i + j] = four[j];
+            }
+        } else {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kVector; ++i) {
+                values[i] = load_shared_float(region + (Config::c_row ? Region::at(r, c + i) : Region::at(r + i, c)));
+            }
+        }
+    }
+
+    // Raw sums to the workspace: [part][batch][m][n].
+    TILEWISE_DEVICE void write_partial(int row, int col) const {
+        float* to = static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n + first_col;
+        for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
+            const int r = e / kCols, c = e % kCols;
+            const int out_row = row + r * Core::kRowStep, out_col = col + c;
+            if (is_inside(out_row, out_col)) {
+                to[rows(out_row) * args.n + out_col] = load_shared_float(region + Region::at(r, c));
+            }
+        }
+    }
+};
+
+}  // namespace tilewise::gpu
