@@ -117,8 +117,9 @@ class Peaks:
 
 
 def read_peaks(major: int, minor: int, folder: pathlib.Path = ROOT / "arch") -> Peaks:
-    """Of the arch file for a compute capability."""
+    """Of the chip of the arch file for a compute capability."""
     for path in sorted(folder.glob(f"sm_{major}{minor}*.json")):
-        peaks = json.loads(path.read_text(encoding="utf-8"))["peaks"]
+        chip = json.loads(path.read_text(encoding="utf-8"))["chip"]
+        peaks = json.loads((folder.parent / "chips" / f"{chip}.json").read_text(encoding="utf-8"))["peaks"]
         return Peaks(peaks["tflops"], peaks["memory_gbps"], peaks["launch_us"])
     return Peaks({})

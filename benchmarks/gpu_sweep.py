@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Times many kernels on problems, to fit the models that rank them (src/select/gpu_cost_model.cpp) and to see what they miss.
+"""Times many kernels on problems, to fit the models that rank them (src/family/cuda/block_product_work.cpp) and to see what they miss.
 
   PYTHONPATH=python python3 benchmarks/gpu_sweep.py OUT.jsonl [--problems FILE] [--only REGEX] [--top N] [--others N] ...
 

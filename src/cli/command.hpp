@@ -53,6 +53,7 @@ std::vector<std::string> op_choices();
 std::vector<std::string> dtype_choices();
 std::vector<std::string> rule_set_choices();
 std::vector<std::string> arch_choices();
+std::vector<std::string> family_choices();
 
 Result<int> run_kernels(Context& context);
 Result<int> run_check(Context& context);
@@ -63,6 +64,7 @@ Result<int> run_run(Context& context);
 Result<int> run_bench(Context& context);
 Result<int> run_build(Context& context);
 Result<int> run_tune(Context& context);
+Result<int> run_fit(Context& context);
 Result<int> run_cache(Context& context);
 Result<int> run_completion(Context& context);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/command.hpp"
+#include "config/family_id.hpp"
 #include "config/rule_set.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "select/dispatcher.hpp"
@@ -49,7 +50,7 @@ constexpr Option kSelectOptions[] = {
     kArch,
     kRuleSet,
     {"top", "N", "show so many candidates (10)"},
-    {"explain", "", "say for each kernel that may not run why not"},
+    {"explain", "", "say what the time of the chosen kernel is made of, and why each of the others may not run"},
 };
 
 constexpr Option kDevice = {"device", "DEVICE", "cpu (unless given), cuda:0 and so on, or emulated:ARCH, a slow GPU"};
@@ -84,6 +85,11 @@ constexpr Option kBuildOptions[] = {
     {"shard", "I/N", "only part I of N, 1/N to N/N, of the distinct sources: for several machines or sittings"},
     {"pack", "FILE", "write the kernels into one file as well (sm_80: with PTX for later GPUs)"},
 };
+constexpr Option kFitOptions[] = {
+    {"chip", "NAME|CHIP.json", "the chip that was measured, whose prices the fit starts from", chip_names},
+    {"family", "FAMILY", "only records of this family", family_choices},
+    {"out", "FILE", "write the chip with the prices that were found there; to standard output unless given"},
+};
 constexpr Option kCacheOptions[] = {{"max", "BYTES", "prune: most bytes to keep, such as 512M"}};
 constexpr int kManyOperands = 1000;
 constexpr std::string_view kProblemSays =
@@ -104,6 +110,10 @@ const Command kCommands[] = {
     {"bench", "[PROBLEM…]", 0, kManyOperands, "time kernels on problems", kProblemSays, kBenchOptions, run_bench},
     {"tune", "[PROBLEM…]", 0, kManyOperands, "measure the best few kernels for problems and remember the winners",
      kProblemSays, kTuneOptions, run_tune},
+    {"fit", "RECORDS", 1, 1, "find the prices of a chip from measured times",
+     "RECORDS is a table (CSV with a header) with the columns problem, kernel_name, time_us and status, which is ok\n"
+     "where the time counts. The prices are those for which predicted times come closest (docs/chips.md).",
+     kFitOptions, run_fit},
     {"cache", "ls|stats|verify|prune|clear", 1, 1, "look after the built kernels", "", kCacheOptions, run_cache},
     {"doctor", "", 0, 0, "report on this machine and this build", "", {}, run_doctor},
     {"completion",
@@ -158,6 +168,7 @@ Result<const ArchSpec*> chosen_arch(const Context& context) {
 std::vector<std::string> op_choices() { return names_of<Op>(); }
 std::vector<std::string> dtype_choices() { return names_of<DType>(); }
 std::vector<std::string> rule_set_choices() { return names_of<RuleSet>(); }
+std::vector<std::string> family_choices() { return names_of<FamilyId>(); }
 std::vector<std::string> arch_choices() {
     std::vector<std::string> names;
     const auto catalog = ArchCatalog::embedded();

@@ -13,6 +13,8 @@
 #include "device/cpu/thread_pool.hpp"
 #include "family/family.hpp"
 #include "family/may_run.hpp"
+#include "family/padded_problem.hpp"
+#include "family/work_text.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -47,6 +49,33 @@ void print_rejections(const Selection& selection, bool explain) {
     }
 }
 
+// What the time of the chosen kernel is made of; empty for a padded problem, which is launched as another one.
+tilewise::Work chosen_work(const Problem& problem, const Selection& selection, const ArchSpec& arch, int threads) {
+    if (!selection.plan || !selection.plan->notes.empty()) return {};
+    return work_of(WorkProblem(problem, arch, threads), selection.plan->kernel->config);
+}
+
+void print_work(const tilewise::Work& work, const ArchSpec& arch) {
+    Table table({"part", "value", "of"});
+    for (const WorkLine& line : work_lines(work, arch)) {
+        table.add(
+            {fmt::format("{:{}}{}", "", 2 * line.depth, line.name), fmt::format("{:.4g}", line.value), line.formula});
+    }
+    print(fmt::format("\nwork: what the predicted time, in us, is made of, with the prices of {}\n{}", arch.chip,
+                      table.text()));
+}
+
+// The selection's JSON with the work as a member of its plan.
+Json with_work(const Json& selection, Json work) {
+    Json::Object members;
+    for (const auto& [key, value] : *selection.object()) {
+        Json copy = value;
+        if (key == "plan" && copy.object()) copy.set("work", std::move(work));
+        members.push_back({key, std::move(copy)});
+    }
+    return members;
+}
+
 Error no_kernel(const Problem& problem, const Selection& selection, const ArchSpec& arch) {
     return unsupported_error(
         fmt::format("no kernel for {} may run {}: {}", arch.name, print_problem(problem), why_none(selection)));
@@ -77,7 +106,8 @@ Result<int> run_select(Context& context) {
     const bool explain = arguments.has("explain");
     const int code = selection.plan ? 0 : static_cast<int>(ErrorCode::unsupported);
     if (context.json) {
-        print(selection_to_json(selection).dump());
+        const tilewise::Work work = chosen_work(*problem, selection, **arch, thread_count);
+        print(with_work(selection_to_json(selection), work_to_json(work, **arch)).dump());
         if (!selection.plan) print_error("tilewise: " + no_kernel(*problem, selection, **arch).message);
         return code;
     }
@@ -96,6 +126,8 @@ Result<int> run_select(Context& context) {
         if (launch) print(fmt::format("launch: {}", launch_to_json(*launch).dump()));
     }
     for (const Note& note : selection.plan->notes) print(fmt::format("note:   {}", note.message));
+    const tilewise::Work work = explain ? chosen_work(*problem, selection, **arch, thread_count) : tilewise::Work{};
+    if (!work.nodes.empty()) print_work(work, **arch);
     Table table({"", "id", "available", "predicted us", "candidate"});
     std::int64_t shown = 0;
     for (const auto& [kernel, us, padding] : selection.candidates) {

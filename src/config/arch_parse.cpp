@@ -167,28 +167,24 @@ Status read_options(JsonObject& from, ArchSpec& arch) {
     return table.finish();
 }
 
-Status read_peaks(JsonObject& from, ArchSpec& arch) {
-    const Json* json = from.child("peaks");
-    if (!json) return {};
-    JsonObject peaks(*json, from.file(), "peaks");
-    arch.memory_gbps = peaks.number("memory_gbps");
-    arch.cache_gbps = peaks.number("cache_gbps");
-    arch.pack_gbps = peaks.has("pack_gbps") ? peaks.number("pack_gbps") : 0;
-    arch.launch_us = peaks.number("launch_us");
-    const Json* tflops = peaks.child("tflops");
-    if (tflops) {
-        JsonObject table(*tflops, from.file(), "peaks.tflops");
-        for (std::size_t i = 0; i < EnumNames<DType>::names.size() && table.ok(); ++i) {
-            const std::string_view name = EnumNames<DType>::names[i];
-            if (table.has(name)) arch.peaks.push_back({static_cast<DType>(i), table.number(name)});
-        }
-        if (auto status = table.finish(); !status) return status;
+// The name of an embedded chip, or a chip's own object.
+Result<Chip> read_own_chip(JsonObject& from, const ArchSpec& arch) {
+    const Json* json = from.child("chip");
+    if (!json) return from.finish().error();
+    const bool is_name = json->string() != nullptr;
+    auto chip = is_name ? find_chip(*json->string()) : read_chip(*json, from.file(), "chip");
+    if (!chip && !is_name) return chip;
+    if (!chip) {
+        from.fail("chip", chip.error().message);
+        return from.finish().error();
     }
-    return peaks.finish();
+    if (chip->backend == arch.backend) return chip;
+    from.fail("chip",
+              fmt::format("{} is for {}, not for {}", chip->name, name_of(chip->backend), name_of(arch.backend)));
+    return from.finish().error();
 }
 
 void read_sizes(JsonObject& from, ArchSpec& arch) {
-    arch.units = static_cast<int>(from.integer("units", 1, kMaxCount));
     arch.wave_size = static_cast<int>(from.integer("wave_size", 1, kMaxWaveSize));
     arch.wide_wave_rows = static_cast<int>(from.integer_or("wide_wave_rows", 1, kMaxCount, 0));
     arch.wide_wave_size = static_cast<int>(from.integer_or("wide_wave_size", 1, kMaxWaveSize, 0));
@@ -199,7 +195,6 @@ void read_sizes(JsonObject& from, ArchSpec& arch) {
     arch.registers = static_cast<int>(from.integer_or("registers", 1, kMaxCount, 0));
     arch.accumulators_per_thread = static_cast<int>(from.integer_or("accumulators_per_thread", 1, kMaxCount, 0));
     arch.shared_bytes = from.integer("shared_bytes", 1, kMaxBytes);
-    arch.cache_bytes = from.integer("cache_bytes", 1, kMaxBytes);
     arch.load_bytes = static_cast<int>(from.integer("load_bytes", 1, 1024));
     if (!std::has_single_bit(static_cast<unsigned>(arch.load_bytes))) from.fail("load_bytes", "needs a power of two");
     arch.max_cluster = static_cast<int>(from.integer_or("max_cluster", 1, kMaxCount, 1));
@@ -245,13 +240,16 @@ Result<ArchSpec> parse_arch(std::string_view text, const std::string& file) {
         if (!rule || !rule->known_bad)
             from.fail("known_bad", fmt::format("'{}' is no rule for a known-bad combination", name));
     }
-    for (const auto read :
-         {read_warp_tiles, read_depth_features, read_pipelines, read_limits, read_options, read_peaks}) {
+    for (const auto read : {read_warp_tiles, read_depth_features, read_pipelines, read_limits, read_options}) {
         if (!from.ok()) break;
         if (auto status = read(from, arch); !status) return status.error();
     }
+    if (!from.ok()) return from.finish().error();
+    const auto chip = read_own_chip(from, arch);
+    if (!chip) return chip.error();
     if (auto status = from.finish(); !status) return status.error();
-    arch.json = std::move(*json);
+    arch.json = *json;
+    set_chip(arch, *chip);
     return arch;
 }
 

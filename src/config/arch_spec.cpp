@@ -54,4 +54,20 @@ bool ArchSpec::is_known_bad(std::string_view rule) const {
     return std::find(known_bad.begin(), known_bad.end(), rule) != known_bad.end();
 }
 
+void set_chip(ArchSpec& arch, const Chip& chip) {
+    arch.chip = chip.name;
+    arch.units = chip.units;
+    arch.cache_bytes = chip.cache_bytes;
+    arch.peaks = chip.peaks;
+    arch.memory_gbps = chip.memory_gbps;
+    arch.cache_gbps = chip.cache_gbps;
+    arch.pack_gbps = chip.pack_gbps;
+    arch.launch_us = chip.launch_us;
+    arch.prices = chip.prices;
+    if (!arch.json.object()) return;
+    Json::Object members;
+    for (const auto& [key, value] : *arch.json.object()) members.push_back({key, key == "chip" ? chip.json : value});
+    arch.json = Json(std::move(members));
+}
+
 }  // namespace tilewise

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a target can do and how fast: one value per file of arch/. Hardware numbers live in those files and nowhere
-// else; rules, rule sets and cost models read them from here.
+// What a target can do and how fast: one value per file of arch/, an instruction set, with the numbers of a chip that has it
+// (config/chip.hpp). Hardware numbers live in those files and nowhere else; rules, rule sets and work read them from here.
 #pragma once
 
 #include <array>
@@ -12,17 +12,10 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "config/chip.hpp"
 #include "config/kernel_config.hpp"
 
 namespace tilewise {
-
-// How a machine is driven: threads and the host's compiler, or a vendor's driver and compiler.
-enum class Backend : std::uint8_t { cpu, cuda, hip };
-template <>
-struct EnumNames<Backend> {
-    static constexpr std::string_view kind = "backend";
-    static constexpr std::array<std::string_view, 3> names = {"cpu", "cuda", "hip"};
-};
 
 // Kinds of kernel that have limits of their own on the tile.
 enum class Operator : std::uint8_t { gemm, multi_d, preshuffle, conv_fwd, conv_bwd_data, conv_bwd_weight, depthwise };
@@ -81,11 +74,6 @@ struct DepthFeature {
     std::string feature;
 };
 
-struct Peak {
-    DType dtype = DType::fp32;
-    double tflops = 0;  // of the whole device
-};
-
 inline constexpr int kFloatBits = 24;  // of the significand of fp32
 
 struct ArchSpec {
@@ -98,7 +86,6 @@ struct ArchSpec {
     std::vector<std::string> cpu_features;  // what a CPU must have to be this target
     std::vector<DepthFeature> depth_features;
 
-    int units = 1;      // compute units, multiprocessors or cores the peaks are for
     int wave_size = 1;  // threads of a wave
     // Where a warp tile of this many rows is computed by a wider wave (a warpgroup); 0 for none.
     int wide_wave_rows = 0;
@@ -107,7 +94,6 @@ struct ArchSpec {
     int registers = 0;                // 32-bit registers of a unit; 0 = no limit of this kind
     int accumulators_per_thread = 0;  // 32-bit registers a block's accumulators may take; 0 = no limit of this kind
     std::int64_t shared_bytes = 0;    // what a block's operand tiles may occupy: shared memory, or cache on a CPU
-    std::int64_t cache_bytes = 0;     // last-level cache
     int load_bytes = 1;               // widest single access
     int max_cluster = 1;              // blocks that can share loads
     int fp8_sum_bits = kFloatBits;    // what products of 8-bit floats are added up with: fp32, or less in matrix units
@@ -124,13 +110,18 @@ struct ArchSpec {
     std::vector<std::array<bool, 4>> options;
     std::vector<std::string> known_bad;  // rules for combinations known to be wrong on this target
 
+    // Of its chip.
+    std::string chip;
+    int units = 1;
+    std::int64_t cache_bytes = 0;
     std::vector<Peak> peaks;
     double memory_gbps = 0;
-    double cache_gbps = 0;  // of the last-level cache, per unit on a CPU
-    double pack_gbps = 0;   // bytes of operands packed per second and unit; GPUs do not pack
-    double launch_us = 0;   // what a launch costs beside its work
+    double cache_gbps = 0;
+    double pack_gbps = 0;
+    double launch_us = 0;
+    Prices prices;
 
-    Json json;  // the file as it was read
+    Json json;  // the file as it was read, with the chip in the place of its name
 
     const PipelineSpec& pipeline(Pipeline p) const { return pipelines[static_cast<std::size_t>(p)]; }
     const WarpTiles* find_warp_tiles(const DTypePair& dtypes) const;
@@ -138,6 +129,9 @@ struct ArchSpec {
     bool is_gpu() const { return backend != Backend::cpu; }
     bool is_known_bad(std::string_view rule) const;
 };
+
+// Gives the arch the numbers of a chip of its backend.
+void set_chip(ArchSpec& arch, const Chip& chip);
 
 // Reads one arch file; an error names the file, the line and the key.
 Result<ArchSpec> parse_arch(std::string_view text, const std::string& file);

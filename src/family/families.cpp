@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "config/config_name.hpp"
 #include "family/code_rules.hpp"
@@ -52,6 +53,18 @@ const Family* find_family(const KernelConfig& config, const ArchSpec& arch) {
 LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     const Family* family = find_family(c, arch);
     return family ? family->spec(c, arch) : block_spec(c, arch);
+}
+
+double predicted_us(const WorkProblem& problem, const KernelConfig& c) {
+    const Family* family = find_family(c, problem.arch);
+    return family ? family->work.us(problem, c) : std::numeric_limits<double>::infinity();
+}
+
+Work work_of(const WorkProblem& problem, const KernelConfig& c) {
+    Work work;
+    const WorkRecording recording(work);
+    if (const Family* family = find_family(c, problem.arch)) family->work.term(problem, c).finish();
+    return work;
 }
 
 bool has_code(const KernelConfig& c, const ArchSpec& arch, Rejected* why) {

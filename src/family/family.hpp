@@ -17,8 +17,15 @@
 #include "config/rules.hpp"
 #include "family/launch_plan.hpp"
 #include "family/launch_spec.hpp"
+#include "family/work_problem.hpp"
 
 namespace tilewise {
+
+// What a launch does, priced: the predicted time in microseconds, alone or with the tree that leads to it (base/work.hpp).
+struct FamilyWork {
+    double (*us)(const WorkProblem&, const KernelConfig&) = nullptr;
+    Term (*term)(const WorkProblem&, const KernelConfig&) = nullptr;
+};
 
 struct Family {
     FamilyId id;
@@ -36,6 +43,8 @@ struct Family {
     std::optional<LaunchPlan> (*plan)(const Problem&, const KernelConfig&, const ArchSpec&, int threads, Rejected* why);
     // Whether a plan may be refused, and is what the kernel's time follows from. Others are planned when they are launched.
     bool searches = false;
+    // What that takes.
+    FamilyWork work;
     // The text that instantiates the template.
     std::string (*source)(const KernelConfig&, const ArchSpec&);
 
@@ -46,6 +55,11 @@ struct Family {
 std::span<const Family* const> families();
 // The family of a config on its arch's backend; null where that has none.
 const Family* find_family(const KernelConfig& config, const ArchSpec& arch);
+
+// The time that the config is expected to take for a problem that it may run; infinite without a family.
+double predicted_us(const WorkProblem& problem, const KernelConfig& config);
+// The same as a tree; empty without a family.
+Work work_of(const WorkProblem& problem, const KernelConfig& config);
 
 // Whether there is code for the config; `why`, unless null, gets the first rule that says there is none.
 bool has_code(const KernelConfig& config, const ArchSpec& arch, Rejected* why = nullptr);

@@ -7,11 +7,9 @@
 #include <map>
 
 #include "config/family_id.hpp"
+#include "family/family.hpp"
 #include "family/may_run.hpp"
 #include "family/padded_problem.hpp"
-#include "select/conv_cost_model.hpp"
-#include "select/cost_model.hpp"
-#include "select/gpu_cost_model.hpp"
 #include "select/ranker.hpp"
 
 namespace tilewise {
@@ -23,20 +21,11 @@ bool has_model(const ArchSpec& arch) { return arch.backend == Backend::cpu || ar
 // The model for a problem on an arch: what holds for all kernels is worked out once.
 class Model {
 public:
-    Model(const Problem& problem, const ArchSpec& arch, int threads) : view_(problem), arch_(arch), threads_(threads) {
-        if (arch.backend == Backend::cpu && is_conv(problem.op)) conv_.emplace(view_, arch, threads);
-    }
-    double us(const KernelConfig& config) const {
-        if (conv_) return conv_->predicted_us(config);
-        return arch_.backend == Backend::cpu ? predicted_us(view_, config, arch_, threads_)
-                                             : predicted_gpu_us(view_, config, arch_);
-    }
+    Model(const Problem& problem, const ArchSpec& arch, int threads) : problem_(problem, arch, threads) {}
+    double us(const KernelConfig& config) const { return tilewise::predicted_us(problem_, config); }
 
 private:
-    ProblemView view_;
-    const ArchSpec& arch_;
-    int threads_;
-    std::optional<ConvCostModel> conv_;
+    WorkProblem problem_;
 };
 
 // Every copy is read and written once; what the caches spare is not counted.

@@ -109,6 +109,7 @@ def new_arch(root, tmp_path):
     def make(edit=None):
         spec = json.loads((root / "arch/gfx942.json").read_text())
         spec["name"] = "gfx-new"
+        spec["chip"] = json.loads((root / f"chips/{spec['chip']}.json").read_text())
         if edit:
             edit(spec)
         path = tmp_path / "gfx-new.json"

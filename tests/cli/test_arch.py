@@ -13,8 +13,10 @@ def test_list_has_every_file(run, ask, root):
     assert [line.split()[0] for line in lines] == ["arch", *names]
 
 
-def test_one_is_shown_as_its_file(run, ask, root):
+def test_one_is_shown_as_its_file_and_that_of_its_chip(run, ask, root):
     spec = json.loads((root / "arch/sm_90a.json").read_text())
+    assert spec["chip"] == "h200"
+    spec["chip"] = json.loads((root / "chips/h200.json").read_text())
     assert ask("arch", "sm_90a") == spec
     assert json.loads(run("arch", "sm_90a").out) == spec  # for reading, but JSON as well
 
@@ -72,9 +74,9 @@ def put(*keys, value):
 @pytest.mark.parametrize("edit, key", [
     (put("wave_size", value=0), "wave_size"),
     (put("wave_size", value=1 << 20), "wave_size"),
-    (put("units", value=1 << 60), "units"),
-    (put("units", value="304"), "units"),
-    (put("units", value=1.5), "units"),
+    (put("chip", "units", value=1 << 60), "units"),
+    (put("chip", "units", value="304"), "units"),
+    (put("chip", "units", value=1.5), "units"),
     (put("name", value="Not A Name"), "name"),
     (put("backend", value="vulkan"), "backend"),
     (put("backend", value="pu"), "backend"),  # a part of a word is not the word
@@ -91,9 +93,9 @@ def put(*keys, value):
     (put("options", "split_k", value=["gem"]), "split_k"),
     (put("epilogues", value=["none"]), "epilogues"),
     (put("known_bad", value=["no_such_rule"]), "no_such_rule"),
-    (put("peaks", "memory_gbps", value="fast"), "memory_gbps"),
+    (put("chip", "peaks", "memory_gbps", value="fast"), "memory_gbps"),
     (put("shared_byte", value=1), "shared_bytes"),
-    (lambda spec: spec.pop("units"), "units"),
+    (lambda spec: spec["chip"].pop("units"), "units"),
     (lambda spec: spec["operators"].pop("gemm"), "gemm"),
 ])
 def test_broken_arch_file_is_refused_with_its_place(run, new_arch, edit, key):
@@ -135,7 +137,7 @@ def test_one_pair_of_types_is_listed_once(run, new_arch):
 
 
 @pytest.mark.parametrize("edit", [
-    put("wave_size", value=1024), put("wave_size", value=1), put("units", value=1 << 20), put("load_bytes", value=1024),
+    put("wave_size", value=1024), put("wave_size", value=1), put("chip", "units", value=1 << 20), put("load_bytes", value=1024),
     put("load_bytes", value=1), put("shared_bytes", value=1), put("shared_bytes", value=1 << 40),
     put("max_threads", value=1), put("waves", value=["65536x65536x65536"]),
     put("warp_tiles", "bf16", value=["65536x65536x65536"]), put("warp_tiles", "bf16", value=["1x1x1"]),

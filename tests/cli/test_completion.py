@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "cache", "doctor", "completion"]
+COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "fit", "cache", "doctor", "completion"]
 
 
 def complete(script, *words):
@@ -41,6 +41,8 @@ def test_bash_accepts_the_script(bash):
     (["tilewise", "doctor", "--color", "a"], {"always", "auto"}),
     (["tilewise", "arch", "cpu-a"], {"cpu-amx", "cpu-avx2", "cpu-avx512"}),
     (["tilewise", "completion", "z"], {"zsh"}),
+    (["tilewise", "fit", "times.csv", "--chip", "h"], {"h200"}),
+    (["tilewise", "fit", "times.csv", "--family", "gemv"], {"gemv", "gemv_rows"}),
 ])
 def test_bash_offers(bash, words, offered):
     assert complete(bash, *words) == offered

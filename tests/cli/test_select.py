@@ -34,6 +34,28 @@ def test_windows_that_32_bits_do_not_count_have_a_kernel_that_does(ask, arch, op
         assert "fit_index_range" in {item["rule"] for item in answer["rejected"]}
 
 
+def value_of(work):
+    """A work tree of sums, products and so on, evaluated from its counts and prices alone."""
+    if "of" not in work:
+        return work["count"] if "count" in work else work["value"]
+    of = [value_of(part) for part in work["of"]]
+    return {"sum": lambda: sum(of), "product": lambda: of[0] * of[1], "quotient": lambda: of[0] / of[1],
+            "power": lambda: of[0] ** of[1], "longest": lambda: max(of), "shortest": lambda: min(of),
+            "soft_max": lambda: sum(part ** of[0] for part in of[1:]) ** (1 / of[0]),
+            "overlap": lambda: max(of[1:]) + of[0] * (sum(of[1:]) - max(of[1:]))}[work["form"]]()
+
+
+@pytest.mark.parametrize("problem", [GEMM, CONV])
+@pytest.mark.parametrize("arch", ["sm_90a", "cpu-avx512"])
+def test_the_plan_has_the_work_that_its_time_follows_from(run, ask, arch, problem):
+    answer = ask("select", problem, "--arch", arch)
+    assert value_of(answer["plan"]["work"]) == pytest.approx(answer["candidates"][0]["predicted_us"], rel=1e-6)
+    told = run("select", problem, "--arch", arch, "--explain").out
+    assert "\nwork: what the predicted time" in told and "peaks.memory_gbps" in told
+    assert "\nwork: " not in run("select", problem, "--arch", arch).out
+    assert not ask("select", problem, "--arch", "gfx942")["plan"]["work"]  # no model of it
+
+
 def test_every_kernel_is_a_candidate_or_rejected(ask):
     answer = ask("select", GEMM, "--arch", "gfx942", "--rule-set", "tests", "--explain")
     kernels = ask("kernels", "--arch", "gfx942", "--op", "gemm", "--dtype", "bf16", "--rule-set", "tests")["kernels"]

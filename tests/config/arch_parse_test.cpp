@@ -23,13 +23,24 @@ std::string text_of(std::string_view path) {
     return {};
 }
 
-// The text of gfx942 with one piece replaced, and the line of that piece.
+// An arch file with its chip in the place of the chip's name.
+std::string text_with_chip(const std::string& arch, const std::string& chip) {
+    std::string text = text_of("arch/" + arch + ".json");
+    const std::string name = "\"" + chip + "\"";
+    const auto at = text.find(name);
+    EXPECT_NE(at, std::string::npos) << arch << " no longer names " << chip;
+    std::string object = text_of("chips/" + chip + ".json");
+    object.pop_back();  // the line's end
+    return text.replace(at, name.size(), object);
+}
+
+// The text of gfx942 and its chip with one piece replaced, and the line of that piece.
 struct Edited {
     std::string text;
     int line = 1;
 };
 Edited edit(std::string_view from, std::string_view to) {
-    Edited edited{text_of("arch/gfx942.json")};
+    Edited edited{text_with_chip("gfx942", "mi300x")};
     const auto at = edited.text.find(from);
     EXPECT_NE(at, std::string::npos) << "the file no longer has " << from;
     if (at == std::string::npos) return edited;
@@ -45,7 +56,7 @@ TEST(ArchParse, EveryEmbeddedFileReads) {
         const auto arch = parse_arch(file.text, std::string(file.path));
         ASSERT_TRUE(arch.ok()) << arch.error().message;
         EXPECT_EQ("arch/" + arch->name + ".json", file.path);
-        EXPECT_EQ(arch->json.dump(), Json::parse(file.text)->dump());
+        EXPECT_EQ(arch->json.dump(), Json::parse(text_with_chip(arch->name, arch->chip))->dump());
         names.push_back(arch->name);
     }
     for (const char* name :
@@ -81,11 +92,15 @@ struct BadArch {
 
 TEST(ArchParse, ABrokenFileIsRefusedWithItsPlace) {
     const BadArch cases[] = {
-        {R"("units": 304)", R"("units": 0)", "units", "whole number from 1"},
-        {R"("units": 304)", R"("units": "304")", "units", "whole number from 1"},
-        {R"("units": 304)", R"("units": 3.5)", "units", "whole number from 1"},
-        {R"("units": 304)", R"("unit": 304)", "units", "is missing"},
-        {R"("units": 304)", R"("units": 304, "unitz": 5)", "unitz", "did you mean 'units'"},
+        {R"("units": 304)", R"("units": 0)", "chip.units", "whole number from 1"},
+        {R"("units": 304)", R"("units": "304")", "chip.units", "whole number from 1"},
+        {R"("units": 304)", R"("units": 3.5)", "chip.units", "whole number from 1"},
+        {R"("units": 304)", R"("unit": 304)", "chip.units", "is missing"},
+        {R"("units": 304)", R"("units": 304, "unitz": 5)", "chip.unitz", "did you mean 'units'"},
+        {R"("chip": {)", R"("chip": "mi300", "chips": {)", "chip", "did you mean 'mi300x'"},
+        {R"("chip": {)", R"("chip": "h200", "chips": {)", "chip", "h200 is for cuda, not for hip"},
+        {R"("prices": {})", R"("prices": {"gemv": {}})", "chip.prices.gemv", "unknown key"},
+        {R"("prices": {})", R"("prices": "h200")", "chip.prices", "h200 is for cuda"},
         {R"("wave_size": 64)", R"("wave_size": -1)", "wave_size", "whole number"},
         {R"("shared_bytes": 65536)", R"("shared_bytes": 0)", "shared_bytes", "whole number"},
         {R"("load_bytes": 16)", R"("load_bytes": 0)", "load_bytes", "whole number"},
@@ -124,13 +139,13 @@ TEST(ArchParse, ABrokenFileIsRefusedWithItsPlace) {
         {R"("two_stage": ["conv_bwd_weight"])", R"("two_stage": "some")", "options.two_stage", "an array of strings"},
         {R"("two_stage": ["conv_bwd_weight"])", R"("tile": ["conv_bwd_weight"])", "options.tile", "unknown key"},
         {R"("compv6_loads")", R"("compv6_lods")", "known_bad", "'compv6_lods' is no rule"},
-        {R"("memory_gbps": 5300)", R"("memory_gbps": "5300")", "peaks.memory_gbps", "needs a number"},
-        {R"("memory_gbps": 5300)", R"("memory_gbps": -5)", "peaks.memory_gbps", "needs a number above 0"},
-        {R"("launch_us": 4,)", "", "peaks.launch_us", "is missing"},
+        {R"("memory_gbps": 5300)", R"("memory_gbps": "5300")", "chip.peaks.memory_gbps", "needs a number"},
+        {R"("memory_gbps": 5300)", R"("memory_gbps": -5)", "chip.peaks.memory_gbps", "needs a number above 0"},
+        {R"("launch_us": 4,)", "", "chip.peaks.launch_us", "is missing"},
         {R"("load_bytes": 16)", R"("load_bytes": 24)", "load_bytes", "power of two"},
         {R"("bf8_fp8": ["32x32x16"])", R"("fp32_fp16": ["32x32x16"])", "warp_tiles.fp32_fp16", "same input type"},
         {R"("bf8_fp8": ["32x32x16"])", R"("bf8_bf8": ["32x32x16"])", "warp_tiles.bf8_bf8", "given before"},
-        {R"("fp32": 163.4)", R"("fp33": 163.4)", "peaks.tflops.fp33", "unknown key"},
+        {R"("fp32": 163.4)", R"("fp33": 163.4)", "chip.peaks.tflops.fp33", "unknown key"},
         {R"("epilogues": ["default")", R"("epilogues": ["fancy")", "epilogues", "unknown epilogue 'fancy'"},
         {R"("max_threads": 1024)", R"("wide_wave_rows": 64, "max_threads": 1024)", "wide_wave_rows", "come together"},
     };

@@ -4,6 +4,7 @@
 #include "family/code_rules.hpp"
 #include "family/cpu/cpu_source.hpp"
 #include "family/cpu/partition.hpp"
+#include "family/cpu/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -38,6 +39,7 @@ constinit const Family kBlockedConv = {
     .ops = kEveryConv,
     .spec = block_spec,
     .plan = blocked_conv::plan,
+    .work = {blocked_conv_work<double>, blocked_conv_work<Term>},
     .source = blocked_conv::source,
 };
 

@@ -4,6 +4,7 @@
 #include "family/code_rules.hpp"
 #include "family/cpu/cpu_source.hpp"
 #include "family/cpu/partition.hpp"
+#include "family/cpu/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -30,6 +31,7 @@ constinit const Family kBlockedGemm = {
     .ops = kGemmOnly,
     .spec = block_spec,
     .plan = blocked_gemm::plan,
+    .work = {blocked_gemm_work<double>, blocked_gemm_work<Term>},
     .source = blocked_gemm::source,
 };
 

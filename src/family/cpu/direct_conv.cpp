@@ -4,6 +4,7 @@
 #include "family/code_rules.hpp"
 #include "family/cpu/cpu_source.hpp"
 #include "family/cpu/direct_partition.hpp"
+#include "family/cpu/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -46,6 +47,7 @@ constinit const Family kDirectConv = {
     .ops = kEveryConv,
     .spec = block_spec,
     .plan = direct_conv::plan,
+    .work = {direct_conv_work<double>, direct_conv_work<Term>},
     .source = direct_conv::source,
 };
 

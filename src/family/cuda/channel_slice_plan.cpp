@@ -57,10 +57,10 @@ double piece_instructions(const ChannelSlicePlan& plan, const SliceSizes& z, con
 }
 
 // Blocks of a unit load while others compute, as far as there are others. Rows that neighbouring bands share come from memory once,
-// then from the cache. Fitted to times of three layers of few microseconds on an H200.
-void set_slab_cycles(ChannelSlicePlan& plan, const SliceSizes& z, const KernelConfig& c, const ArchSpec& arch) {
-    constexpr double kBytesPerCycle = 19, kCacheBytesPerCycle = 40, kIssued = 3.0, kStartCycles = 2100;
-    constexpr double kCopyInstructions = 6, kOverlapped = 0.35;
+// then from the cache.
+template <class N>
+N slab_cycles_of(const ChannelSlicePlan& plan, const SliceSizes& z, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.depthwise_channel_slice;
     const std::int64_t resident = std::max(1, c.blocks_per_unit), blocks = plan.tiles * z.channel_tiles;
     const auto waves = static_cast<double>(ceil_div(blocks, arch.units * resident));
     const auto together = static_cast<double>(std::min(resident, ceil_div(blocks, std::int64_t{arch.units})));
@@ -70,10 +70,14 @@ void set_slab_cycles(ChannelSlicePlan& plan, const SliceSizes& z, const KernelCo
     const auto copied = static_cast<double>(line * plan.slab_rows),
                shared = static_cast<double>(line * (plan.slab_rows - own));
     const auto written = static_cast<double>(plan.images * plan.rows * z.width * z.pitch);
-    const double copies = copied / 16 / (c.wave.m * static_cast<double>(kSliceLanes)) * kCopyInstructions;
-    const double issue = together * c.wave.m * (turns * piece_instructions(plan, z, c) + copies) / kIssued;
-    const double memory = together * ((copied - shared + written) / kBytesPerCycle + shared / kCacheBytesPerCycle);
-    plan.cycles = kStartCycles + waves * (std::max(issue, memory) + kOverlapped * std::min(issue, memory));
+    const double copies = copied / 16 / (c.wave.m * static_cast<double>(kSliceLanes));
+    const N issue = named("issue", (counted<N>("instructions", turns * piece_instructions(plan, z, c)) +
+                                    term<N>("copies", copies, price.copy_instructions)) *
+                                       (together * c.wave.m) / N(price.issued_per_cycle));
+    const N memory = named("loads", (counted<N>("bytes", copied - shared + written) / N(price.bytes_per_cycle) +
+                                     counted<N>("shared bytes", shared) / N(price.cache_bytes_per_cycle)) *
+                                        together);
+    return N(price.start_cycles) + counted<N>("waves", waves) * overlap(N(price.overlapped_share), {issue, memory});
 }
 
 }  // namespace
@@ -102,7 +106,7 @@ std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& p, const Kerne
             set_slice_tile(plan, z, c);
             if (least == 0) least = plan.shared_bytes;
             if (plan.shared_bytes > room) break;
-            set_slab_cycles(plan, z, c, arch);
+            plan.cycles = slab_cycles_of<double>(plan, z, c, arch);
             if (!best || plan.cycles < best->cycles) best = plan;
         }
         if (plan.images == 1) break;  // one image did not fit, nor will it with more rows
@@ -113,5 +117,13 @@ std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& p, const Kerne
     }
     return best;
 }
+
+template <class N>
+N channel_slice_cycles(const ChannelSlicePlan& plan, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    return slab_cycles_of<N>(plan, slice_sizes_of(p, c), c, arch);
+}
+template double channel_slice_cycles<double>(const ChannelSlicePlan&, const Problem&, const KernelConfig&,
+                                             const ArchSpec&);
+template Term channel_slice_cycles<Term>(const ChannelSlicePlan&, const Problem&, const KernelConfig&, const ArchSpec&);
 
 }  // namespace tilewise

@@ -34,4 +34,9 @@ std::int64_t slab_shared_bytes(const KernelConfig& config);
 std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& problem, const KernelConfig& config,
                                                    const ArchSpec& arch, Rejected* why = nullptr);
 
+// What the plan takes, in cycles of a unit: that by which it was chosen.
+template <class N>
+N channel_slice_cycles(const ChannelSlicePlan& plan, const Problem& problem, const KernelConfig& config,
+                       const ArchSpec& arch);
+
 }  // namespace tilewise

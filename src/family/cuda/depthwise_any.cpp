@@ -3,6 +3,7 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/depthwise_spec.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -48,6 +49,7 @@ constinit const Family kDepthwiseAny = {
     .rules = depthwise_any::kRules,
     .spec = depthwise_block,
     .plan = depthwise_grid,
+    .work = {depthwise_any_work<double>, depthwise_any_work<Term>},
     .source = depthwise_any::source,
 };
 

@@ -4,6 +4,7 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/depthwise_spec.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -76,6 +77,7 @@ constinit const Family kDepthwiseChannelSlice = {
     .spec = depthwise_block,
     .plan = channel_slice_grid,
     .searches = true,
+    .work = {depthwise_slice_work<double>, depthwise_slice_work<Term>},
     .source = depthwise_channel_slice::source,
 };
 

@@ -3,6 +3,7 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/depthwise_spec.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -88,6 +89,7 @@ constinit const Family kDepthwiseStrips = {
     .rules = depthwise_strips::kRules,
     .spec = depthwise_block,
     .plan = depthwise_grid,
+    .work = {depthwise_strips_work<double>, depthwise_strips_work<Term>},
     .source = depthwise_strips::source,
 };
 

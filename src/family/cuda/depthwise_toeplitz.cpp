@@ -3,6 +3,7 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/depthwise_spec.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -57,6 +58,7 @@ constinit const Family kDepthwiseToeplitz = {
     .rules = depthwise_toeplitz::kRules,
     .spec = depthwise_block,
     .plan = depthwise_grid,
+    .work = {depthwise_matrix_work<double>, depthwise_matrix_work<Term>},
     .source = depthwise_toeplitz::source,
 };
 

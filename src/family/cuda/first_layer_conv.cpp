@@ -2,6 +2,7 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/first_layer_grid.hpp"
 #include "family/cuda/patch_rules.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -52,6 +53,7 @@ constinit const Family kFirstLayerConv = {
     .spec = patch_rules::patch_spec,
     .plan = first_layer_grid,
     .searches = true,
+    .work = {first_layer_work<double>, first_layer_work<Term>},
     .source = first_layer_conv::source,
 };
 

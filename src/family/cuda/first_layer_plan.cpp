@@ -27,13 +27,24 @@ bool refuses(const KernelConv& conv, std::int64_t columns, std::int64_t shared_b
 }
 
 // A block's work on one tile: products, or reading pixels one element at a time and writing results; both through shared memory.
-double tile_cycles(const FirstLayerConvArgs& launch, const KernelConfig& c) {
-    constexpr double kCyclesPerStep = 2.7, kCyclesPerPixel = 1.2, kBytesPerCycle = 20, kTileCycles = 1500;
+template <class N>
+N first_tile_cycles(const FirstLayerConvArgs& launch, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.first_layer_conv;
     const int products = (c.tile.m / 16) * (c.tile.n / 8);
     const double steps = double(launch.lines) * launch.line_steps * products;
     const double bytes = double(launch.tile.rows()) * c.tile.n * static_cast<double>(bytes_of(c.dtype_out));
-    return std::max(steps * kCyclesPerStep, bytes / kBytesPerCycle) + launch.patch.pixels() * kCyclesPerPixel +
-           kTileCycles / c.blocks_per_unit;
+    return longest(
+               {term<N>("steps", steps, price.step_cycles), named("results", N(bytes) / N(price.bytes_per_cycle))}) +
+           term<N>("pixels", launch.patch.pixels(), price.pixel_cycles) + N(price.tile_cycles) / c.blocks_per_unit;
+}
+
+// Tiles that follow each other on a unit.
+template <class N>
+N first_plan_cycles(const FirstLayerPlan& plan, const KernelConfig& c, const ArchSpec& arch) {
+    const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
+    const double turns =
+        double(ceil_div(plan.blocks, places)) * double(ceil_div(plan.launch.tile_count(), plan.launch.blocks_per_slab));
+    return counted<N>("tiles", turns * c.blocks_per_unit) * first_tile_cycles<N>(plan.launch, c, arch);
 }
 
 }  // namespace
@@ -59,8 +70,7 @@ std::optional<FirstLayerPlan> first_layer_plan(const Problem& p, const KernelCon
         const std::int64_t slabs = conv.groups * launch.column_tiles, tiles = launch.tile_count();
         launch.blocks_per_slab = to_int(std::min(tiles, std::max<std::int64_t>(1, places / slabs)));
         next.blocks = to_int(slabs * launch.blocks_per_slab);
-        const double turns = double(ceil_div(next.blocks, places)) * double(ceil_div(tiles, launch.blocks_per_slab));
-        next.cycles = turns * c.blocks_per_unit * tile_cycles(launch, c);
+        next.cycles = first_plan_cycles<double>(next, c, arch);
         if (!best || next.cycles < best->cycles) best = next;
     };
     each_patch_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
@@ -70,5 +80,12 @@ std::optional<FirstLayerPlan> first_layer_plan(const Problem& p, const KernelCon
     }
     return best;
 }
+
+template <class N>
+N first_layer_cycles(const FirstLayerPlan& plan, const KernelConfig& c, const ArchSpec& arch) {
+    return first_plan_cycles<N>(plan, c, arch);
+}
+template double first_layer_cycles<double>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
+template Term first_layer_cycles<Term>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
 
 }  // namespace tilewise

@@ -23,4 +23,8 @@ struct FirstLayerPlan {
 std::optional<FirstLayerPlan> first_layer_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);
 
+// What the plan takes, in cycles of a unit: that by which it was chosen.
+template <class N>
+N first_layer_cycles(const FirstLayerPlan& plan, const KernelConfig& config, const ArchSpec& arch);
+
 }  // namespace tilewise

@@ -3,6 +3,7 @@
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gemv_rules.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -40,6 +41,7 @@ constinit const Family kGemv = {
     .rules = gemv::kRules,
     .spec = block_spec,
     .plan = block_grid,
+    .work = {gemv_work<double>, gemv_work<Term>},
     .source = gemv::source,
 };
 

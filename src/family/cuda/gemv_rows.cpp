@@ -4,6 +4,7 @@
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gemv_rules.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -52,6 +53,7 @@ constinit const Family kGemvRows = {
     .rules = gemv_rows::kRules,
     .spec = block_spec,
     .plan = block_grid,
+    .work = {gemv_rows_work<double>, gemv_rows_work<Term>},
     .source = gemv_rows::source,
 };
 

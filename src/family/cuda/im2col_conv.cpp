@@ -6,6 +6,7 @@
 #include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/warpgroup_rules.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -122,6 +123,7 @@ constinit const Family kIm2colConv = {
     .rules = im2col_conv::kRules,
     .spec = block_spec,
     .plan = im2col_grid,
+    .work = {im2col_conv_work<double>, im2col_conv_work<Term>},
     .source = im2col_conv::source,
 };
 

@@ -2,6 +2,7 @@
 #include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gather_conv.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 
 namespace tilewise {
@@ -39,6 +40,7 @@ constinit const Family kMmaConv = {
     .rules = mma_conv::kRules,
     .spec = block_spec,
     .plan = gather_grid,
+    .work = {gather_conv_work<double>, gather_conv_work<Term>},
     .source = mma_conv::source,
 };
 

@@ -2,6 +2,7 @@
 #include "family/cuda/block_gemm.hpp"
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 
 namespace tilewise {
@@ -27,6 +28,7 @@ constinit const Family kMmaGemm = {
     .rules = mma_gemm::kRules,
     .spec = block_spec,
     .plan = block_grid,
+    .work = {block_gemm_work<double>, block_gemm_work<Term>},
     .source = mma_gemm::source,
 };
 

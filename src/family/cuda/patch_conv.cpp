@@ -2,6 +2,7 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/patch_grid.hpp"
 #include "family/cuda/patch_rules.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 
 namespace tilewise {
@@ -46,6 +47,7 @@ constinit const Family kPatchConv = {
     .spec = patch_rules::patch_spec,
     .plan = patch_grid,
     .searches = true,
+    .work = {patch_conv_work<double>, patch_conv_work<Term>},
     .source = patch_conv::source,
 };
 

@@ -28,16 +28,12 @@ void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
 }
 
 // Cycles of a unit that a tile takes: what ldmatrix and the matrix units have to do, what comes through the L2 cache, and
-// what is the same for every tile. Measured on an H200. What takes less time than the rest is hidden but for a part.
-constexpr double kHidden = 0.15, kSharedBytesPerCycle = 128, kProductsPerCycle = 1100, kCacheBytesPerCycle = 38;
-// Beside that every tile has its beginning and end, which is longer where threads write results, and threads that copy
-// patches take turns with the arithmetic.
-constexpr double kTileCycles = 500, kWriteCycles = 400, kCyclesPerCopy = 0.6;
-// Half sectors of the cache: 32 groups of 8 channels at 56 x 56, stride 2, take 240 us
-// in pieces of 16 bytes, 46 in pieces of 64.
-constexpr double kHalfSector = 6, kCyclesPerHalf = 1.5;
-
-double tile_cycles(const KernelConfig& c, const PatchConvLayout& p) {
+// what is the same for every tile. What takes less time than the rest is hidden but for a part. Beside that every tile has its
+// beginning and end, which is longer where threads write results, and threads that copy patches take turns with the arithmetic. Half
+// sectors of the cache take their time: 32 groups of 8 channels at 56 x 56, stride 2, took 240 us in pieces of 16 bytes, 46 in pieces
+// of 64.
+double tile_cycles(const KernelConfig& c, const PatchConvLayout& p, const ArchSpec& arch) {
+    const auto& price = arch.prices.patch_conv_search;
     const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
     const double columns = static_cast<double>(c.tile.n) / c.wave.n;
     // Rows that warps share are fetched once for the three taps of a column.
@@ -45,28 +41,29 @@ double tile_cycles(const KernelConfig& c, const PatchConvLayout& p) {
                  fetched = shares_patch_rows(c) ? (steps_m + 2) / (3 * steps_m) : 1;
     const double lines = fetched * c.tile.m + columns * c.tile.m / warp_rows;
     const double steps = static_cast<double>(p.steps) * p.products;
-    const double shared = steps * lines * 2 * kPatchChunkBytes / kSharedBytesPerCycle;
-    const double products = steps * c.tile.m * columns * c.warp_tile.k / kProductsPerCycle;
+    const double shared = steps * lines * 2 * kPatchChunkBytes / price.shared_bytes_per_cycle.value;
+    const double products = steps * c.tile.m * columns * c.warp_tile.k / price.products_per_cycle.value;
     const double chunks = static_cast<double>(p.patch.pixels()) * p.patch.chunks;
-    const double cached = chunks * kPatchChunkBytes / kCacheBytesPerCycle;
-    const double copies = p.patch.chunks > 1 ? cached : cached * kHalfSector;
+    const double cached = chunks * kPatchChunkBytes / price.cache_bytes_per_cycle.value;
+    const double copies = p.patch.chunks > 1 ? cached : cached * price.half_sector_share.value;
     const double longest = std::max({shared, products, copies});
     const bool in_halves = p.out_channels * bytes_of(c.dtype_out) < 2 * kPatchChunkBytes;
-    const double writes =
-        kWriteCycles / c.blocks_per_unit + (in_halves ? kCyclesPerHalf * c.tile.m * p.products * p.classes : 0);
-    const double by_threads =
-        (p.out_stages > 0 ? 0 : writes) + (family_of(c) == FamilyId::patch_box_conv ? 0 : chunks * kCyclesPerCopy);
-    return longest + kHidden * (shared + products + copies - longest) + kTileCycles / c.blocks_per_unit + by_threads;
+    const double halves = in_halves ? price.half_cycles.value * c.tile.m * p.products * p.classes : 0;
+    const double writes = price.write_cycles.value / c.blocks_per_unit + halves;
+    const double by_threads = (p.out_stages > 0 ? 0 : writes) +
+                              (family_of(c) == FamilyId::patch_box_conv ? 0 : chunks * price.copy_cycles.value);
+    return longest + price.hidden_share.value * (shared + products + copies - longest) +
+           price.tile_cycles.value / c.blocks_per_unit + by_threads;
 }
 
-// Weights of merged groups go to their places one by one, before anything else; those in chunks come while patches do.
-double weight_cycles(const KernelConv& conv, const PatchConvKernel& kernel) {
-    constexpr double kThreadCycles = 250;  // for an element, waiting for memory included
+// Weights of merged groups go to their places one by one, waiting for memory, before anything else; those in chunks come while
+// patches do.
+double weight_cycles(const KernelConv& conv, const PatchConvKernel& kernel, const ArchSpec& arch) {
     constexpr int kLanes = 32;
     if (!kernel.diagonal) return 0;
     const auto elements =
         static_cast<double>(kernel.merge * conv.c * conv.k * conv.filter[0] * conv.filter[1] * conv.filter[2]);
-    return kThreadCycles * elements / (kernel.warps * kLanes);
+    return arch.prices.patch_conv_search.weight_cycles.value * elements / (kernel.warps * kLanes);
 }
 
 bool has_room(const PatchTile& tile, const PatchConvLayout& plan, std::int64_t shared_bytes) {
@@ -218,9 +215,10 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
         const bool is_beside = each > 0 && double(ceil_div(next.tiles, each)) <= most_turns;
         next.beside = is_beside ? to_int(slabs) : 1;
         next.blocks = to_int(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
-        next.tile_cycles = tile_cycles(c, next.plan);
+        next.tile_cycles = tile_cycles(c, next.plan, arch);
         // Blocks that share a unit share what it can do in a cycle.
-        next.cycles = static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles + weight_cycles(conv, kernel);
+        next.cycles =
+            static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles + weight_cycles(conv, kernel, arch);
         if (!best || next.cycles < best->cycles) best = next;
     };
     if (shares_patch_rows(c)) {

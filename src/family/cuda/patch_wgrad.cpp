@@ -2,6 +2,7 @@
 #include "family/code_rules.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/patch_wgrad_grid.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 
 namespace tilewise {
@@ -62,6 +63,7 @@ constinit const Family kPatchWgrad = {
     .spec = block_spec,
     .plan = patch_wgrad_grid,
     .searches = true,
+    .work = {patch_wgrad_work<double>, patch_wgrad_work<Term>},
     .source = patch_wgrad::source,
 };
 

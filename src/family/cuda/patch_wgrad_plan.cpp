@@ -79,29 +79,30 @@ Pieces even_pieces(std::int64_t size, int most) {
 
 // Pixels of a tile are read eight at a time, each from banks of its own while they are neighbours; where a line of the tile ends
 // among them, some share banks. About so many accesses take the place of one.
-double bank_turns(int line_pixels) {
+double bank_turns(int line_pixels, double share) {
     constexpr int kPixels = 8;
-    constexpr double kShared = 0.9;
-    return 1 + kShared * std::min(1.0, double(kPixels - std::gcd(line_pixels, kPixels)) / line_pixels);
+    return 1 + share * std::min(1.0, double(kPixels - std::gcd(line_pixels, kPixels)) / line_pixels);
 }
 
 // A block's work on one patch, in cycles of its unit: products, fetching their operands, or copying; and what every patch takes.
-double patch_cycles(const PatchWgradArgs& shape, const KernelConfig& c) {
-    constexpr double kCyclesPerStep = 2.7, kCyclesPerFetch = 4, kBytesPerCycle = 20, kTurnCycles = 400;
+double patch_cycles(const PatchWgradArgs& shape, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.patch_wgrad_search;
     constexpr int kStepM = 16, kStepN = 8;
     const int rows = c.tile.m / kStepM, columns = c.tile.n / kStepN;
     const double steps = shape.steps(), products = double(rows) * columns;
-    const double fetches = double(rows) * c.wave.n * bank_turns(shape.y.phase) + double(columns) * c.wave.m / 2;
+    const double fetches = double(rows) * c.wave.n * bank_turns(shape.y.phase, price.shared_bank_share.value) +
+                           double(columns) * c.wave.m / 2;
     const double x_bytes = double(shape.x.pixels()) * std::max(shape.x.chunks * kPatchChunkBytes, kFewChannelBytes);
     const double bytes = x_bytes + double(shape.rows()) * shape.y.chunks * kPatchChunkBytes;
-    return std::max({steps * products * kCyclesPerStep, steps * fetches * kCyclesPerFetch, bytes / kBytesPerCycle}) +
-           kTurnCycles / c.blocks_per_unit;
+    return std::max({steps * products * price.step_cycles.value, steps * fetches * price.fetch_cycles.value,
+                     bytes / price.bytes_per_cycle.value}) +
+           price.turn_cycles.value / c.blocks_per_unit;
 }
 
 class TileSearch {
 public:
     TileSearch(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch)
-        : conv_(conv), c_(c), axes_(patch_axes(conv, false)), bytes_(block_share_bytes(c, arch)) {
+        : conv_(conv), c_(c), arch_(arch), axes_(patch_axes(conv, false)), bytes_(block_share_bytes(c, arch)) {
         const std::int64_t chunk = kPatchChunkBytes / bytes_of(c.dtype), merged = c.num_groups_to_merge;
         x_chunks_ = has_few_channels(c) ? 0 : to_int(merged * conv.c / chunk);
         const std::int64_t columns = merged > 1 ? merged * conv.k : std::min<std::int64_t>(conv.k, c.tile.n);
@@ -137,7 +138,7 @@ private:
             shape.patches() < c_.split_k) {
             return;
         }
-        const double cost = shape.patches() * patch_cycles(shape, c_);
+        const double cost = shape.patches() * patch_cycles(shape, c_, arch_);
         if (best_ > 0 && cost >= best_) return;
         best_ = cost;
         plan.tile = tile, plan.shape = shape, plan.patches = shape.patches();
@@ -145,6 +146,7 @@ private:
 
     const KernelConv& conv_;
     const KernelConfig& c_;
+    const ArchSpec& arch_;
     PatchAxes axes_;
     std::int64_t bytes_;
     int x_chunks_ = 0, y_chunks_ = 0;
@@ -155,10 +157,11 @@ private:
 // over the results.
 void choose_parts(PatchWgradPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
     const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit;
-    const double cycles = patch_cycles(plan.shape, c) * c.blocks_per_unit;
+    const double cycles = patch_cycles(plan.shape, c, arch) * c.blocks_per_unit;
     // Sums go to the cache and back; a block's start and end take about as long as a few patches.
-    constexpr double kSumBytes = 8, kCacheBytesPerCycle = 40, kBlockCycles = 6000, kMostParts = 512;
-    const double part_cycles = sums * kSumBytes / (kCacheBytesPerCycle * arch.units);
+    const auto& price = arch.prices.patch_wgrad_search;
+    constexpr double kSumBytes = 8, kMostParts = 512;
+    const double part_cycles = sums * kSumBytes / (price.cache_bytes_per_cycle.value * arch.units);
     // Threads that copy patches do not compute meanwhile: so much longer than counted was seen.
     constexpr double kCopying = 1.3;
     double best = 0;
@@ -170,7 +173,7 @@ void choose_parts(PatchWgradPlan& plan, double sums, const KernelConfig& c, cons
         if (is_fixed && parts != c.split_k) continue;
         const int sets = parts / together;
         const auto turns = double(ceil_div(plan.products * parts, resident));
-        const double block = double(ceil_div(plan.patches, parts)) * cycles + kBlockCycles;
+        const double block = double(ceil_div(plan.patches, parts)) * cycles + price.block_cycles.value;
         const double time = turns * block + sets * part_cycles;
         if (best > 0 && time >= best) continue;
         best = time, plan.parts = parts, plan.cycles = time * kCopying;

@@ -5,6 +5,7 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/resident_filter_grid.hpp"
 #include "family/cuda/resident_filter_plan.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -91,6 +92,7 @@ constinit const Family kResidentFilterConv = {
     .spec = block_spec,
     .plan = resident_filter_grid,
     .searches = true,
+    .work = {resident_filter_work<double>, resident_filter_work<Term>},
     .source = resident_filter_conv::source,
 };
 

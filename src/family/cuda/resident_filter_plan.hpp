@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How forward and backward data by shifted runs of positions (gather=halo on warpgroup products,
-// kernels/cuda/resident_filter_conv/resident_filter_conv.hpp) are cut for a problem: positions, lines of channels, stages, and who
-// shares the runs of a group. What is fitted, the launch and its cost (select/tap_conv_cost.cpp) follow from one plan.
+// How forward and backward data by shifted runs of positions (gather=halo on warpgroup products, kernels/cuda/resident_filter_conv) are cut
+// for a problem: positions, lines of channels, stages, and who shares the runs of a group. What is fitted, the launch and its cost
+// (family/cuda/resident_filter_work.cpp) follow from one plan.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/shifted_wgrad_grid.hpp"
 #include "family/cuda/shifted_wgrad_plan.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 
 namespace tilewise {
@@ -75,6 +76,7 @@ constinit const Family kShiftedWgrad = {
     .spec = block_spec,
     .plan = shifted_wgrad_grid,
     .searches = true,
+    .work = {shifted_wgrad_work<double>, shifted_wgrad_work<Term>},
     .source = shifted_wgrad::source,
 };
 

@@ -80,48 +80,91 @@ bool refuses_stages(ShiftedWgradArgs& s, const KernelConv& conv, const KernelCon
 }
 
 // A block's work on one run of positions, in cycles of its unit.
-double run_cycles(const ShiftedWgradArgs& shape, const KernelConfig& c) {
-    constexpr double kTurnCycles = 150;
+template <class N>
+N run_cycles(const ShiftedWgradArgs& shape, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.shifted_wgrad;
     const double results = double(c.tile.m) * c.tile.n, steps = double(c.tile.k) / kStepPositions;
     if (c.warp_tile.m == kStripRows) {
-        constexpr double kCyclesPerProduct = 2.5, kStepColumns = 8;
-        return results / (kStripRows * kStepColumns) * steps * kCyclesPerProduct + kTurnCycles;
+        constexpr double kStepColumns = 8;
+        return term<N>("products", results / (kStripRows * kStepColumns) * steps, price.strip_product_cycles) +
+               N(price.turn_cycles);
     }
-    // A product of 64 rows takes half a cycle for each column; shared memory gives 128 bytes a cycle for its operands, and takes a
-    // little longer for each 128 that are copied there.
-    constexpr double kBytesPerCycle = 128, kLineCycles = 1.5;
+    // A product of 64 rows takes half a cycle for each column; shared memory gives so many bytes a cycle for its operands, and takes a
+    // little longer for each line that is copied there.
     const double columns = c.warp_tile.n, products = results / (kProductRows * columns) * steps;
-    const double operands = (kProductRows + columns) * kStepPositions * double(kElementBytes) / kBytesPerCycle;
+    const double operands = products * (kProductRows + columns) * kStepPositions * double(kElementBytes);
     // Lines are counted, however long they are.
     const double lines = double(c.tile.k) * shifted_wgrad_y_lines(shifted_wgrad_columns(c)) +
                          double(shape.x_walks()) * shape.x_boxes * shape.box_lines;
-    return std::max(products * columns / 2, products * operands + lines * kLineCycles) + kTurnCycles;
+    return longest({counted<N>("product cycles", products * columns / 2),
+                    counted<N>("operand bytes", operands) / N(price.shared_bytes_per_cycle) +
+                        term<N>("lines", lines, price.line_cycles)}) +
+           N(price.turn_cycles);
 }
 
 // Blocks run in turns of as many as the device holds, and every part adds a pass over the results.
-void choose_parts(ShiftedWgradPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+template <class N>
+class PartsWork {
+public:
+    PartsWork(const ShiftedWgradPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch)
+        : plan_(plan),
+          two_stage_(c.two_stage),
+          together_(cluster_parts(c)),
+          block_(block_cycles(c, arch)),
+          step_(step_cycles(plan, c, arch)),
+          part_(part_cycles(sums, arch)) {
+        // A cluster stays in one of the chip's groups of units, which are no multiples of large ones: 15 of 8 blocks were seen to fit 132.
+        constexpr int kLargeCluster = 4;
+        const int units = together_ >= kLargeCluster ? arch.units * 10 / 11 : arch.units;
+        resident_ = std::max(1, units * c.blocks_per_unit / together_ * together_);
+    }
+
+    std::int64_t resident() const { return resident_; }
+    N cycles(int parts) const {
+        const auto turns = double(ceil_div(plan_.products * parts, resident_));
+        const N blocks = counted<N>("turns", turns) *
+                         (counted<N>("runs", double(ceil_div(plan_.shape.steps, parts))) * step_ + block_);
+        return two_stage_ ? blocks + counted<N>("sets", parts / together_) * part_ : blocks;
+    }
+
+private:
     // A block's start, and its results' way through shared memory to the workspace.
-    constexpr double kStartCycles = 5000, kResultCycles = 0.2, kSumBytes = 8, kCacheBytes = 40;
-    const double block_cycles = kStartCycles + kResultCycles * c.tile.m * c.tile.n;
+    static N block_cycles(const KernelConfig& c, const ArchSpec& arch) {
+        const auto& price = arch.prices.shifted_wgrad;
+        return N(price.start_cycles) + term<N>("results", double(c.tile.m) * c.tile.n, price.result_cycles);
+    }
     // With two stages the products of one wait for the copies of the other.
-    constexpr double kTwoStages = 1.35;
-    const double step = run_cycles(plan.shape, c) * c.blocks_per_unit * (plan.shape.stages < 3 ? kTwoStages : 1);
+    static N step_cycles(const ShiftedWgradPlan& plan, const KernelConfig& c, const ArchSpec& arch) {
+        const N step = run_cycles<N>(plan.shape, c, arch) * c.blocks_per_unit;
+        return named("run", plan.shape.stages < 3 ? step * N(arch.prices.shifted_wgrad.two_stages_share) : step);
+    }
+    static N part_cycles(double sums, const ArchSpec& arch) {
+        constexpr double kSumBytes = 8;
+        return named("sums", N(sums * kSumBytes / arch.units) / N(arch.prices.shifted_wgrad.cache_bytes_per_cycle));
+    }
+
+    const ShiftedWgradPlan& plan_;
+    bool two_stage_;
+    int together_;
+    std::int64_t resident_ = 1;
+    N block_, step_, part_;
+};
+
+void choose_parts(ShiftedWgradPlan& plan, double sums, const KernelConfig& c, const ArchSpec& arch) {
+    const PartsWork<double> work(plan, sums, c, arch);
     const int together = cluster_parts(c);
-    // A cluster stays in one of the chip's groups of units, which are no multiples of large ones: 15 of 8 blocks were seen to fit 132.
-    constexpr int kLargeCluster = 4;
-    const int units = together >= kLargeCluster ? arch.units * 10 / 11 : arch.units;
-    const std::int64_t resident = std::max(1, units * c.blocks_per_unit / together * together);
-    const double part_cycles = sums * kSumBytes / (kCacheBytes * arch.units);
     double best = 0;
-    const auto most = std::max<std::int64_t>(together, 2 * resident / plan.products + together);
+    const auto most = std::max<std::int64_t>(together, 2 * work.resident() / plan.products + together);
     for (int parts = together; parts <= std::min<std::int64_t>(most, plan.shape.steps); parts += together) {
-        const int sets = c.two_stage ? parts / together : 0;
-        const auto turns = double(ceil_div(plan.products * parts, resident));
-        const double time =
-            turns * (double(ceil_div(plan.shape.steps, parts)) * step + block_cycles) + sets * part_cycles;
+        const double time = work.cycles(parts);
         if (best == 0 || time < best) best = time, plan.parts = parts, plan.cycles = time;
         if (!c.two_stage) break;
     }
+}
+
+// Results of a problem's reduction.
+double sums_of(const Problem& p, const KernelConv& conv) {
+    return static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv));
 }
 
 }  // namespace
@@ -185,9 +228,17 @@ std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& p, const Kerne
                     (merged > 1 ? conv.groups / merged
                                 : ceil_div(conv.c, std::int64_t{shape.line}) *
                                       ceil_div(conv.k, std::int64_t{shifted_wgrad_columns(c)}) * conv.groups);
-    choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv)), c, arch);
+    choose_parts(plan, sums_of(p, conv), c, arch);
     if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
     return plan;
 }
+
+template <class N>
+N shifted_wgrad_cycles(const ShiftedWgradPlan& plan, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    return PartsWork<N>(plan, sums_of(p, kernel_conv(p)), c, arch).cycles(plan.parts);
+}
+template double shifted_wgrad_cycles<double>(const ShiftedWgradPlan&, const Problem&, const KernelConfig&,
+                                             const ArchSpec&);
+template Term shifted_wgrad_cycles<Term>(const ShiftedWgradPlan&, const Problem&, const KernelConfig&, const ArchSpec&);
 
 }  // namespace tilewise

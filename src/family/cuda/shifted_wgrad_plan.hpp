@@ -30,4 +30,9 @@ int shifted_wgrad_columns(const KernelConfig& config);
 std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& problem, const KernelConfig& config,
                                                    const ArchSpec& arch, Rejected* why = nullptr);
 
+// What the plan takes, in cycles of a unit: that by which it was chosen.
+template <class N>
+N shifted_wgrad_cycles(const ShiftedWgradPlan& plan, const Problem& problem, const KernelConfig& config,
+                       const ArchSpec& arch);
+
 }  // namespace tilewise

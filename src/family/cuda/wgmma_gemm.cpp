@@ -6,6 +6,7 @@
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/warpgroup_rules.hpp"
+#include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
@@ -142,6 +143,7 @@ constinit const Family kWgmmaGemm = {
     .rules = wgmma_gemm::kRules,
     .spec = block_spec,
     .plan = block_grid,
+    .work = {block_gemm_work<double>, block_gemm_work<Term>},
     .source = wgmma_gemm::source,
 };
 

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+#include "family/cuda/block_product_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/family_id.hpp"
+#include "config/geometry.hpp"
+#include "config/packing.hpp"
+#include "family/cuda/works.hpp"
+#include "kernels/common/stream_slots.hpp"
+
+namespace tilewise {
+namespace {
+
+bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
+
+bool copies_ahead(const KernelConfig& c) { return c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem; }
+
+// Of plain arithmetic: the more sums a thread has, the fewer reads of shared memory for each product; every tile costs a barrier and
+// the addresses of its copies, more of them where they bring single elements.
+template <class N>
+N plain_efficiency(const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.simt_gemm;
+    // Reads for a product, of a thread whose sums are about a square.
+    constexpr double kReadsOfSums = 2.1;
+    const double reads = kReadsOfSums / std::sqrt(static_cast<double>(accumulators_per_thread(c, arch)));
+    const N more_reads = longest({N(0.0), counted<N>("reads", reads) - N(price.least_reads)});
+    N share = N(price.reached_share) / (N(1.0) + N(price.read_share) * more_reads) /
+              (N(1.0) + N(price.tile_steps) / c.tile.k);
+    if (c.warp_tile.n < 64) share = share * N(price.narrow_share);
+    if (c.vector_a == 1 || c.vector_b == 1) share = share * N(price.single_share);
+    if (!copies_ahead(c)) share = share * N(price.not_ahead_share);
+    return share;
+}
+
+// Of fp64 matrix units, whose peak is that of plain fp32: operands are converted on their way, the more for each product the fewer
+// products a wave makes of them.
+template <class N>
+N double_efficiency(const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.fp64_gemm;
+    const double rows = static_cast<double>(c.tile.m) / c.wave.m, columns = static_cast<double>(c.tile.n) / c.wave.n;
+    const double conversions = (rows + columns) / (rows * columns);
+    const N more = longest({N(0.0), counted<N>("conversions", conversions) - N(price.least_conversions)});
+    return N(price.reached_share) / (N(1.0) + N(price.conversion_share) * more) /
+           (N(1.0) + N(price.tile_steps) / c.tile.k);
+}
+
+// mma.sync reaches a third of the peak on chips that have warpgroups; loads through registers halve it.
+template <class N>
+N mma_efficiency(const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.mma_gemm;
+    const double shape = std::min(1.0, std::sqrt(static_cast<double>(c.tile.m) * c.tile.n) / 128.0);
+    const bool has_warpgroups = arch.wide_wave_rows > 0 && bytes_of(c.dtype) < 4;
+    const N small = N(price.small_tile_share);
+    N share = N(has_warpgroups ? price.beside_warpgroups_share : price.alone_share) *
+              (small + (N(1.0) - small) * counted<N>("tile", shape));
+    if (!copies_ahead(c)) share = share * N(price.through_registers_share);
+    // Lines that begin anywhere are put together, which takes longer than to multiply them.
+    const bool anywhere = (c.vector_a == 1 || c.vector_b == 1) && bytes_of(c.dtype) < 4;
+    return anywhere ? share * N(price.anywhere_share) : share;
+}
+
+// The share of a unit's peak that a kernel's inner loop reaches. Warpgroup products run at full speed from 128 columns on.
+template <class N>
+N inner_efficiency(const KernelConfig& c, const ArchSpec& arch) {
+    if (has_wide_waves(c, arch)) {
+        const auto& price = arch.prices.wgmma_gemm;
+        const N narrow = N(price.narrow_share);
+        return N(price.whole_share) *
+               (narrow + (N(1.0) - narrow) * counted<N>("columns", std::min(1.0, c.warp_tile.n / 128.0)));
+    }
+    if (family_of(c) == FamilyId::fp64_gemm) return double_efficiency<N>(c, arch);
+    return is_plain_arithmetic(c) ? plain_efficiency<N>(c, arch) : mma_efficiency<N>(c, arch);
+}
+
+// Blocks that share a unit: a persistent kernel has one, others as many as shared memory, registers and threads allow.
+double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
+    if (c.persistent) return 1;
+    constexpr double kOwnBytes = 1024, kRegisterStep = 8, kMostRegisters = 255, kMostThreads = 2048, kMost = 32;
+    constexpr double kOtherRegistersWide = 48, kOtherRegisters = 70;
+    const auto threads = static_cast<double>(threads_per_block(c, arch));
+    const bool wide = has_wide_waves(c, arch);
+    // Warpgroups that hand registers over take all there are.
+    const bool whole = wide && wave_count(c) > 1 && !c.cluster_k;
+    const double own =
+        static_cast<double>(accumulators_per_thread(c, arch)) + (wide ? kOtherRegistersWide : kOtherRegisters);
+    const double each = std::ceil(std::min(kMostRegisters, own) / kRegisterStep) * kRegisterStep;
+    const double by_registers = whole ? 1 : std::floor(static_cast<double>(arch.registers) / (each * threads));
+    const double block_bytes = static_cast<double>(shared_bytes(c, arch)) / c.blocks_per_unit;
+    const double by_memory = std::floor(static_cast<double>(arch.shared_bytes) / (block_bytes + kOwnBytes));
+    // As many as the config asks for get the registers they need.
+    return std::clamp(std::min({by_memory, by_registers, std::floor(kMostThreads / threads)}),
+                      static_cast<double>(c.blocks_per_unit), kMost);
+}
+
+// Units come in groups, and the blocks of a cluster in one of them, so that some units stay empty.
+double usable_units(const KernelConfig& c, const ArchSpec& arch) {
+    const int together = c.cluster_k ? c.split_k : c.cluster.m * c.cluster.n;
+    const double reached = double(arch.prices.block_product.clustered_units_share);  // by more than two blocks
+    const double units = together <= 2 ? arch.units : arch.units * reached;
+    return std::max<double>(together, std::floor(units / together) * together);
+}
+
+// What the tiles of a kernel do, the same for each.
+template <class N>
+struct TileWork {
+    double flops, memory_bytes;  // of memory, as its share of all
+    N bytes;                     // through the cache
+    N store_us;
+};
+
+template <class N>
+TileWork<N> tile_work(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes, bool one_row) {
+    const auto& price = arch.prices.block_product;
+    // Blocks of a cluster read the operand they share once. Rows that all blocks read at about the same time, and that stay in the
+    // cache, come sooner than others.
+    const bool wide = has_wide_waves(c, arch), whole = access_bytes(c, 2) == arch.load_bytes;
+    const double line_bytes = depth * static_cast<double>(bytes_of(c.dtype));
+    const double rows = static_cast<double>(c.tile.m) / c.cluster.n,
+                 columns = static_cast<double>(c.tile.n) / c.cluster.m;
+    const N bytes = one_row && wide ? N(rows * line_bytes) * N(price.same_rows_share) + N(columns * line_bytes)
+                                    : counted<N>("tile bytes", (rows + columns) * line_bytes);
+    // Warpgroups write element by element where tensor copies cannot; other warps do where accesses are less than whole.
+    const bool by_elements = wide ? (c.swap_ab || !whole) && !c.cluster_k : !whole;
+    N store_us = 0.0;
+    if (by_elements) {
+        const double elements = c.tile.m * c.tile.n;
+        store_us = wide ? N(elements) / N(price.elements_per_us)
+                        : N(elements) / (N(price.single_elements_per_us) * c.vector_c);
+    }
+    return {2.0 * c.tile.m * c.tile.n * depth, memory_bytes, bytes, store_us};
+}
+
+// The part of its speed that the arithmetic of a unit with so many blocks reaches.
+template <class N>
+N filled(const KernelConfig& c, const ArchSpec& arch, double sharing) {
+    // A warpgroup that has the unit to itself has more of the clock; plain arithmetic leaves gaps where there are few warps, the
+    // more the fewer sums they have.
+    if (has_wide_waves(c, arch)) {
+        return wave_count(c) == 1 && sharing == 1 ? N(arch.prices.wgmma_gemm.alone_share) : N(1.0);
+    }
+    if (!is_plain_arithmetic(c)) return 1.0;
+    const double warps = sharing * static_cast<double>(wave_count(c));
+    if (family_of(c) == FamilyId::fp64_gemm) {
+        const auto& price = arch.prices.fp64_gemm;  // a warp alone waits for each of its products
+        return shortest({N(1.0), power(N(warps) / N(price.enough_warps), N(price.gap_exponent))});
+    }
+    const auto& price = arch.prices.simt_gemm;
+    const N gap = shortest(
+        {N(price.widest_gap_exponent), N(price.gap_sums) / static_cast<double>(accumulators_per_thread(c, arch))});
+    return shortest({N(1.0), power(N(warps) / N(price.enough_warps), gap)});
+}
+
+// A round of blocks that run at the same time.
+template <class N>
+N round_us(double blocks, const TileWork<N>& tile, const KernelConfig& c, const ArchSpec& arch, double units) {
+    if (blocks <= 0) return 0.0;
+    const auto& price = arch.prices.block_product;
+    const double sharing = std::ceil(blocks / units);  // blocks of a unit
+    const N unit_tflops = peak_tflops<N>(arch, c.dtype) * N(price.peak_reached_share) / arch.units;
+    const N compute = named("compute", N(sharing * tile.flops) / (unit_tflops * inner_efficiency<N>(c, arch) *
+                                                                  filled<N>(c, arch, sharing) * 1e6));
+    const bool ahead = c.pipeline == Pipeline::compv3 || c.pipeline == Pipeline::compv4;  // also in registers
+    const N on_the_way =
+        counted<N>("bytes on the way", sharing * static_cast<double>(buffer_count(c) + (ahead ? 1 : 0)) *
+                                           (c.tile.m + c.tile.n) * c.tile.k * static_cast<double>(bytes_of(c.dtype)));
+    const N cache_load =
+        named("load from cache",
+              tile.bytes * sharing / (unit_gbps(price.cache_port_gbps, price.latency_us, on_the_way) * 1e3));
+    const N memory_load = bytes_us<N>("load from memory", sharing * tile.memory_bytes,
+                                      unit_gbps(price.memory_port_gbps, price.latency_us, on_the_way));
+    const N cache = named("cache", tile.bytes * blocks / (rate<N>(arch.cache_gbps) * 1e3));
+    const N memory =
+        bytes_us<N>("memory", blocks * tile.memory_bytes, rate<N>(arch.memory_gbps) * N(price.memory_reached_share));
+    // A warp that copies by itself asks for one access after the other.
+    const N unit = has_wide_waves(c, arch)
+                       ? longest({compute, cache_load, memory_load})
+                       : longest({compute, cache_load, memory_load,
+                                  named("copies of a warp", tile.bytes / (N(price.warp_copy_gbps) *
+                                                                          static_cast<double>(wave_count(c)) * 1e3))});
+    return soft_max(N(price.sharpness), {named("unit", unit), cache, memory}) +
+           named("stores", tile.store_us * sharing);
+}
+
+// What adding up the sums of blocks that share a tile takes.
+template <class N>
+N sums_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.block_product;
+    const double tile_bytes = 4.0 * c.tile.m * c.tile.n;
+    if (c.stream_k != StreamK::off) {  // every unit has a tile that it shares
+        return N(price.stream_wait_us) + N(tile_bytes * arch.units) / (N(price.stream_gbps) * 1e3);
+    }
+    if (c.cluster_k) return N(price.cluster_meet_us) + N(tile_bytes) / (N(price.cluster_gbps) * 1e3);
+    if (c.split_k <= 1) {  // waves of a block may share out k
+        return is_plain_arithmetic(c) && c.wave.k > 1 ? N(price.waves_meet_us) : N(0.0);
+    }
+    const double bytes = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * static_cast<double>(v.batch);
+    return N(bytes * c.split_k * 2) / (rate<N>(arch.cache_gbps) * 1e3) + N(price.second_launch_us);
+}
+
+double stream_sharers_of(const KernelConfig& c, double blocks, double steps) {
+    return c.stream_k == StreamK::off ? 1 : stream_sharers(static_cast<unsigned>(blocks), static_cast<unsigned>(steps));
+}
+
+// What it takes until the sums of blocks that share a tile have met: one that writes and one that waits, then every slot.
+template <class N>
+N shared_sums_us(const KernelConfig& c, const ArchSpec& arch, double sharers) {
+    if (sharers <= 1) return 0.0;
+    const auto& price = arch.prices.block_product;
+    return N(price.slot_meet_us) + N((sharers - 1) * 4.0 * c.tile.m * c.tile.n) / (N(price.slot_gbps) * 1e3);
+}
+
+}  // namespace
+
+template <class N>
+N block_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.block_product;
+    const std::int64_t rows = c.swap_ab ? v.n : v.m, columns = c.swap_ab ? v.m : v.n;
+    const double tiles_m = blocks_of(rows, c.tile.m), tiles_n = blocks_of(columns, c.tile.n);
+    const double whole =
+        std::ceil(tiles_m / c.cluster.m) * c.cluster.m * std::ceil(tiles_n / c.cluster.n) * c.cluster.n;
+    const double tiles = whole * static_cast<double>(v.batch) * c.split_k;
+    const double neighbours = blocks_per_unit(c, arch);
+    const double units = usable_units(c, arch), places = units * neighbours;
+
+    const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
+    const bool one_row = !c.swap_ab && tiles_m == 1 && v.batch == 1;
+    const TileWork<N> tile = tile_work<N>(c, arch, depth, memory_bytes / tiles, one_row);
+    const double full = std::floor(tiles / places), rest = tiles - full * places;
+    // Blocks of stream-K share what is left over.
+    const double sharers = rest > 0 ? stream_sharers_of(c, places / rest, depth / c.tile.k) : 1;
+    const double rounds = full + (rest > 0 ? 1 / sharers : 0);
+    N all_tiles = 0.0;
+    if (full > 0) {
+        all_tiles = named("full rounds", round_us<N>(places, tile, c, arch, units) * counted<N>("rounds", full));
+    }
+    if (rest > 0) {
+        all_tiles = all_tiles + named("last round", round_us<N>(rest * sharers, tile, c, arch, units) / sharers);
+    }
+    // Many small blocks that follow each other on a unit never wait all together.
+    if (c.pipeline == Pipeline::mem && !has_wide_waves(c, arch)) all_tiles = all_tiles * N(price.many_blocks_share);
+    // A persistent block overlaps the ends of its tiles with the next ones; others do with those of their neighbours.
+    const N between = (c.persistent ? N(price.between_tiles_us) : N(price.between_blocks_us) / neighbours) *
+                      std::max(0.0, rounds - 1);
+    return named("tiles", all_tiles) + named("between", between) + N(price.fill_us) + rate<N>(arch.launch_us) +
+           named("sums", sums_us<N>(v, c, arch)) + named("shared sums", shared_sums_us<N>(c, arch, sharers));
+}
+template double block_product_us<double>(const GemmView&, double, const KernelConfig&, const ArchSpec&);
+template Term block_product_us<Term>(const GemmView&, double, const KernelConfig&, const ArchSpec&);
+
+template <class N>
+N block_gemm_work(const WorkProblem& problem, const KernelConfig& c) {
+    const ArchSpec& arch = problem.arch;
+    const auto& price = arch.prices.block_product;
+    const N product = block_product_us<N>(problem.view.gemm, problem.bytes, c, arch);
+    if (!packs_operands(c, arch)) return product;
+    // Read and written once before anything else.
+    double bytes = 0;
+    for (int i = 0; i < 2; ++i) {
+        if (packs_operand(c, arch, i)) {
+            bytes += 2.0 * static_cast<double>(packed_matrices(problem.view.problem, i).bytes());
+        }
+    }
+    return product + bytes_us<N>("packing", bytes, rate<N>(arch.memory_gbps) * N(price.memory_reached_share)) +
+           N(price.pack_launch_us);
+}
+template double block_gemm_work<double>(const WorkProblem&, const KernelConfig&);
+template Term block_gemm_work<Term>(const WorkProblem&, const KernelConfig&);
+
+}  // namespace tilewise

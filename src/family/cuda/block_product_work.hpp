@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// A product by blocks on a GPU: rounds of tiles over the units, each as long as its arithmetic or its loads take, beside what memory and
+// cache allow in all. GEMMs and the convolutions that gather are such products.
+#pragma once
+
+#include "family/work_problem.hpp"
+
+namespace tilewise {
+
+// Of a product that reads and writes so many bytes of memory at least.
+template <class N>
+N block_product_us(const GemmView& view, double memory_bytes, const KernelConfig& config, const ArchSpec& arch);
+
+// What a unit reads at a time: a load takes its latency, however much is on its way, and then its turn at the port.
+template <class N>
+N unit_gbps(const Price& port_gbps, const Price& latency_us, N bytes_on_the_way) {
+    return N(1.0) / (N(1.0) / N(port_gbps) + N(latency_us) * 1e3 / bytes_on_the_way);
+}
+
+}  // namespace tilewise

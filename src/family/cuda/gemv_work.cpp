@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Products by a few vectors: one pass over the large operand, whose elements are converted and multiplied meanwhile.
+#include <algorithm>
+#include <cmath>
+
+#include "config/geometry.hpp"
+#include "family/cuda/block_product_work.hpp"
+#include "family/cuda/works.hpp"
+
+namespace tilewise {
+namespace {
+
+// What a unit takes to convert and multiply its share of the elements.
+template <class N, class Group>
+N vectors_compute_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch, const Group& price) {
+    const auto vectors = static_cast<double>(c.swap_ab ? v.m : v.n);
+    const double elements = static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch * v.k) / arch.units;
+    return named("compute", counted<N>("elements", elements) *
+                                (N(price.conversion_operations) + N(price.vector_operations) * vectors) /
+                                N(price.operations_per_us));
+}
+
+double lines_of(const GemmView& v, const KernelConfig& c) {
+    return static_cast<double>((c.swap_ab ? v.n : v.m) * v.batch);
+}
+
+}  // namespace
+
+// Blocks share the large operand's lines evenly; the arithmetic counts from a few vectors on.
+template <class N>
+N gemv_work(const WorkProblem& problem, const KernelConfig& c) {
+    const ArchSpec& arch = problem.arch;
+    const auto& price = arch.prices.gemv;
+    const double lines = lines_of(problem.view.gemm, c);
+    const double places = static_cast<double>(arch.units) * c.blocks_per_unit;
+    const double blocks = std::min(std::ceil(lines / c.tile.m), places);
+    // Blocks that are fewer than places gather on some units.
+    const double gathered = std::sqrt(std::clamp(places / blocks, 1.0, static_cast<double>(c.blocks_per_unit)));
+    // A pass of few lines has as little on its way.
+    const double block_lines = std::ceil(lines / blocks), passes = std::ceil(block_lines / c.tile.m);
+    const N little = N(1.0) + N(price.little_share) * (1 - block_lines / (passes * c.tile.m));
+    const N memory =
+        named("memory", N(problem.bytes) / (rate<N>(arch.memory_gbps) * N(price.memory_reached_share) * 1e3) *
+                            counted<N>("gathered", gathered) * little);
+    return soft_max(N(price.sharpness), {vectors_compute_us<N>(problem.view.gemm, c, arch, price), memory}) +
+           term<N>("passes", passes, price.pass_us) + N(price.fill_us) + rate<N>(arch.launch_us);
+}
+template double gemv_work<double>(const WorkProblem&, const KernelConfig&);
+template Term gemv_work<Term>(const WorkProblem&, const KernelConfig&);
+
+// The same where the large operand lies along its lines: a block has the lines of a tile, and of k what its part is.
+template <class N>
+N gemv_rows_work(const WorkProblem& problem, const KernelConfig& c) {
+    const ArchSpec& arch = problem.arch;
+    const auto& price = arch.prices.gemv_rows;
+    const double blocks = std::ceil(lines_of(problem.view.gemm, c) / c.tile.m) * c.split_k;
+    const double sharing = std::ceil(blocks / arch.units), rounds = std::ceil(sharing / c.blocks_per_unit);
+    // A lane has what it multiplies next on its way, and some of this step's.
+    constexpr double kAccessBytes = 16;
+    const double lane_bytes =
+        static_cast<double>(threads_per_block(c, arch)) * kAccessBytes * std::min<double>(sharing, c.blocks_per_unit);
+    const N unit =
+        bytes_us<N>("unit", problem.bytes / blocks * sharing,
+                    unit_gbps(price.memory_port_gbps, price.latency_us, N(lane_bytes) * N(price.rows_on_the_way)));
+    const N memory = bytes_us<N>("memory", problem.bytes, rate<N>(arch.memory_gbps) * N(price.memory_reached_share));
+    const N time =
+        soft_max(N(price.sharpness), {unit, memory, vectors_compute_us<N>(problem.view.gemm, c, arch, price)}) +
+        term<N>("rounds", rounds, price.fill_us) + rate<N>(arch.launch_us);
+    return c.cluster_k ? time + N(price.cluster_meet_us) : time;
+}
+template double gemv_rows_work<double>(const WorkProblem&, const KernelConfig&);
+template Term gemv_rows_work<Term>(const WorkProblem&, const KernelConfig&);
+
+}  // namespace tilewise

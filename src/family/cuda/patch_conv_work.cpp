@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Convolutions that stage patches of pixels (kernels/cuda/patch_conv), forward and backward data.
+#include <algorithm>
+#include <cmath>
+
+#include "config/family_id.hpp"
+#include "config/geometry.hpp"
+#include "family/cuda/patch_tile.hpp"
+#include "family/cuda/patch_traffic.hpp"
+#include "family/cuda/works.hpp"
+#include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
+
+namespace tilewise {
+namespace {
+
+double up(double size, double unit) { return std::ceil(size / unit); }
+
+// What a tile is made of, counted in instructions of a warp.
+struct PatchTileWork {
+    double warp_products, warp_steps;  // of the warp with most
+    double fetches, products;          // ldmatrix and mma.sync, of all warps
+    double stores, store_lines;        // accesses of a warp, and the lines of memory that they meet
+    double copied_lines, copies;       // of the patch, by threads: lines, and copies of a warp
+    double boxed_pixels;               // by the copy engine, also of results that leave
+    bool boxed_results;
+    double copied_bytes;
+};
+
+PatchTileWork patch_tile_work(const KernelConfig& c, const PatchConvPlan& choice) {
+    const PatchConvLayout& p = choice.plan;
+    const double rows = static_cast<double>(c.tile.m) / c.wave.m, columns = static_cast<double>(c.tile.n) / c.wave.n;
+    const double steps_m = rows / kPatchStepRows, steps_n = columns / kPatchMatrix, turns = up(p.products, c.wave.n);
+    const double steps = static_cast<double>(p.steps) * p.products * c.wave.m;
+    // Rows of pixels below each other are fetched once for the three taps of a column.
+    const double fetched_rows = shares_patch_rows(c) ? (steps_m + 2) / 3 : steps_m;
+    const double results = static_cast<double>(p.products) * p.classes;
+    const double line_bytes = 128,
+                 result_bytes = std::min<double>(columns, p.out_channels) * static_cast<double>(bytes_of(c.dtype_out));
+    PatchTileWork w{};
+    w.warp_products = turns * p.classes;
+    w.warp_steps = turns * p.steps;
+    w.fetches = steps * (fetched_rows + up(steps_n, 2));
+    w.products = steps * steps_m * steps_n;
+    w.stores = results * c.wave.m * up(rows * up(columns, c.vector_c), 32);
+    w.boxed_results = p.out_stages > 0;
+    w.store_lines = w.boxed_results ? 0 : results * choice.tile.rows() * up(result_bytes, line_bytes);
+    if (family_of(c) == FamilyId::patch_box_conv) {
+        w.boxed_pixels = p.patch.pixels() + (w.boxed_results ? choice.tile.rows() : 0);
+    } else {
+        const int copied_pixels = 32 / p.patch.chunks;
+        const double step = p.patch.steps[2], pixels = copied_pixels;
+        w.copied_lines = static_cast<double>(p.patch.images) * p.patch.depth * p.patch.height;
+        w.copies = w.copied_lines * step * up(up(p.patch.columns, step), pixels);
+    }
+    w.copied_bytes = static_cast<double>(p.patch.pixels()) * p.patch.chunks * kPatchChunkBytes;
+    return w;
+}
+
+// Of a unit that has enough blocks to be busy: what it issues, what passes through shared memory, products, and lines that leave.
+// A store and a line of the patch take far more than their own instructions: places, bounds and addresses of each. No part is quite
+// hidden by the others.
+template <class N>
+N busy_cycles(const PatchTileWork& w, const ArchSpec& arch) {
+    const auto& price = arch.prices.patch_conv;
+    const N issue = named(
+        "issue",
+        (term<N>("stores", w.stores, w.boxed_results ? price.boxed_store_instructions : price.store_instructions) +
+         term<N>("copied lines", w.copied_lines, price.copied_line_instructions) +
+         term<N>("copies", w.copies, price.copy_instructions) +
+         counted<N>("fetches and products", w.fetches + w.products)) /
+            N(price.issued_per_cycle));
+    const N shared = named("shared memory", term<N>("fetches", w.fetches, price.fetch_cycles) +
+                                                N(w.copied_bytes) / N(price.shared_bytes_per_cycle) +
+                                                term<N>("stores", w.stores, price.store_cycles));
+    return soft_max(N(price.sharpness), {issue, shared, term<N>("products", w.products, price.product_cycles),
+                                         term<N>("lines written", w.store_lines, price.store_line_cycles),
+                                         term<N>("pixels in boxes", w.boxed_pixels, price.boxed_pixel_cycles)});
+}
+
+// From the beginning of a tile to its end, however much else the unit has to do: a warp's steps wait for their operands, the
+// results of a product for the last step, and all for the patch, unless the copy engine fetches it. Where a step has all rows of
+// a column of taps, there is enough to do meanwhile.
+template <class N>
+N waiting_cycles(const PatchTileWork& w, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.patch_conv;
+    const bool boxes = family_of(c) == FamilyId::patch_box_conv;
+    const N cycles = N(boxes ? price.boxes_wait_cycles : price.lines_wait_cycles) +
+                     term<N>("products of a warp", w.warp_products, price.product_wait_cycles) +
+                     term<N>("steps of a warp", w.warp_steps,
+                             shares_patch_rows(c) ? price.rows_step_wait_cycles : price.step_wait_cycles);
+    return c.stages < 2 ? cycles + N(price.one_buffer_wait_cycles) : cycles;
+}
+
+// Whether the copy engine's boxes have channels that are no whole pieces of memory, which take longer than their lines; from six layers
+// of groups of 24 and 40 channels, where all others are within 10 %.
+bool is_between_pieces(const Problem& p, const KernelConfig& c) {
+    constexpr std::int64_t kPieceBytes = 32;
+    const KernelConv conv = kernel_conv(p);
+    const std::int64_t channels = (p.op == Op::conv_bwd_data ? conv.k : conv.c) * c.num_groups_to_merge;
+    return family_of(c) == FamilyId::patch_box_conv && channels * bytes_of(c.dtype) % kPieceBytes != 0;
+}
+
+// Weights come in chunks, all on their way at once, or one by one into the diagonals of zeros, four of each warp at a time.
+template <class N>
+N weights_us(const Problem& p, const KernelConfig& c, const PatchConvLayout& plan, const ArchSpec& arch) {
+    const auto& price = arch.prices.patch_conv;
+    const KernelConv conv = kernel_conv(p);
+    const N us = term<N>("weight bytes", static_cast<double>(plan.products) * plan.product_bytes, price.weight_byte_us);
+    if (!patch_conv_kernel(c).diagonal) return us;
+    constexpr double kBatch = 4, kLanes = 32;
+    const auto row = static_cast<double>(product(p.conv.filter) * conv.c),
+               lines = static_cast<double>(c.num_groups_to_merge * conv.k);
+    const double batches = up(row, kLanes) * up(lines, kBatch * static_cast<double>(wave_count(c)));
+    return us + term<N>("weight batches", batches, price.weight_batch_us);
+}
+
+template <class N>
+N planned_patch_conv(const WorkProblem& problem, const KernelConfig& c, const PatchConvPlan& choice) {
+    const ArchSpec& arch = problem.arch;
+    const auto& price = arch.prices.patch_conv;
+    const Problem& p = problem.view.problem;
+    const PatchTileWork work = patch_tile_work(c, choice);
+    const double tiles = up(static_cast<double>(choice.tiles) * static_cast<double>(choice.slabs), choice.blocks);
+    const double sharing = std::min<double>(c.blocks_per_unit, up(choice.blocks, arch.units));
+    N cycles =
+        soft_max(N(price.sharpness), {named("busy", counted<N>("tiles", tiles * sharing) * busy_cycles<N>(work, arch)),
+                                      named("waiting", counted<N>("tiles", tiles) * waiting_cycles<N>(work, c, arch))});
+    if (is_between_pieces(p, c)) cycles = cycles * N(price.between_pieces_share);
+    const N memory = bytes_us<N>("memory", patch_traffic_bytes(p, c, choice, arch),
+                                 rate<N>(arch.memory_gbps) * N(price.memory_reached_share));
+    const double slabs_of_block = 1 + std::min(tiles, static_cast<double>(choice.slabs) / choice.blocks);
+    return soft_max(N(price.sharpness), {cycles_us<N>("cycles", cycles, arch), memory}) + rate<N>(arch.launch_us) +
+           N(price.set_up_us) +
+           named("weights", counted<N>("slabs", slabs_of_block) * weights_us<N>(p, c, choice.plan, arch));
+}
+
+}  // namespace
+
+template <class N>
+N patch_conv_work(const WorkProblem& problem, const KernelConfig& c) {
+    const auto choice = patch_conv_plan(problem.view.problem, c, problem.arch);
+    return choice ? planned_patch_conv<N>(problem, c, *choice) : N(kNeverUs);
+}
+template double patch_conv_work<double>(const WorkProblem&, const KernelConfig&);
+template Term patch_conv_work<Term>(const WorkProblem&, const KernelConfig&);
+
+}  // namespace tilewise

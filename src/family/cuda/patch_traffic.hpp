@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What a convolution that stages patches, forward or backward data, moves to and from memory. Its blocks walk slab by slab: a
+// slab is some groups, or columns of one, and its channels are a piece of every pixel. A line of memory that several slabs have
+// a piece of is fetched again by each that comes to it after the cache has dropped it.
+#pragma once
+
+#include "config/arch_spec.hpp"
+#include "family/cuda/patch_tile.hpp"
+
+namespace tilewise {
+
+// Of a choice for the problem and config; not less than every tensor once.
+double patch_traffic_bytes(const Problem& problem, const KernelConfig& config, const PatchConvPlan& choice,
+                           const ArchSpec& arch);
+
+}  // namespace tilewise

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// A problem as the work of kernels is counted from it: what holds for all of them is worked out once.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "base/work.hpp"
+#include "config/arch_spec.hpp"
+#include "config/fit.hpp"
+#include "family/cpu/conv_counts.hpp"
+
+namespace tilewise {
+
+struct WorkProblem {
+    WorkProblem(const Problem& problem, const ArchSpec& arch, int threads);
+
+    ProblemView view;
+    const ArchSpec& arch;
+    int threads;                     // of a CPU
+    double bytes;                    // that are read and written at least
+    std::optional<ConvCounts> conv;  // of a convolution on a CPU
+};
+
+// Units that cover a size, the last perhaps in part.
+inline double blocks_of(std::int64_t size, std::int64_t unit) {
+    return std::ceil(static_cast<double>(size) / static_cast<double>(unit));
+}
+
+// Of the chip, in Tflop/s; a type without a figure is as fast as the first that has one.
+template <class N>
+N peak_tflops(const ArchSpec& arch, DType dtype) {
+    for (const Peak& peak : arch.peaks) {
+        if (peak.dtype == dtype) return rate<N>(peak.tflops);
+    }
+    return arch.peaks.empty() ? N(1.0) : rate<N>(arch.peaks.front().tflops);
+}
+
+// Microseconds of cycles, by the clock that a chip's prices count in.
+template <class N>
+N cycles_us(std::string_view name, N cycles, const ArchSpec& arch) {
+    return named(name, cycles / N(arch.prices.clock.cycles_per_us));
+}
+
+}  // namespace tilewise
