@@ -130,7 +130,7 @@ Result<int> run_select(Context& context) {
     if (!work.nodes.empty()) print_work(work, **arch);
     Table table({"", "id", "available", "predicted us", "candidate"});
     std::int64_t shown = 0;
-    for (const auto& [kernel, us, padding] : selection.candidates) {
+    for (const auto& [kernel, us, padding, _] : selection.candidates) {
         if (shown++ == *top) break;
         table.add({fmt::format("{}", shown), kernel->id, kernel->available ? "yes" : "no",
                    us ? fmt::format("{:.1f}", *us) : "-", kernel->name});

@@ -55,15 +55,33 @@ LaunchSpec launch_spec(const KernelConfig& c, const ArchSpec& arch) {
     return family ? family->spec(c, arch) : block_spec(c, arch);
 }
 
-double predicted_us(const WorkProblem& problem, const KernelConfig& c) {
+namespace {
+
+std::optional<LaunchPlan> searched_plan(const WorkProblem& problem, const KernelConfig& c, const Family* family) {
+    if (!family || !family->searches) return std::nullopt;
+    return family->plan(problem.view.problem, c, problem.arch, problem.threads, nullptr);
+}
+
+}  // namespace
+
+double predicted_us(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan* searched) {
     const Family* family = find_family(c, problem.arch);
-    return family ? family->work.us(problem, c) : std::numeric_limits<double>::infinity();
+    if (!family || (family->searches && !searched)) return std::numeric_limits<double>::infinity();
+    return family->work.us(problem, c, searched);
+}
+
+double predicted_us(const WorkProblem& problem, const KernelConfig& c) {
+    const auto plan = searched_plan(problem, c, find_family(c, problem.arch));
+    return predicted_us(problem, c, plan ? &*plan : nullptr);
 }
 
 Work work_of(const WorkProblem& problem, const KernelConfig& c) {
     Work work;
+    const Family* family = find_family(c, problem.arch);
+    const auto plan = searched_plan(problem, c, family);
+    if (!family || (family->searches && !plan)) return work;
     const WorkRecording recording(work);
-    if (const Family* family = find_family(c, problem.arch)) family->work.term(problem, c).finish();
+    family->work.term(problem, c, plan ? &*plan : nullptr).finish();
     return work;
 }
 

@@ -23,8 +23,8 @@ namespace tilewise {
 
 // What a launch does, priced: the predicted time in microseconds, alone or with the tree that leads to it (base/work.hpp).
 struct FamilyWork {
-    double (*us)(const WorkProblem&, const KernelConfig&) = nullptr;
-    Term (*term)(const WorkProblem&, const KernelConfig&) = nullptr;
+    double (*us)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
+    Term (*term)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
 };
 
 struct Family {
@@ -56,7 +56,9 @@ std::span<const Family* const> families();
 // The family of a config on its arch's backend; null where that has none.
 const Family* find_family(const KernelConfig& config, const ArchSpec& arch);
 
-// The time that the config is expected to take for a problem that it may run; infinite without a family.
+// The time that the config is expected to take for a problem that it may run; infinite without a family. `searched` is its plan where
+// its family searches for one (may_run.hpp); who has none leaves it out.
+double predicted_us(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 double predicted_us(const WorkProblem& problem, const KernelConfig& config);
 // The same as a tree; empty without a family.
 Work work_of(const WorkProblem& problem, const KernelConfig& config);

@@ -104,15 +104,25 @@ KernelList Registry::filter(const std::function<bool(const Kernel&)>& keep) cons
 }
 
 Candidates Registry::candidates(const Problem& problem, const ArchSpec& arch, Reasons reasons) const {
+    KernelList accepted;
+    Candidates result = candidates(problem, arch, reasons,
+                                   [&](const KernelPtr& kernel, const LaunchPlan*) { accepted.push_back(kernel); });
+    result.accepted = std::move(accepted);
+    return result;
+}
+
+Candidates Registry::candidates(const Problem& problem, const ArchSpec& arch, Reasons reasons,
+                                const Visit& accept) const {
     const auto list = kernels();
     Candidates result;
     const ProblemView view(problem);
+    std::optional<LaunchPlan> searched;
     for (const KernelPtr& kernel : *list) {
         Rejected why;
         Rejected* const out = reasons == Reasons::told ? &why : nullptr;
         const bool elsewhere = kernel->config.arch != arch.name;
-        if (!elsewhere && may_run(view, kernel->config, arch, out)) {
-            result.accepted.push_back(kernel);
+        if (!elsewhere && may_run(view, kernel->config, arch, out, &searched)) {
+            accept(kernel, searched ? &*searched : nullptr);
             continue;
         }
         ++result.rejected_count;

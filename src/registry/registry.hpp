@@ -22,6 +22,8 @@
 
 namespace tilewise {
 
+struct LaunchPlan;
+
 enum class Priority : std::uint8_t { low, normal, high };
 template <>
 struct EnumNames<Priority> {
@@ -79,6 +81,9 @@ public:
 
     // Which kernels may run the problem on the arch, and why each other one may not.
     Candidates candidates(const Problem& problem, const ArchSpec& arch, Reasons reasons = Reasons::told) const;
+    // Shows each that may instead, with the plan that its family searched for, if it did.
+    using Visit = std::function<void(const KernelPtr&, const LaunchPlan* searched)>;
+    Candidates candidates(const Problem& problem, const ArchSpec& arch, Reasons reasons, const Visit& accept) const;
     // The first that may; allocates nothing.
     KernelPtr first_fit(const Problem& problem, const ArchSpec& arch) const;
 

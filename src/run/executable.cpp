@@ -120,8 +120,10 @@ Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& a
     return request;
 }
 
-Result<Executable> Executable::prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder) {
-    auto plan = launch_plan(problem, kernel.config, device.arch(), device.max_threads());
+Result<Executable> Executable::prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder,
+                                       const LaunchPlan* searched) {
+    auto plan =
+        searched ? std::optional(*searched) : launch_plan(problem, kernel.config, device.arch(), device.max_threads());
     if (!plan) {
         Rejected why;
         const auto padded = padded_problem(problem, kernel.config, device.arch(), &why);

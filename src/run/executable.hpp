@@ -48,7 +48,9 @@ class Executable {
 public:
     // Builds (or finds) and loads the kernel for the problem on the device. A kernel that needs aligned sizes gets the
     // problem padded, and a note says so.
-    static Result<Executable> prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder);
+    // Whoever has searched for the plan of the launch already gives it as `searched`.
+    static Result<Executable> prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder,
+                                      const LaunchPlan* searched = nullptr);
 
     std::int64_t workspace_bytes() const { return workspace_bytes_; }
     std::int64_t packed_b_bytes() const { return packed_b_bytes_; }  // 0 when B is read as it is

@@ -197,7 +197,7 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
 
 Result<std::shared_ptr<const Executable>> Dispatcher::executable(const Problem& problem, const Plan& plan) {
     if (const auto* found = executables_.find(ExecutableKey<const Problem&>{problem, plan.kernel})) return *found;
-    auto ready = Executable::prepare(problem, *plan.kernel, device_, builder_);
+    auto ready = Executable::prepare(problem, *plan.kernel, device_, builder_, plan.launch.get());
     if (!ready) return ready.error();
     auto made = std::make_shared<const Executable>(std::move(*ready));
     const std::scoped_lock lock(fork_safe_mutex());

@@ -91,6 +91,9 @@ Status choose(const RankContext& context, Selection& selection) {
         std::move(ranked->notes.begin(), ranked->notes.end(), std::back_inserter(notes));
         if (!ranked->plan) continue;
         selection.plan = std::move(ranked->plan);
+        for (const Candidate& candidate : selection.candidates) {
+            if (candidate.kernel == selection.plan->kernel) selection.plan->launch = candidate.launch;
+        }
         selection.plan->notes = std::move(notes);
         return {};
     }

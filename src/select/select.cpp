@@ -18,16 +18,6 @@ namespace {
 // The analytic models know CPUs and NVIDIA GPUs.
 bool has_model(const ArchSpec& arch) { return arch.backend == Backend::cpu || arch.backend == Backend::cuda; }
 
-// The model for a problem on an arch: what holds for all kernels is worked out once.
-class Model {
-public:
-    Model(const Problem& problem, const ArchSpec& arch, int threads) : problem_(problem, arch, threads) {}
-    double us(const KernelConfig& config) const { return tilewise::predicted_us(problem_, config); }
-
-private:
-    WorkProblem problem_;
-};
-
 // Every copy is read and written once; what the caches spare is not counted.
 double copying_us(const PaddedTensors& padded, const ArchSpec& arch) {
     constexpr double kTouches = 2;
@@ -42,11 +32,38 @@ void sort_by_time(std::vector<Candidate>& candidates) {
     });
 }
 
-void rank(std::vector<Candidate>& candidates, const Problem& problem, const ArchSpec& arch, int threads) {
-    const Model model(problem, arch, threads);
-    for (Candidate& candidate : candidates) candidate.predicted_us = model.us(candidate.kernel->config);
-    sort_by_time(candidates);
+bool comes_first(const Candidate& candidate, const KernelPtr& kernel, std::optional<double> us) {
+    if (candidate.kernel->priority != kernel->priority) return candidate.kernel->priority > kernel->priority;
+    return !us || *candidate.predicted_us <= *us;
 }
+
+// Collects the kernels that may run a problem, each with its time, and keeps the plan of the one that is to be first.
+class CandidateList {
+public:
+    CandidateList(const Problem& problem, const ArchSpec& arch, int threads) {
+        if (has_model(arch)) work_.emplace(problem, arch, threads);
+    }
+    void add(const KernelPtr& kernel, const LaunchPlan* searched) {
+        std::optional<double> us;
+        if (work_) us = predicted_us(*work_, kernel->config, searched);
+        if (candidates_.empty() || !comes_first(candidates_[first_], kernel, us)) {
+            first_ = candidates_.size();
+            launch_ = searched ? std::make_shared<const LaunchPlan>(*searched) : nullptr;
+        }
+        candidates_.push_back({kernel, us});
+    }
+    void finish(Selection& selection) {
+        selection.candidates = std::move(candidates_);
+        if (work_) sort_by_time(selection.candidates);
+        if (!selection.candidates.empty()) selection.candidates.front().launch = std::move(launch_);
+    }
+
+private:
+    std::optional<WorkProblem> work_;
+    std::vector<Candidate> candidates_;
+    std::size_t first_ = 0;
+    std::shared_ptr<const LaunchPlan> launch_;
+};
 
 // The kernel that came furthest through the rules says most about the problem.
 const RejectedKernel& furthest(const Selection& selection) {
@@ -68,18 +85,16 @@ const RejectedKernel& furthest(const Selection& selection) {
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
                         Reasons reasons) {
     Selection selection;
-    Candidates candidates = registry.candidates(problem, arch, reasons);
+    CandidateList accepted(problem, arch, threads);
+    const auto accept = [&](const KernelPtr& kernel, const LaunchPlan* searched) { accepted.add(kernel, searched); };
+    Candidates found = registry.candidates(problem, arch, reasons, accept);
+    accepted.finish(selection);
     // Which kernels might run it padded depends on why they may not.
-    if (candidates.accepted.empty() && reasons == Reasons::counted) candidates = registry.candidates(problem, arch);
-    selection.rejected = std::move(candidates.rejected);
-    selection.rejected_count = candidates.rejected_count;
-    selection.candidates.reserve(candidates.accepted.size());
-    for (KernelPtr& kernel : candidates.accepted) selection.candidates.push_back({std::move(kernel), std::nullopt});
-    if (selection.candidates.empty()) {
-        offer_padded(problem, arch, threads, selection);
-    } else if (has_model(arch)) {
-        rank(selection.candidates, problem, arch, threads);
-    }
+    const bool none = selection.candidates.empty();
+    if (none && reasons == Reasons::counted) found = registry.candidates(problem, arch);
+    selection.rejected = std::move(found.rejected);
+    selection.rejected_count = found.rejected_count;
+    if (none) offer_padded(problem, arch, threads, selection);
     if (selection.candidates.empty()) return selection;
     // Ranked above already: the chain of `rules` takes the first and says why, and cannot fail.
     SelectOptions options;
@@ -101,7 +116,7 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
         }
         std::optional<double> us;
         if (has_model(arch)) {
-            us = Model(padded->problem, arch, threads).us(config) + copying_us(padded->tensors, arch);
+            us = predicted_us(WorkProblem(padded->problem, arch, threads), config) + copying_us(padded->tensors, arch);
         }
         selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
     }
@@ -145,7 +160,7 @@ Json selection_to_json(const Selection& selection) {
                              {"available", kernel.available}});
     }
     Json::Array candidates, rejected;
-    for (const auto& [kernel, us, padding] : selection.candidates) {
+    for (const auto& [kernel, us, padding, _] : selection.candidates) {
         candidates.push_back(Json::object(
             {{"name", kernel->name}, {"predicted_us", us ? Json(*us) : Json()}, {"padded", padding.has_value()}}));
     }

@@ -10,6 +10,7 @@
 
 #include "base/json.hpp"
 #include "base/note.hpp"
+#include "family/launch_plan.hpp"
 #include "registry/registry.hpp"
 
 namespace tilewise {
@@ -27,13 +28,15 @@ struct Plan {
     KernelPtr kernel;
     PlanSource source;
     std::string why;
-    std::vector<Note> notes{};  // what is not as it should be about the choice
+    std::vector<Note> notes{};                   // what is not as it should be about the choice
+    std::shared_ptr<const LaunchPlan> launch{};  // where choosing the kernel took a plan
 };
 
 struct Candidate {
     KernelPtr kernel;
-    std::optional<double> predicted_us;  // unset where there is no model for the arch
-    std::optional<Note> padding{};       // of a kernel that runs the problem padded only
+    std::optional<double> predicted_us;          // unset where there is no model for the arch
+    std::optional<Note> padding{};               // of a kernel that runs the problem padded only
+    std::shared_ptr<const LaunchPlan> launch{};  // of the first, where choosing it took a plan
 };
 
 struct Selection {

@@ -85,7 +85,7 @@ N reread_bytes(const Sides& sides, double row_blocks, double column_blocks, cons
 }  // namespace
 
 template <class N>
-N blocked_gemm_work(const WorkProblem& problem, const KernelConfig& c) {
+N blocked_gemm_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.blocked_gemm;
     const GemmView& v = problem.view.gemm;
@@ -118,7 +118,7 @@ N blocked_gemm_work(const WorkProblem& problem, const KernelConfig& c) {
            term<N>("turned stores", turned, price.turned_store_share) * byte +
            named("launch", rate<N>(arch.launch_us) * (problem.threads > 1 ? 2.0 : 1.0));
 }
-template double blocked_gemm_work<double>(const WorkProblem&, const KernelConfig&);
-template Term blocked_gemm_work<Term>(const WorkProblem&, const KernelConfig&);
+template double blocked_gemm_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term blocked_gemm_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -62,15 +62,15 @@ N conv_us(const WorkProblem& problem, const KernelConfig& c, N steps, const Pric
 }  // namespace
 
 template <class N>
-N blocked_conv_work(const WorkProblem& problem, const KernelConfig& c) {
+N blocked_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const N steps = implicit_steps<N>(problem.conv->implicit_work(c), problem.arch);
     return conv_us<N>(problem, c, steps, problem.arch.prices.blocked_conv.not_hidden_share);
 }
-template double blocked_conv_work<double>(const WorkProblem&, const KernelConfig&);
-template Term blocked_conv_work<Term>(const WorkProblem&, const KernelConfig&);
+template double blocked_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term blocked_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 template <class N>
-N direct_conv_work(const WorkProblem& problem, const KernelConfig& c) {
+N direct_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const Prices& prices = problem.arch.prices;
     const bool is_weight = c.op == Op::conv_bwd_weight;
     const DirectWork work = problem.conv->direct_work(c);
@@ -78,7 +78,7 @@ N direct_conv_work(const WorkProblem& problem, const KernelConfig& c) {
     return conv_us<N>(problem, c, steps,
                       is_weight ? prices.direct_wgrad.not_hidden_share : prices.direct_conv.not_hidden_share);
 }
-template double direct_conv_work<double>(const WorkProblem&, const KernelConfig&);
-template Term direct_conv_work<Term>(const WorkProblem&, const KernelConfig&);
+template double direct_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term direct_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -250,7 +250,7 @@ template double block_product_us<double>(const GemmView&, double, const KernelCo
 template Term block_product_us<Term>(const GemmView&, double, const KernelConfig&, const ArchSpec&);
 
 template <class N>
-N block_gemm_work(const WorkProblem& problem, const KernelConfig& c) {
+N block_gemm_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.block_product;
     const N product = block_product_us<N>(problem.view.gemm, problem.bytes, c, arch);
@@ -265,7 +265,7 @@ N block_gemm_work(const WorkProblem& problem, const KernelConfig& c) {
     return product + bytes_us<N>("packing", bytes, rate<N>(arch.memory_gbps) * N(price.memory_reached_share)) +
            N(price.pack_launch_us);
 }
-template double block_gemm_work<double>(const WorkProblem&, const KernelConfig&);
-template Term block_gemm_work<Term>(const WorkProblem&, const KernelConfig&);
+template double block_gemm_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term block_gemm_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -5,6 +5,7 @@
 
 #include "base/rounding.hpp"
 #include "config/rule_groups.hpp"
+#include "kernels/common/channel_slice_args.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
@@ -125,5 +126,15 @@ N channel_slice_cycles(const ChannelSlicePlan& plan, const Problem& p, const Ker
 template double channel_slice_cycles<double>(const ChannelSlicePlan&, const Problem&, const KernelConfig&,
                                              const ArchSpec&);
 template Term channel_slice_cycles<Term>(const ChannelSlicePlan&, const Problem&, const KernelConfig&, const ArchSpec&);
+
+ChannelSlicePlan channel_slice_plan_of(const GpuGrid& grid) {
+    const auto& args = grid.family_args.as<ChannelSliceArgs>();
+    ChannelSlicePlan plan;
+    plan.images = args.images, plan.rows = args.rows, plan.slab_rows = args.slice_rows, plan.columns = args.columns;
+    plan.bands = args.bands.divisor, plan.segments = args.segments.divisor;
+    plan.tiles = grid.blocks / args.channel_tiles.divisor;
+    plan.shared_bytes = grid.block.shared_bytes;
+    return plan;
+}
 
 }  // namespace tilewise

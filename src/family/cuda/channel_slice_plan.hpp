@@ -10,6 +10,7 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
+#include "family/launch_plan.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
@@ -33,6 +34,9 @@ std::int64_t slab_shared_bytes(const KernelConfig& config);
 // then says so.
 std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& problem, const KernelConfig& config,
                                                    const ArchSpec& arch, Rejected* why = nullptr);
+
+// The plan that a launch was made from.
+ChannelSlicePlan channel_slice_plan_of(const GpuGrid& grid);
 
 // What the plan takes, in cycles of a unit: that by which it was chosen.
 template <class N>

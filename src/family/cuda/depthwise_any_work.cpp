@@ -43,7 +43,7 @@ N any_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
 }  // namespace
 
 template <class N>
-N depthwise_any_work(const WorkProblem& problem, const KernelConfig& c) {
+N depthwise_any_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.depthwise_any;
     const Problem& p = problem.view.problem;
@@ -54,7 +54,7 @@ N depthwise_any_work(const WorkProblem& problem, const KernelConfig& c) {
     const auto sums = static_cast<double>(4 * product(p.conv.filter) * p.conv.k * c.split_k);
     return us + N(price.second_kernel_us) + bytes_us<N>("sums", 2 * sums, rate<N>(arch.cache_gbps));
 }
-template double depthwise_any_work<double>(const WorkProblem&, const KernelConfig&);
-template Term depthwise_any_work<Term>(const WorkProblem&, const KernelConfig&);
+template double depthwise_any_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term depthwise_any_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -66,7 +66,7 @@ N whole_channels(const Problem& p, const KernelConfig& c, const ArchSpec& arch) 
 }  // namespace
 
 template <class N>
-N depthwise_matrix_work(const WorkProblem& problem, const KernelConfig& c) {
+N depthwise_matrix_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.depthwise_matrix;
     const Problem& p = problem.view.problem;
@@ -96,7 +96,7 @@ N depthwise_matrix_work(const WorkProblem& problem, const KernelConfig& c) {
     const double sums = 4.0 * static_cast<double>(product(p.conv.filter)) * static_cast<double>(p.conv.k);
     return total + N(price.second_kernel_us) + bytes_us<N>("sums", sums * c.split_k * 2, rate<N>(arch.cache_gbps));
 }
-template double depthwise_matrix_work<double>(const WorkProblem&, const KernelConfig&);
-template Term depthwise_matrix_work<Term>(const WorkProblem&, const KernelConfig&);
+template double depthwise_matrix_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term depthwise_matrix_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -51,7 +51,7 @@ StripWork strip_work(const Problem& p, const KernelConfig& c, const DepthwiseSpe
 }  // namespace
 
 template <class N>
-N depthwise_strips_work(const WorkProblem& problem, const KernelConfig& c) {
+N depthwise_strips_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.depthwise_strips;
     const Problem& p = problem.view.problem;
@@ -84,7 +84,7 @@ N depthwise_strips_work(const WorkProblem& problem, const KernelConfig& c) {
     return us + N(price.second_kernel_us) +
            bytes_us<N>("sums", 2 * sums, rate<N>(arch.cache_gbps) * N(price.sums_reached_share));
 }
-template double depthwise_strips_work<double>(const WorkProblem&, const KernelConfig&);
-template Term depthwise_strips_work<Term>(const WorkProblem&, const KernelConfig&);
+template double depthwise_strips_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term depthwise_strips_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

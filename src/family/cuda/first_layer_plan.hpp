@@ -8,6 +8,7 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
+#include "family/launch_plan.hpp"
 #include "kernels/common/first_layer_conv_args.hpp"
 #include "problem/problem.hpp"
 
@@ -22,6 +23,9 @@ struct FirstLayerPlan {
 // The plan of a config of the family first_layer_conv; none where it does not fit the problem, and `why` then says so.
 std::optional<FirstLayerPlan> first_layer_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);
+
+// The plan that a launch was made from.
+FirstLayerPlan first_layer_plan_of(const GpuGrid& grid);
 
 // What the plan takes, in cycles of a unit: that by which it was chosen.
 template <class N>

@@ -6,15 +6,14 @@
 namespace tilewise {
 
 template <class N>
-N first_layer_work(const WorkProblem& problem, const KernelConfig& c) {
+N first_layer_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan* searched) {
     const ArchSpec& arch = problem.arch;
-    const auto plan = first_layer_plan(problem.view.problem, c, arch);
-    if (!plan) return kNeverUs;
-    return longest({cycles_us<N>("cycles", first_layer_cycles<N>(*plan, c, arch), arch),
+    const FirstLayerPlan plan = first_layer_plan_of(*searched->gpu());
+    return longest({cycles_us<N>("cycles", first_layer_cycles<N>(plan, c, arch), arch),
                     bytes_us<N>("memory", problem.bytes, rate<N>(arch.memory_gbps))}) +
            rate<N>(arch.launch_us);
 }
-template double first_layer_work<double>(const WorkProblem&, const KernelConfig&);
-template Term first_layer_work<Term>(const WorkProblem&, const KernelConfig&);
+template double first_layer_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term first_layer_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

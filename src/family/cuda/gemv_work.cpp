@@ -28,7 +28,7 @@ double lines_of(const GemmView& v, const KernelConfig& c) {
 
 // Blocks share the large operand's lines evenly; the arithmetic counts from a few vectors on.
 template <class N>
-N gemv_work(const WorkProblem& problem, const KernelConfig& c) {
+N gemv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.gemv;
     const double lines = lines_of(problem.view.gemm, c);
@@ -45,12 +45,12 @@ N gemv_work(const WorkProblem& problem, const KernelConfig& c) {
     return soft_max(N(price.sharpness), {vectors_compute_us<N>(problem.view.gemm, c, arch, price), memory}) +
            term<N>("passes", passes, price.pass_us) + N(price.fill_us) + rate<N>(arch.launch_us);
 }
-template double gemv_work<double>(const WorkProblem&, const KernelConfig&);
-template Term gemv_work<Term>(const WorkProblem&, const KernelConfig&);
+template double gemv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term gemv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 // The same where the large operand lies along its lines: a block has the lines of a tile, and of k what its part is.
 template <class N>
-N gemv_rows_work(const WorkProblem& problem, const KernelConfig& c) {
+N gemv_rows_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.gemv_rows;
     const double blocks = std::ceil(lines_of(problem.view.gemm, c) / c.tile.m) * c.split_k;
@@ -68,7 +68,7 @@ N gemv_rows_work(const WorkProblem& problem, const KernelConfig& c) {
         term<N>("rounds", rounds, price.fill_us) + rate<N>(arch.launch_us);
     return c.cluster_k ? time + N(price.cluster_meet_us) : time;
 }
-template double gemv_rows_work<double>(const WorkProblem&, const KernelConfig&);
-template Term gemv_rows_work<Term>(const WorkProblem&, const KernelConfig&);
+template double gemv_rows_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term gemv_rows_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -160,7 +160,7 @@ N streamed_cycles(const KernelConfig& c, const ArchSpec& arch, double tiles, dou
 }  // namespace
 
 template <class N>
-N im2col_conv_work(const WorkProblem& problem, const KernelConfig& c) {
+N im2col_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.im2col_conv;
     const Problem& p = problem.view.problem;
@@ -179,7 +179,7 @@ N im2col_conv_work(const WorkProblem& problem, const KernelConfig& c) {
     const double megabytes = static_cast<double>(problem.view.elements[2]) * 4e-6 * c.split_k;
     return us + term<N>("sums in workspace", megabytes, price.sum_us_per_megabyte) + N(price.second_kernel_us);
 }
-template double im2col_conv_work<double>(const WorkProblem&, const KernelConfig&);
-template Term im2col_conv_work<Term>(const WorkProblem&, const KernelConfig&);
+template double im2col_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term im2col_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -138,11 +138,10 @@ N planned_patch_conv(const WorkProblem& problem, const KernelConfig& c, const Pa
 }  // namespace
 
 template <class N>
-N patch_conv_work(const WorkProblem& problem, const KernelConfig& c) {
-    const auto choice = patch_conv_plan(problem.view.problem, c, problem.arch);
-    return choice ? planned_patch_conv<N>(problem, c, *choice) : N(kNeverUs);
+N patch_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan* searched) {
+    return planned_patch_conv<N>(problem, c, patch_conv_plan_of(*searched->gpu(), problem.view.problem, c));
 }
-template double patch_conv_work<double>(const WorkProblem&, const KernelConfig&);
-template Term patch_conv_work<Term>(const WorkProblem&, const KernelConfig&);
+template double patch_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term patch_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

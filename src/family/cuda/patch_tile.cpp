@@ -8,6 +8,7 @@
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
+#include "kernels/common/patch_conv_args.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 
@@ -227,6 +228,15 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
         each_patch_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
     }
     return best;
+}
+
+PatchConvPlan patch_conv_plan_of(const GpuGrid& grid, const Problem& problem, const KernelConfig& config) {
+    const auto& args = grid.family_args.as<PatchConvArgs>();
+    PatchConvPlan plan;
+    plan.tile = args.tile, plan.plan = args.plan, plan.blocks = grid.blocks, plan.beside = args.beside;
+    plan.tiles = std::int64_t{args.image_tiles} * args.tiles[0] * args.tiles[1] * args.tiles[2];
+    plan.slabs = problem.conv.g / config.num_groups_to_merge * args.plan.column_tiles;
+    return plan;
 }
 
 }  // namespace tilewise

@@ -9,6 +9,7 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
+#include "family/launch_plan.hpp"
 #include "kernels/common/patch_conv_layout.hpp"
 #include "problem/problem.hpp"
 
@@ -47,5 +48,8 @@ struct PatchConvPlan {
 };
 // None where the kernel cannot take the problem: `why` says, unless null.
 std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+
+// The plan that a launch was made from.
+PatchConvPlan patch_conv_plan_of(const GpuGrid& grid, const Problem& problem, const KernelConfig& config);
 
 }  // namespace tilewise

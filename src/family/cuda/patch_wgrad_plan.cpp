@@ -210,4 +210,10 @@ std::optional<PatchWgradPlan> patch_wgrad_plan(const Problem& p, const KernelCon
     return plan;
 }
 
+PatchWgradPlan patch_wgrad_plan_of(const GpuGrid& grid) {
+    const auto& shape = grid.family_args.as<PatchWgradArgs>();
+    const PatchTile tile{grid.patch[0], {grid.patch[1], grid.patch[2], grid.patch[3]}};
+    return {tile, shape, shape.patches(), grid.blocks / grid.split_k, grid.split_k, 0};
+}
+
 }  // namespace tilewise

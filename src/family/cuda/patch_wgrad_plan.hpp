@@ -11,6 +11,7 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
+#include "family/launch_plan.hpp"
 #include "kernels/common/patch_wgrad_args.hpp"
 #include "problem/problem.hpp"
 
@@ -31,5 +32,8 @@ bool refuses_blocks(std::int64_t products, int parts, Rejected* out);
 // The plan of a config of the family patch_wgrad; none where it does not fit the problem, and `why` then says so.
 std::optional<PatchWgradPlan> patch_wgrad_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);
+
+// The plan that a launch was made from.
+PatchWgradPlan patch_wgrad_plan_of(const GpuGrid& grid);
 
 }  // namespace tilewise

@@ -56,11 +56,10 @@ N planned_patch_wgrad(const WorkProblem& problem, const KernelConfig& c, const P
 }  // namespace
 
 template <class N>
-N patch_wgrad_work(const WorkProblem& problem, const KernelConfig& c) {
-    const auto plan = patch_wgrad_plan(problem.view.problem, c, problem.arch);
-    return plan ? planned_patch_wgrad<N>(problem, c, *plan) : N(kNeverUs);
+N patch_wgrad_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan* searched) {
+    return planned_patch_wgrad<N>(problem, c, patch_wgrad_plan_of(*searched->gpu()));
 }
-template double patch_wgrad_work<double>(const WorkProblem&, const KernelConfig&);
-template Term patch_wgrad_work<Term>(const WorkProblem&, const KernelConfig&);
+template double patch_wgrad_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term patch_wgrad_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -86,6 +86,12 @@ std::int64_t fixed_bytes(const KernelConfig& c, std::int64_t weights) {
     return round_up(kTables + c.wave.m * kRowsOfProduct * pitch, kSwizzleBlock) + weights;
 }
 
+// The weights of a block, line after line of channels.
+std::int64_t filter_bytes(const ResidentFilterConvArgs& s, const KernelConfig& c) {
+    return kTaps * c.tile.n * (s.lines - 1) * kFullBytes +
+           round_up(kTaps * c.tile.n * resident_filter_line_bytes(s.last_steps), kSwizzleBlock);
+}
+
 }  // namespace
 
 std::optional<ResidentFilterPlan> resident_filter_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
@@ -108,8 +114,7 @@ std::optional<ResidentFilterPlan> resident_filter_plan(const Problem& p, const K
     s.tiles = to_int(ceil_div(positions, std::int64_t{c.tile.m / c.wave.m}));
     set_lines(s, conv, c, backward);
     set_slot(s, conv, c);
-    plan.weight_bytes = kTaps * c.tile.n * (s.lines - 1) * kFullBytes +
-                        round_up(kTaps * c.tile.n * resident_filter_line_bytes(s.last_steps), kSwizzleBlock);
+    plan.weight_bytes = filter_bytes(s, c);
     const std::int64_t fixed = fixed_bytes(c, plan.weight_bytes), room = block_share_bytes(c, arch) - fixed;
     if (s.column_tiles % c.cluster.n != 0) {
         refuse(why, TILEWISE_TEXT("{} tiles of columns in clusters of {}", s.column_tiles, c.cluster.n),
@@ -131,6 +136,11 @@ std::optional<ResidentFilterPlan> resident_filter_plan(const Problem& p, const K
     s.parts = each * c.wave.m;
     plan.blocks = s.jobs * each;
     return plan;
+}
+
+ResidentFilterPlan resident_filter_plan_of(const GpuGrid& grid, const KernelConfig& c) {
+    const auto& shape = grid.family_args.as<ResidentFilterConvArgs>();
+    return {shape, grid.blocks, filter_bytes(shape, c), grid.block.shared_bytes};
 }
 
 }  // namespace tilewise

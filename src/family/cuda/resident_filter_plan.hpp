@@ -10,6 +10,7 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
+#include "family/launch_plan.hpp"
 #include "kernels/common/resident_filter_conv_args.hpp"
 #include "problem/problem.hpp"
 
@@ -24,5 +25,8 @@ struct ResidentFilterPlan {
 // The plan of a config of the family resident_filter_conv; none where it does not fit the problem, and `why` then says so.
 std::optional<ResidentFilterPlan> resident_filter_plan(const Problem& problem, const KernelConfig& config,
                                                        const ArchSpec& arch, Rejected* why = nullptr);
+
+// The plan that a launch was made from.
+ResidentFilterPlan resident_filter_plan_of(const GpuGrid& grid, const KernelConfig& config);
 
 }  // namespace tilewise

@@ -53,11 +53,10 @@ N planned_resident_filter(const WorkProblem& problem, const KernelConfig& c, con
 }  // namespace
 
 template <class N>
-N resident_filter_work(const WorkProblem& problem, const KernelConfig& c) {
-    const auto plan = resident_filter_plan(problem.view.problem, c, problem.arch);
-    return plan ? planned_resident_filter<N>(problem, c, *plan) : N(kNeverUs);
+N resident_filter_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan* searched) {
+    return planned_resident_filter<N>(problem, c, resident_filter_plan_of(*searched->gpu(), c));
 }
-template double resident_filter_work<double>(const WorkProblem&, const KernelConfig&);
-template Term resident_filter_work<Term>(const WorkProblem&, const KernelConfig&);
+template double resident_filter_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term resident_filter_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -241,4 +241,8 @@ template double shifted_wgrad_cycles<double>(const ShiftedWgradPlan&, const Prob
                                              const ArchSpec&);
 template Term shifted_wgrad_cycles<Term>(const ShiftedWgradPlan&, const Problem&, const KernelConfig&, const ArchSpec&);
 
+ShiftedWgradPlan shifted_wgrad_plan_of(const GpuGrid& grid) {
+    return {grid.family_args.as<ShiftedWgradArgs>(), grid.blocks / grid.split_k, grid.split_k, 0};
+}
+
 }  // namespace tilewise

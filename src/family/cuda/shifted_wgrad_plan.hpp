@@ -11,6 +11,7 @@
 #include "base/rejected.hpp"
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
+#include "family/launch_plan.hpp"
 #include "kernels/common/shifted_wgrad_args.hpp"
 #include "problem/problem.hpp"
 
@@ -29,6 +30,9 @@ int shifted_wgrad_columns(const KernelConfig& config);
 // The plan of a config of the family shifted_wgrad; none where it does not fit the problem, and `why` then says so.
 std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& problem, const KernelConfig& config,
                                                    const ArchSpec& arch, Rejected* why = nullptr);
+
+// The plan that a launch was made from.
+ShiftedWgradPlan shifted_wgrad_plan_of(const GpuGrid& grid);
 
 // What the plan takes, in cycles of a unit: that by which it was chosen.
 template <class N>

@@ -6,17 +6,16 @@
 namespace tilewise {
 
 template <class N>
-N shifted_wgrad_work(const WorkProblem& problem, const KernelConfig& c) {
+N shifted_wgrad_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan* searched) {
     const ArchSpec& arch = problem.arch;
-    const auto plan = shifted_wgrad_plan(problem.view.problem, c, arch);
-    if (!plan) return kNeverUs;
-    const N cycles = shifted_wgrad_cycles<N>(*plan, problem.view.problem, c, arch);
+    const ShiftedWgradPlan plan = shifted_wgrad_plan_of(*searched->gpu());
+    const N cycles = shifted_wgrad_cycles<N>(plan, problem.view.problem, c, arch);
     const N us = longest({cycles_us<N>("cycles", cycles, arch),
                           bytes_us<N>("memory", problem.bytes, rate<N>(arch.memory_gbps))}) +
                  rate<N>(arch.launch_us);
     return c.two_stage ? us + N(arch.prices.shifted_wgrad.second_kernel_us) : us;
 }
-template double shifted_wgrad_work<double>(const WorkProblem&, const KernelConfig&);
-template Term shifted_wgrad_work<Term>(const WorkProblem&, const KernelConfig&);
+template double shifted_wgrad_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term shifted_wgrad_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -1,45 +1,43 @@
 // SPDX-License-Identifier: MIT
-// The work of the CUDA families (base/work.hpp). Those whose launch is searched for ask for its plan in one place each.
+// The work of the CUDA families (base/work.hpp). Those that search for their plan count what is in it.
 #pragma once
 
+#include "family/launch_plan.hpp"
 #include "family/work_problem.hpp"
 
 namespace tilewise {
 
 // mma_gemm, simt_gemm, fp64_gemm and wgmma_gemm.
 template <class N>
-N block_gemm_work(const WorkProblem& problem, const KernelConfig& config);
+N block_gemm_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N gemv_work(const WorkProblem& problem, const KernelConfig& config);
+N gemv_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N gemv_rows_work(const WorkProblem& problem, const KernelConfig& config);
+N gemv_rows_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 // mma_conv and simt_conv.
 template <class N>
-N gather_conv_work(const WorkProblem& problem, const KernelConfig& config);
+N gather_conv_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N im2col_conv_work(const WorkProblem& problem, const KernelConfig& config);
+N im2col_conv_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 // patch_conv and patch_box_conv.
 template <class N>
-N patch_conv_work(const WorkProblem& problem, const KernelConfig& config);
+N patch_conv_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N first_layer_work(const WorkProblem& problem, const KernelConfig& config);
+N first_layer_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N resident_filter_work(const WorkProblem& problem, const KernelConfig& config);
+N resident_filter_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N patch_wgrad_work(const WorkProblem& problem, const KernelConfig& config);
+N patch_wgrad_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N shifted_wgrad_work(const WorkProblem& problem, const KernelConfig& config);
+N shifted_wgrad_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N depthwise_any_work(const WorkProblem& problem, const KernelConfig& config);
+N depthwise_any_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N depthwise_strips_work(const WorkProblem& problem, const KernelConfig& config);
+N depthwise_strips_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
-N depthwise_slice_work(const WorkProblem& problem, const KernelConfig& config);
+N depthwise_slice_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 // depthwise_toeplitz and depthwise_block_diagonal.
 template <class N>
-N depthwise_matrix_work(const WorkProblem& problem, const KernelConfig& config);
-
-// A problem that no launch of the kernel takes, though one should.
-inline constexpr double kNeverUs = 1e9;
+N depthwise_matrix_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 
 }  // namespace tilewise
