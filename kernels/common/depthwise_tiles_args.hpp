@@ -9,9 +9,9 @@ namespace tilewise {
 
 // A tile is some columns of some frames, planes of images, and as high as they are; blocks share the rows of all tiles evenly.
 struct DepthwiseTilesArgs {
-    int frames, reach, half;  // of a tile: frames, the pixels of a line that a frame's outputs meet, those of a phase
-    int total_frames;         // planes of all images
-    int part_rows, longer;    // rows of a part; so many parts at first have one more
+    int frames, reach, half;   // of a tile: frames, the pixels of a line that a frame's outputs meet, those of a phase
+    int total_frames;          // planes of all images
+    int part_rows, remainder;  // rows of a part; so many parts at first have one more
     LaunchDivisor channel_tiles, column_tiles, height;  // of the outputs
     LaunchDivisor parts;                                // of the reduction, where they are blocks of a cluster
     LaunchDivisor across, pitch;  // of a tile: columns (band: strips of 8) of a frame, slots from frame to frame
@@ -23,8 +23,8 @@ struct DepthwiseRows {
     int at, end;
 
     constexpr DepthwiseRows(const DepthwiseTilesArgs& launch, int part)
-        : at(part * launch.part_rows + (part < launch.longer ? part : launch.longer)),
-          end(at + launch.part_rows + (part < launch.longer ? 1 : 0)) {}
+        : at(part * launch.part_rows + (part < launch.remainder ? part : launch.remainder)),
+          end(at + launch.part_rows + (part < launch.remainder ? 1 : 0)) {}
     // The tile of the next rows, the first of these in it, and how many it has.
     struct Run {
         int tile, top, rows;

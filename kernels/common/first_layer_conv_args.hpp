@@ -16,7 +16,7 @@ struct FirstLayerConvArgs {
     PatchTile tile;
     PatchShape patch;
     int tiles[kMaxKernelDims], image_tiles, column_tiles;  // of pixels along each axis; of a group's output channels
-    int blocks_per_slab;                                   // blocks that share the tiles of one group and column tile
+    int blocks_per_slice;                                  // blocks that share the tiles of one group and column tile
     int lines, line_steps;                                 // of the filter; steps of the reduction in each
     // Bytes: from weight row to weight row, and where the sections of shared memory begin.
     int weight_pitch, weights, row_table, patch_table, drain, drain_bytes, patches, patch_bytes, total_bytes;

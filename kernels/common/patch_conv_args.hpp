@@ -13,14 +13,14 @@ struct PatchConvArgs {
     PatchTile tile;
     PatchConvLayout plan;
     int tiles[kMaxKernelDims], image_tiles;  // of pixels, along each axis
-    // Tiles of a block; so many of the first blocks have one more. Blocks that follow each other either go on in the same slab, or
-    // (beside > 1) do the same tiles of as many slabs, whose pixels then come from memory together.
-    int units, longer, beside;
+    // Tiles of a block; so many of the first blocks have one more. Blocks that follow each other either go on in the same slice, or
+    // (interleaved > 1) do the same tiles of as many slices, whose pixels then come from memory together.
+    int tiles_per_block, remainder, interleaved;
 };
 
-// `blocks` is at most the number of tiles, and a multiple of `beside`, which is 1 or the number of slabs.
+// `blocks` is at most the number of tiles, and a multiple of `interleaved`, which is 1 or the number of slices.
 constexpr PatchConvArgs patch_conv_args(const KernelConv& conv, const PatchTile& tile, const PatchConvKernel& kernel,
-                                        int warp_rows, int blocks, int beside) {
+                                        int warp_rows, int blocks, int interleaved) {
     PatchConvArgs launch{};
     for (int d = 0; d < kMaxKernelDims; ++d) {
         launch.axes[d] = patch_axis(conv, d, kernel.backward_data);
@@ -30,9 +30,10 @@ constexpr PatchConvArgs patch_conv_args(const KernelConv& conv, const PatchTile&
     launch.plan = patch_conv_layout(conv, launch.axes, tile, kernel, warp_rows);
     launch.image_tiles = (to_int(conv.images) + tile.images - 1) / tile.images;
     const Index pixels = Index(launch.image_tiles) * launch.tiles[0] * launch.tiles[1] * launch.tiles[2];
-    const Index all = beside > 1 ? pixels : pixels * launch.plan.column_tiles * (conv.groups / kernel.merge);
-    launch.units = to_int(all / (blocks / beside)), launch.longer = to_int(all % (blocks / beside));
-    launch.beside = beside;
+    const Index all = interleaved > 1 ? pixels : pixels * launch.plan.column_tiles * (conv.groups / kernel.merge);
+    launch.tiles_per_block = to_int(all / (blocks / interleaved)),
+    launch.remainder = to_int(all % (blocks / interleaved));
+    launch.interleaved = interleaved;
     return launch;
 }
 

@@ -79,7 +79,7 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
     if ((c.warp_tile.k > 1 || family_of(c) == FamilyId::depthwise_channel_slice) && c.op != Op::conv_bwd_weight &&
         !plain) {
         return refuse(out,
-                      TILEWISE_TEXT("a depthwise kernel on matrix units or by slabs with an epilogue, scales or beta"),
+                      TILEWISE_TEXT("a depthwise kernel on matrix units or by slices with an epilogue, scales or beta"),
                       TILEWISE_TEXT("none of these, or pipeline basic_v1 and a warp tile of depth 1"));
     }
     constexpr double kMostImageBytes = 2147483648.0;

@@ -18,7 +18,7 @@ bool starts_aligned(const Problem& p, const KernelConfig& c, int operand) {
     const int width = vector_width(c, operand);
     if (width <= 1) return true;
     if (p.align_bytes % access_bytes(c, operand) != 0) return false;
-    if (p.op != Op::gemm) return true;  // packed: rows follow each other, and their length is checked
+    if (is_conv(p.op)) return true;  // packed: rows follow each other, and their length is checked
     const bool rows = leading_stride(p, operand) % width == 0;
     return rows && (p.gemm.batch == 1 || batch_stride(p, operand) % width == 0);
 }
@@ -175,7 +175,7 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
         return refuse(out, TILEWISE_TEXT("{} tiles of {} steps", tiles, steps),
                       TILEWISE_TEXT("fewer than {}", kIntLimit));
     }
-    if (c.op != Op::gemm || !has_wide_waves(c, arch)) return false;
+    if (is_conv(c.op) || !has_wide_waves(c, arch)) return false;
     constexpr std::int64_t kWidestGroup = 1024;  // a tile that reaches over the edge must not pass the limit either
     const std::int64_t largest = std::max({p.gemm.m, p.gemm.n, p.gemm.k, p.gemm.batch});
     if (largest >= kIntLimit - kWidestGroup) {
@@ -212,7 +212,7 @@ bool beyond_vectors(const ProblemView& v, const KernelConfig& c, const ArchSpec&
 }
 
 bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (v.problem.d_ops.empty() || c.op != Op::gemm) return false;
+    if (v.problem.d_ops.empty() || is_conv(c.op)) return false;
     const TileLimits& limits = arch.limits[static_cast<std::size_t>(Operator::multi_d)];
     const bool below = c.tile.m < limits.min.m || c.tile.n < limits.min.n || c.tile.k < limits.min.k;
     const bool off = c.tile.m % limits.align.m != 0 || c.tile.n % limits.align.n != 0 || c.tile.k % limits.align.k != 0;

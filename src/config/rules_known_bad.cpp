@@ -86,7 +86,7 @@ bool not_k_major(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
 
 // Where the operand of a warpgroup tile's columns lies along them, its lines fill whole lines of shared memory.
 bool broken_lines(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (c.op != Op::gemm || !has_wide_waves(c, arch)) return false;
+    if (is_conv(c.op) || !has_wide_waves(c, arch)) return false;
     constexpr int kLineBytes = 128;
     const int operand = c.swap_ab ? 0 : 1;
     const std::int64_t bytes = std::int64_t{c.tile.n} * bytes_of(c.dtype);

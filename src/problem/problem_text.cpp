@@ -32,7 +32,7 @@ bool is_flag(std::string_view key) {
 
 // A packed stride written out is the same problem as one left out.
 void make_canonical(Problem& p) {
-    if (p.op != Op::gemm) return;
+    if (is_conv(p.op)) return;
     for (int i = 2; i >= 0; --i) {
         const auto at = static_cast<std::size_t>(i);
         if (p.gemm.leading[at] == contiguous_length(p, i)) p.gemm.leading[at] = kPacked;

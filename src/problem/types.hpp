@@ -15,7 +15,7 @@ struct EnumNames<Op> {
     static constexpr std::string_view kind = "operation";
     static constexpr std::array<std::string_view, 4> names = {"gemm", "conv_fwd", "conv_bwd_data", "conv_bwd_weight"};
 };
-constexpr bool is_conv(Op op) { return op != Op::gemm; }
+constexpr bool is_conv(Op op) { return op == Op::conv_fwd || op == Op::conv_bwd_data || op == Op::conv_bwd_weight; }
 inline constexpr std::array<Op, 4> kAllOps = {Op::gemm, Op::conv_fwd, Op::conv_bwd_data, Op::conv_bwd_weight};
 
 // fp8 is e4m3, bf8 is e5m2. int32 is only ever an output or an accumulator.

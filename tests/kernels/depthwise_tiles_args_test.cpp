@@ -33,7 +33,7 @@ TEST(DepthwiseRows, PartsTakeEveryRowOnceAndEvenly) {
         const int total = height * tiles, parts = static_cast<int>(random.between(1, 2 * total));
         DepthwiseTilesArgs launch{};
         launch.height = LaunchDivisor(static_cast<unsigned>(height));
-        launch.part_rows = total / parts, launch.longer = total % parts;
+        launch.part_rows = total / parts, launch.remainder = total % parts;
         std::vector<int> taken(static_cast<std::size_t>(total), 0);
         for (int part = 0; part < parts; ++part) {
             DepthwiseRows left(launch, part);

@@ -28,9 +28,9 @@ struct FirstLayerConv {
     const FirstLayerConvArgs& launch;
     SharedAddress shared = shared_start();
     int first_row = warp_index() * kWaveM;
-    int slab, group, column;  // of the block
-    u32 pixel[kStepsM];       // where the patch begins for this lane's row of every step
-    u32 weight_lane;          // this lane's line within a step's weights
+    int slice, group, column;  // of the block
+    u32 pixel[kStepsM];        // where the patch begins for this lane's row of every step
+    u32 weight_lane;           // this lane's line within a step's weights
 
     using Patch = FewChannelPatch<T, Config::threads>;
     using Rows = PatchRows<Config::tile_m, Config::threads>;
@@ -41,9 +41,9 @@ struct FirstLayerConv {
 
     TILEWISE_DEVICE explicit FirstLayerConv(const KernelArgs& kernel_args)
         : args(kernel_args), launch(TILEWISE_FAMILY_ARGS(FirstLayerConvArgs, kernel_args)) {
-        slab = int(block_index()) / launch.blocks_per_slab;
-        group = slab / launch.column_tiles;
-        column = (slab - group * launch.column_tiles) * kColumns;
+        slice = int(block_index()) / launch.blocks_per_slice;
+        group = slice / launch.column_tiles;
+        column = (slice - group * launch.column_tiles) * kColumns;
     }
 
     // A row for every output channel, eight bytes for every tap and for what fills up a line.
@@ -164,12 +164,12 @@ struct FirstLayerConv {
         prepare();
         sync_block();  // the tables are there
         const int total = launch.tile_count();
-        int tile = int(block_index()) - slab * launch.blocks_per_slab, reading = 0;
+        int tile = int(block_index()) - slice * launch.blocks_per_slice, reading = 0;
         if (tile < total) copy(tile, 0);
         TILEWISE_ROLLED
-        for (; tile < total; tile += launch.blocks_per_slab, reading ^= 1) {
+        for (; tile < total; tile += launch.blocks_per_slice, reading ^= 1) {
             sync_block();  // this tile's patch is there for all, and all are done with the other buffer
-            const int next = tile + launch.blocks_per_slab;
+            const int next = tile + launch.blocks_per_slice;
             if (next < total) copy(next, reading ^ 1);
             compute(buffer(reading), origin_of(tile));
         }

@@ -74,19 +74,19 @@ struct PatchConv {
         return address;
     }
 
-    // ---- Which work is whose: a slab is the groups of a tile and a range of their columns ----
+    // ---- Which work is whose: a slice is the groups of a tile and a range of their columns ----
 
-    struct Slab {
+    struct Slice {
         int group, column;  // the first of each
     };
-    TILEWISE_DEVICE Slab slab_at(int index) const {
+    TILEWISE_DEVICE Slice slice_at(int index) const {
         const int set = plan.column_tiles == 1 ? index : int(u32(index) / u32(plan.column_tiles));
         return {set * Config::merge, (index - set * plan.column_tiles) * kColumns};
     }
 
-    // A tile of pixels of a slab, and the way to the next: columns first, then rows, depths, images and slabs.
+    // A tile of pixels of a slice, and the way to the next: columns first, then rows, depths, images and slices.
     struct Place {
-        int slab;
+        int slice;
         PatchOrigin origin;
     };
     TILEWISE_DEVICE Place place_of(int unit) const {
@@ -97,8 +97,8 @@ struct PatchConv {
             p.origin.output[d] = (unit - next * launch.tiles[d]) * launch.tile.extent[d];
             unit = next;
         }
-        p.slab = int(u32(unit) / u32(launch.image_tiles));
-        p.origin.image = (unit - p.slab * launch.image_tiles) * launch.tile.images;
+        p.slice = int(u32(unit) / u32(launch.image_tiles));
+        p.origin.image = (unit - p.slice * launch.image_tiles) * launch.tile.images;
         return p;
     }
     TILEWISE_DEVICE void advance(Place& p) const {
@@ -111,15 +111,15 @@ struct PatchConv {
         p.origin.image += launch.tile.images;
         if (p.origin.image < launch.image_tiles * launch.tile.images) return;
         p.origin.image = 0;
-        ++p.slab;
+        ++p.slice;
     }
 
     TILEWISE_DEVICE void copy_patch(const Place& place, int index) const {
-        const Index channel = slab_at(place.slab).group * staged().group_stride;
+        const Index channel = slice_at(place.slice).group * staged().group_stride;
         feed.copy(args, launch, staged(), shared, index, channel, place.origin);
     }
-    TILEWISE_DEVICE void load_weights(int slab) const {
-        const Slab s = slab_at(slab);
+    TILEWISE_DEVICE void load_weights(int slice) const {
+        const Slice s = slice_at(slice);
         const Index group_weights = args.conv.k * args.conv.c * weights().taps();
         weights().load(static_cast<const typename T::Storage*>(args.b.data) + s.group * group_weights, s.column);
     }
@@ -150,10 +150,11 @@ struct PatchConv {
     // Every step but the first few computes a tile, and all start the copies of one that is kBuffers - 1 further on. Each part
     // is there once: code that runs once takes longer to fetch than to run.
     TILEWISE_DEVICE void work() {
-        const int block = int(block_index()), part = launch.beside == 1 ? block : int(u32(block) / u32(launch.beside));
-        const int count = launch.units + (part < launch.longer ? 1 : 0);
-        Place place = place_of(part * launch.units + (part < launch.longer ? part : launch.longer));
-        place.slab += block - part * launch.beside;
+        const int block = int(block_index()),
+                  part = launch.interleaved == 1 ? block : int(u32(block) / u32(launch.interleaved));
+        const int count = launch.tiles_per_block + (part < launch.remainder ? 1 : 0);
+        Place place = place_of(part * launch.tiles_per_block + (part < launch.remainder ? part : launch.remainder));
+        place.slice += block - part * launch.interleaved;
         Place ahead = place;
         feed.prepare(plan, shared);
         griddep_wait();
@@ -173,10 +174,10 @@ struct PatchConv {
             }
             // What else there is to do first is done while patches and weights are on their way; weights of classes need the tables.
             constexpr bool kTablesFirst = PatchFilter<Config>::kMayHaveClasses;
-            const bool is_first = step == 1 - kBuffers, is_new = place.slab != loaded;
+            const bool is_first = step == 1 - kBuffers, is_new = place.slice != loaded;
             if (kTablesFirst && is_first) prepare();
             if (is_new) {
-                loaded = place.slab;
+                loaded = place.slice;
                 load_weights(loaded);
             }
             if (!kTablesFirst && is_first) prepare();
@@ -186,7 +187,7 @@ struct PatchConv {
                 wait_copies<0>();
                 sync_block();
             }
-            compute(buffer(reading), slab_at(loaded), place.origin, step);
+            compute(buffer(reading), slice_at(loaded), place.origin, step);
             advance(place);
             reading = reading + 1 == kBuffers ? 0 : reading + 1;
         }
@@ -195,7 +196,8 @@ struct PatchConv {
 
     // ---- One tile: every product and class; the warps along n share them ----
 
-    TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slab& slab, const PatchOrigin& origin, int step) const {
+    TILEWISE_DEVICE void compute(SharedAddress patch_at, const Slice& slice, const PatchOrigin& origin,
+                                 int step) const {
         const SharedAddress stage = shared + plan.out + (plan.out_stages > 1 ? step % 2 * plan.out_bytes : 0);
         TILEWISE_ROLLED
         for (int which = 0; which < (kBackward ? plan.classes : 1); ++which) {
@@ -215,15 +217,15 @@ struct PatchConv {
                 }
                 const int group_columns = int(kBackward ? args.conv.c : args.conv.k);
                 drain().run(sums, target,
-                            {slab.group + product * plan.product_groups, group_columns, slab.column,
-                             plan.out_channels - slab.column},
+                            {slice.group + product * plan.product_groups, group_columns, slice.column,
+                             plan.out_channels - slice.column},
                             drain_lane);
             }
         }
         if constexpr (Feed::kBoxes) {
             if (leaves_as_boxes) {
                 const KernelActivation& to = kBackward ? args.conv.x : args.conv.y;
-                feed.store(stage, int(slab.group * to.group_stride), origin);
+                feed.store(stage, int(slice.group * to.group_stride), origin);
             }
         }
     }

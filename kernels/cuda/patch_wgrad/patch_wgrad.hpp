@@ -170,7 +170,7 @@ struct PatchWgrad {
 
     TILEWISE_DEVICE Patch y_patch() const { return {y_shape(), tables + shape.x.pixels() * kPatchEntryBytes}; }
 
-    // The code that runs once is kept short: fetching it takes longer than running it.
+    // The code that runs once is kept short: fetching it takes remainder than running it.
     TILEWISE_DEVICE void prepare() const {
         if constexpr (Core::kFew) {
             few_patch().make_table(shape.x_axes, conv.x);
@@ -276,9 +276,9 @@ struct PatchWgrad {
         sync_block();  // the tables are there
         griddep_wait();
         Core core(conv, shape, tap_words);
-        const int each = shape.patches() / args.split_k, longer = shape.patches() - each * args.split_k;
-        const int begin = place.part * each + (place.part < longer ? place.part : longer);
-        const int count = each + (place.part < longer ? 1 : 0);
+        const int each = shape.patches() / args.split_k, remainder = shape.patches() - each * args.split_k;
+        const int begin = place.part * each + (place.part < remainder ? place.part : remainder);
+        const int count = each + (place.part < remainder ? 1 : 0);
         const char* x_data = address(args.b.data, place.group * conv.x.group_stride);
         const char* y_data = address(args.a.data, place.group * conv.y.group_stride + place.col);
         PatchOrigin ahead = origin_of(begin);

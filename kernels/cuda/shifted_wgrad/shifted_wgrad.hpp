@@ -156,9 +156,9 @@ struct ShiftedWgrad {
         const int tile = place.row / Config::tile_m, of_taps = tile / lines;
         first_tap = of_taps * block_taps, channel = (tile - of_taps * lines) * shape.line;
         base_shift = tap_place(conv, shape, first_tap).shift;
-        const int each = shape.steps / args.split_k, longer = shape.steps - each * args.split_k;
-        begin = place.part * each + (place.part < longer ? place.part : longer);
-        count = each + (place.part < longer ? 1 : 0);
+        const int each = shape.steps / args.split_k, remainder = shape.steps - each * args.split_k;
+        begin = place.part * each + (place.part < remainder ? place.part : remainder);
+        count = each + (place.part < remainder ? 1 : 0);
     }
 
     TILEWISE_DEVICE SharedAddress full(int stage) const { return shared + SharedAddress(kTables + stage * 16); }

@@ -41,7 +41,7 @@ Sides sides_of(const ProblemView& view, const KernelConfig& c) {
     const GemmView& v = view.gemm;
     const bool ahead = c.pipeline == Pipeline::preshuffle;
     Sides sides = {side_of(view, 0, v.m, c.dtype), side_of(view, 1, v.n, c.dtype_b)};
-    const bool row_major = view.problem.op != Op::gemm || is_row(view.problem.layout, 2);
+    const bool row_major = is_conv(view.problem.op) || is_row(view.problem.layout, 2);
     if (!ahead && c.swap_ab == row_major) std::swap(sides.rows, sides.vectors);
     auto& [rows, vectors] = sides;
     const int depth = c.warp_tile.k;

@@ -11,9 +11,9 @@ namespace {
 // Kernels that do the same as another, but for problems that the other cannot run, give way to it and to those that are
 // nearly as good: among a few that are measured, they would be one kernel twice.
 double twin_factor(const KernelConfig& c) {
-    constexpr double kGivesWay = 0.015;
-    double factor = 1 + (c.split_image ? kGivesWay : 0);
-    for (int groups = 2; groups < c.num_groups_to_merge; groups *= 2) factor += kGivesWay;
+    constexpr double kTieBreak = 0.015;
+    double factor = 1 + (c.split_image ? kTieBreak : 0);
+    for (int groups = 2; groups < c.num_groups_to_merge; groups *= 2) factor += kTieBreak;
     return factor;
 }
 

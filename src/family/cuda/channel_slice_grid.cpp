@@ -25,7 +25,7 @@ std::optional<LaunchPlan> channel_slice_grid(const Problem& p, const KernelConfi
     grid.block.shared_bytes = plan->shared_bytes;  // what is left serves the kernel after this one
     ChannelSliceArgs launch{};
     launch.images = to_int(plan->images), launch.rows = to_int(plan->rows);
-    launch.slab_rows = to_int(plan->slab_rows), launch.columns = to_int(plan->columns);
+    launch.slice_rows = to_int(plan->slice_rows), launch.columns = to_int(plan->columns);
     launch.channel_tiles = divisor(ceil_div(p.conv.g, c.tile.n)), launch.bands = divisor(plan->bands);
     launch.tile_images = divisor(plan->images), launch.segments = divisor(plan->segments);
     grid.family_args.set(launch);

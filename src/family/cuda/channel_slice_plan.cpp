@@ -34,10 +34,10 @@ SliceSizes slice_sizes_of(const Problem& p, const KernelConfig& c) {
 }
 
 void set_slice_tile(ChannelSlicePlan& plan, const SliceSizes& z, const KernelConfig& c) {
-    plan.slab_rows = std::min((plan.rows - 1) * z.stride + z.lines, z.in_height);
-    // The weights, a line of zeros, and the slab.
+    plan.slice_rows = std::min((plan.rows - 1) * z.stride + z.lines, z.in_height);
+    // The weights, a line of zeros, and the slice.
     plan.shared_bytes = z.lines * z.taps_across * c.tile.n * kSliceWeightBytes +
-                        (1 + plan.images * plan.slab_rows) * z.in_width * z.pitch;
+                        (1 + plan.images * plan.slice_rows) * z.in_width * z.pitch;
     plan.bands = ceil_div(z.height, plan.rows), plan.tiles = plan.bands * ceil_div(z.images, plan.images);
     // Rows are cut where there are fewer of them than threads to take them.
     constexpr std::int64_t kLeastColumns = 7;
@@ -60,16 +60,16 @@ double piece_instructions(const ChannelSlicePlan& plan, const SliceSizes& z, con
 // Blocks of a unit load while others compute, as far as there are others. Rows that neighbouring bands share come from memory once,
 // then from the cache.
 template <class N>
-N slab_cycles_of(const ChannelSlicePlan& plan, const SliceSizes& z, const KernelConfig& c, const ArchSpec& arch) {
+N slice_cycles_of(const ChannelSlicePlan& plan, const SliceSizes& z, const KernelConfig& c, const ArchSpec& arch) {
     const auto& price = arch.prices.depthwise_channel_slice;
     const std::int64_t resident = std::max(1, c.blocks_per_unit), blocks = plan.tiles * z.channel_tiles;
     const auto waves = static_cast<double>(ceil_div(blocks, arch.units * resident));
     const auto together = static_cast<double>(std::min(resident, ceil_div(blocks, std::int64_t{arch.units})));
     const std::int64_t pieces = plan.images * ceil_div(plan.rows, slice_own_rows(c)) * plan.segments;
     const auto turns = static_cast<double>(ceil_div(pieces, z.places));
-    const std::int64_t line = plan.images * z.in_width * z.pitch, own = std::min(plan.rows * z.stride, plan.slab_rows);
-    const auto copied = static_cast<double>(line * plan.slab_rows),
-               shared = static_cast<double>(line * (plan.slab_rows - own));
+    const std::int64_t line = plan.images * z.in_width * z.pitch, own = std::min(plan.rows * z.stride, plan.slice_rows);
+    const auto copied = static_cast<double>(line * plan.slice_rows),
+               shared = static_cast<double>(line * (plan.slice_rows - own));
     const auto written = static_cast<double>(plan.images * plan.rows * z.width * z.pitch);
     const double copies = copied / 16 / (c.wave.m * static_cast<double>(kSliceLanes));
     const N issue = named("issue", (counted<N>("instructions", turns * piece_instructions(plan, z, c)) +
@@ -87,7 +87,7 @@ int slice_vector(const KernelConfig& c) { return std::max(1, to_int(c.warp_tile.
 
 int slice_own_rows(const KernelConfig& c) { return std::max(1, c.tile.m / std::max(1, c.wave.m * c.warp_tile.m)); }
 
-std::int64_t slab_shared_bytes(const KernelConfig& c) {
+std::int64_t slice_shared_bytes(const KernelConfig& c) {
     constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kUnit = 128;
     return (kUnitBytes / std::max(1, c.blocks_per_unit) - kReserved) / kUnit * kUnit;
 }
@@ -95,7 +95,7 @@ std::int64_t slab_shared_bytes(const KernelConfig& c) {
 std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
                                                    Rejected* why) {
     const SliceSizes z = slice_sizes_of(p, c);
-    const std::int64_t room = slab_shared_bytes(c);
+    const std::int64_t room = slice_shared_bytes(c);
     std::optional<ChannelSlicePlan> best;
     std::int64_t least = 0;
     constexpr std::int64_t kMostImages = 64, kMostRows = std::int64_t{1} << 16;  // of a tile
@@ -107,7 +107,7 @@ std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& p, const Kerne
             set_slice_tile(plan, z, c);
             if (least == 0) least = plan.shared_bytes;
             if (plan.shared_bytes > room) break;
-            plan.cycles = slab_cycles_of<double>(plan, z, c, arch);
+            plan.cycles = slice_cycles_of<double>(plan, z, c, arch);
             if (!best || plan.cycles < best->cycles) best = plan;
         }
         if (plan.images == 1) break;  // one image did not fit, nor will it with more rows
@@ -121,7 +121,7 @@ std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& p, const Kerne
 
 template <class N>
 N channel_slice_cycles(const ChannelSlicePlan& plan, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    return slab_cycles_of<N>(plan, slice_sizes_of(p, c), c, arch);
+    return slice_cycles_of<N>(plan, slice_sizes_of(p, c), c, arch);
 }
 template double channel_slice_cycles<double>(const ChannelSlicePlan&, const Problem&, const KernelConfig&,
                                              const ArchSpec&);
@@ -130,7 +130,7 @@ template Term channel_slice_cycles<Term>(const ChannelSlicePlan&, const Problem&
 ChannelSlicePlan channel_slice_plan_of(const GpuGrid& grid) {
     const auto& args = grid.family_args.as<ChannelSliceArgs>();
     ChannelSlicePlan plan;
-    plan.images = args.images, plan.rows = args.rows, plan.slab_rows = args.slice_rows, plan.columns = args.columns;
+    plan.images = args.images, plan.rows = args.rows, plan.slice_rows = args.slice_rows, plan.columns = args.columns;
     plan.bands = args.bands.divisor, plan.segments = args.segments.divisor;
     plan.tiles = grid.blocks / args.channel_tiles.divisor;
     plan.shared_bytes = grid.block.shared_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a depthwise CUDA kernel by slabs (kernels/cuda/depthwise_channel_slice/depthwise_channel_slice.hpp) is cut for a problem: the
+// How a depthwise CUDA kernel by slices (kernels/cuda/depthwise_channel_slice/depthwise_channel_slice.hpp) is cut for a problem: the
 // rows and images of a tile, and the pieces of a row that threads take. What is fitted, the launch and the predicted time follow
 // from one plan: the one that should take the least time.
 #pragma once
@@ -19,7 +19,7 @@ struct ChannelSlicePlan {
     std::int64_t images = 0, rows = 0;       // of a tile, of outputs
     std::int64_t bands = 0, tiles = 0;       // tiles of an image; of all images, for each tile of channels
     std::int64_t segments = 0, columns = 0;  // pieces of a row, and the outputs of one
-    std::int64_t slab_rows = 0;              // rows of inputs that a tile meets
+    std::int64_t slice_rows = 0;             // rows of inputs that a tile meets
     std::int64_t shared_bytes = 0;           // of a block
     double cycles = 0;                       // of a unit, for everything
 };
@@ -28,7 +28,7 @@ struct ChannelSlicePlan {
 int slice_vector(const KernelConfig& config);
 int slice_own_rows(const KernelConfig& config);
 // The most bytes of shared memory of a block: all that so many blocks of a unit may have.
-std::int64_t slab_shared_bytes(const KernelConfig& config);
+std::int64_t slice_shared_bytes(const KernelConfig& config);
 
 // The plan of a config of the family depthwise_channel_slice that has a kernel; none where it does not fit the problem, and `why`
 // then says so.

@@ -137,7 +137,7 @@ void set_depthwise_geometry(GpuGrid& grid, const Problem& p, const KernelConfig&
     DepthwiseTilesArgs launch{};
     launch.frames = to_int(tiles.tile_frames), launch.reach = to_int(tiles.reach);
     launch.half = to_int(tiles.half), launch.total_frames = to_int(tiles.frames);
-    launch.part_rows = to_int(tiles.rows / parts), launch.longer = to_int(tiles.rows % parts);
+    launch.part_rows = to_int(tiles.rows / parts), launch.remainder = to_int(tiles.rows % parts);
     launch.channel_tiles = divisor(ceil_div(p.conv.g, c.tile.n)), launch.column_tiles = divisor(tiles.column_tiles);
     launch.parts = divisor(parts), launch.height = divisor(tiles.height), launch.across = divisor(tiles.across);
     launch.pitch = divisor(tiles.pitch), launch.depth = divisor(tiles.depth);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Depthwise convolutions that keep slabs of channels in shared memory (kernels/cuda/depthwise_channel_slice).
+// Depthwise convolutions that keep slices of channels in shared memory (kernels/cuda/depthwise_channel_slice).
 #include "family/cuda/channel_slice_plan.hpp"
 #include "family/cuda/works.hpp"
 

@@ -106,7 +106,7 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
     }
     if (family == FamilyId::depthwise_channel_slice) {
         spec.resident_blocks = std::max(1, c.blocks_per_unit);
-        spec.shared_bytes = slab_shared_bytes(c);
+        spec.shared_bytes = slice_shared_bytes(c);
         return spec;
     }
     if (family == FamilyId::depthwise_any) {

@@ -42,8 +42,8 @@ N first_tile_cycles(const FirstLayerConvArgs& launch, const KernelConfig& c, con
 template <class N>
 N first_plan_cycles(const FirstLayerPlan& plan, const KernelConfig& c, const ArchSpec& arch) {
     const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
-    const double turns =
-        double(ceil_div(plan.blocks, places)) * double(ceil_div(plan.launch.tile_count(), plan.launch.blocks_per_slab));
+    const double turns = double(ceil_div(plan.blocks, places)) *
+                         double(ceil_div(plan.launch.tile_count(), plan.launch.blocks_per_slice));
     return counted<N>("tiles", turns * c.blocks_per_unit) * first_tile_cycles<N>(plan.launch, c, arch);
 }
 
@@ -67,9 +67,9 @@ std::optional<FirstLayerPlan> first_layer_plan(const Problem& p, const KernelCon
             !fits_patch_fields(tile.images, launch.patch.depth, launch.patch.height, launch.patch.columns)) {
             return;
         }
-        const std::int64_t slabs = conv.groups * launch.column_tiles, tiles = launch.tile_count();
-        launch.blocks_per_slab = to_int(std::min(tiles, std::max<std::int64_t>(1, places / slabs)));
-        next.blocks = to_int(slabs * launch.blocks_per_slab);
+        const std::int64_t slices = conv.groups * launch.column_tiles, tiles = launch.tile_count();
+        launch.blocks_per_slice = to_int(std::min(tiles, std::max<std::int64_t>(1, places / slices)));
+        next.blocks = to_int(slices * launch.blocks_per_slice);
         next.cycles = first_plan_cycles<double>(next, c, arch);
         if (!best || next.cycles < best->cycles) best = next;
     };

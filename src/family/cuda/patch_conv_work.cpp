@@ -121,7 +121,7 @@ N planned_patch_conv(const WorkProblem& problem, const KernelConfig& c, const Pa
     const auto& price = arch.prices.patch_conv;
     const Problem& p = problem.view.problem;
     const PatchTileWork work = patch_tile_work(c, choice);
-    const double tiles = up(static_cast<double>(choice.tiles) * static_cast<double>(choice.slabs), choice.blocks);
+    const double tiles = up(static_cast<double>(choice.tiles) * static_cast<double>(choice.slices), choice.blocks);
     const double sharing = std::min<double>(c.blocks_per_unit, up(choice.blocks, arch.units));
     N cycles =
         soft_max(N(price.sharpness), {named("busy", counted<N>("tiles", tiles * sharing) * busy_cycles<N>(work, arch)),
@@ -129,10 +129,10 @@ N planned_patch_conv(const WorkProblem& problem, const KernelConfig& c, const Pa
     if (is_between_pieces(p, c)) cycles = cycles * N(price.between_pieces_share);
     const N memory = bytes_us<N>("memory", patch_traffic_bytes(p, c, choice, arch),
                                  rate<N>(arch.memory_gbps) * N(price.memory_reached_share));
-    const double slabs_of_block = 1 + std::min(tiles, static_cast<double>(choice.slabs) / choice.blocks);
+    const double slices_of_block = 1 + std::min(tiles, static_cast<double>(choice.slices) / choice.blocks);
     return soft_max(N(price.sharpness), {cycles_us<N>("cycles", cycles, arch), memory}) + rate<N>(arch.launch_us) +
            N(price.set_up_us) +
-           named("weights", counted<N>("slabs", slabs_of_block) * weights_us<N>(p, c, choice.plan, arch));
+           named("weights", counted<N>("slices", slices_of_block) * weights_us<N>(p, c, choice.plan, arch));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ std::optional<LaunchPlan> patch_grid(const Problem& problem, const KernelConfig&
     grid.patch = {tile.images, tile.extent[0], tile.extent[1], tile.extent[2]};
     grid.blocks = choice->blocks;
     const PatchConvArgs launch = patch_conv_args(kernel_conv(problem), tile, choice->kernel,
-                                                 config.tile.m / config.wave.m, choice->blocks, choice->beside);
+                                                 config.tile.m / config.wave.m, choice->blocks, choice->interleaved);
     grid.family_args.set(launch);
     grid.block.shared_bytes = choice->plan.total_bytes;
     if (family_of(config) == FamilyId::patch_box_conv) grid.tensor_maps = box_maps(problem, config, *choice);

@@ -169,9 +169,9 @@ void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
 
 namespace {
 
-// Whether slabs have narrow pieces of lines of memory, which come once for each slab unless the cache still has them: about a
-// quarter of it lasts until slabs that follow each other meet a pixel again.
-bool slabs_share_lines(const Problem& p, const KernelConfig& c, const PatchConvLayout& plan, const ArchSpec& arch) {
+// Whether slices have narrow pieces of lines of memory, which come once for each slice unless the cache still has them: about a
+// quarter of it lasts until slices that follow each other meet a pixel again.
+bool slices_share_lines(const Problem& p, const KernelConfig& c, const PatchConvLayout& plan, const ArchSpec& arch) {
     constexpr std::int64_t kNarrowBytes = 64, kCacheShare = 4;
     const std::int64_t in = std::int64_t{plan.in_channels} * plan.products * bytes_of(c.dtype),
                        out = std::int64_t{plan.out_channels} * plan.products * bytes_of(c.dtype_out);
@@ -190,7 +190,7 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
     const std::int64_t shared = patch_shared_bytes(c, arch);
     const std::int64_t in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
     const std::int64_t column_tiles = ceil_div(out * patch_product_groups(conv, kernel), kernel.columns);
-    const std::int64_t slabs = conv.groups / kernel.merge * column_tiles;
+    const std::int64_t slices = conv.groups / kernel.merge * column_tiles;
     const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
     const int most_buffers = kernel.buffers;
     constexpr double kWorthIt = 1.15;  // turns: pieces of 16 bytes took 2.4 times as long one after the other
@@ -199,9 +199,9 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
         if (!is_patch_within(axes, tile, in * kernel.merge * kernel.element_bytes, shared)) return;
         PatchConvPlan next;
         next.tile = tile;
-        next.slabs = slabs, next.tiles = ceil_div(conv.images, tile.images);
+        next.slices = slices, next.tiles = ceil_div(conv.images, tile.images);
         for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= ceil_div(axes.axis[d].class_outputs(), tile.extent[d]);
-        const std::int64_t units = next.tiles * slabs, turns = ceil_div(units, places);
+        const std::int64_t units = next.tiles * slices, turns = ceil_div(units, places);
         // A block with one tile has one patch. Results leave as boxes where there is room for them.
         kernel.buffers = turns > 1 ? most_buffers : 1;
         for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
@@ -210,12 +210,12 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
             if (kernel.out_stages == 0) return;
         }
         next.kernel = kernel;
-        // Slabs side by side, where that takes no more turns, or not many more of lines that they share.
-        const std::int64_t each = places / std::max<std::int64_t>(1, slabs);
-        const double most_turns = (slabs_share_lines(problem, c, next.plan, arch) ? kWorthIt : 1) * double(turns);
-        const bool is_beside = each > 0 && double(ceil_div(next.tiles, each)) <= most_turns;
-        next.beside = is_beside ? to_int(slabs) : 1;
-        next.blocks = to_int(is_beside ? slabs * std::min(next.tiles, each) : std::min(units, places));
+        // Slices side by side, where that takes no more turns, or not many more of lines that they share.
+        const std::int64_t each = places / std::max<std::int64_t>(1, slices);
+        const double most_turns = (slices_share_lines(problem, c, next.plan, arch) ? kWorthIt : 1) * double(turns);
+        const bool is_interleaved = each > 0 && double(ceil_div(next.tiles, each)) <= most_turns;
+        next.interleaved = is_interleaved ? to_int(slices) : 1;
+        next.blocks = to_int(is_interleaved ? slices * std::min(next.tiles, each) : std::min(units, places));
         next.tile_cycles = tile_cycles(c, next.plan, arch);
         // Blocks that share a unit share what it can do in a cycle.
         next.cycles =
@@ -233,9 +233,9 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
 PatchConvPlan patch_conv_plan_of(const GpuGrid& grid, const Problem& problem, const KernelConfig& config) {
     const auto& args = grid.family_args.as<PatchConvArgs>();
     PatchConvPlan plan;
-    plan.tile = args.tile, plan.plan = args.plan, plan.blocks = grid.blocks, plan.beside = args.beside;
+    plan.tile = args.tile, plan.plan = args.plan, plan.blocks = grid.blocks, plan.interleaved = args.interleaved;
     plan.tiles = std::int64_t{args.image_tiles} * args.tiles[0] * args.tiles[1] * args.tiles[2];
-    plan.slabs = problem.conv.g / config.num_groups_to_merge * args.plan.column_tiles;
+    plan.slices = problem.conv.g / config.num_groups_to_merge * args.plan.column_tiles;
     return plan;
 }
 

@@ -39,12 +39,12 @@ struct PatchConvPlan {
     PatchTile tile;
     PatchConvKernel kernel;  // with what of it the problem needs
     PatchConvLayout plan;
-    std::int64_t tiles = 0;  // of pixels, for one slab of groups
-    std::int64_t slabs = 0;  // sets of merged groups, times the tiles of their columns
-    int blocks = 0;          // of the launch
-    int beside = 1;          // slabs whose blocks follow each other
-    double tile_cycles = 0;  // that a unit takes for a tile, about
-    double cycles = 0;       // for all
+    std::int64_t tiles = 0;   // of pixels, for one slice of groups
+    std::int64_t slices = 0;  // sets of merged groups, times the tiles of their columns
+    int blocks = 0;           // of the launch
+    int interleaved = 1;      // slices whose blocks follow each other
+    double tile_cycles = 0;   // that a unit takes for a tile, about
+    double cycles = 0;        // for all
 };
 // None where the kernel cannot take the problem: `why` says, unless null.
 std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);

@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::int64_t kLineBytes = 128;
 
-// When blocks come to a tile of a slab, in tiles from the start. Blocks have `units` tiles each in a row, the first `longer` of them
+// When blocks come to a tile of a slice, in tiles from the start. Blocks have `units` tiles each in a row, the first `longer` of them
 // one more.
 class Visits {
 public:
     Visits(const PatchConvPlan& choice, double kept_share)
         : tiles_(choice.tiles),
-          units_(choice.tiles * choice.slabs / choice.blocks),
-          longer_(choice.tiles * choice.slabs % choice.blocks),
+          units_(choice.tiles * choice.slices / choice.blocks),
+          longer_(choice.tiles * choice.slices % choice.blocks),
           kept_(std::max(1.0, kept_share * static_cast<double>(units_ + (longer_ > 0 ? 1 : 0)))) {}
 
-    // How often the slabs from first to last, both included, fetch a line they share, on average: once more wherever the visit
+    // How often the slices from first to last, both included, fetch a line they share, on average: once more wherever the visit
     // before is too long ago.
     double fetches(std::int64_t first, std::int64_t last) const {
         if (first == last) return 1;
@@ -31,8 +31,8 @@ public:
         double sum = 0;
         for (int i = 0; i < kSamples; ++i) {
             const std::int64_t tile = tiles_ * (2 * i + 1) / (2 * kSamples);
-            for (std::int64_t slab = first; slab <= last; ++slab) {
-                times[static_cast<std::size_t>(slab - first)] = time_of(slab * tiles_ + tile);
+            for (std::int64_t slice = first; slice <= last; ++slice) {
+                times[static_cast<std::size_t>(slice - first)] = time_of(slice * tiles_ + tile);
             }
             std::sort(times.begin(), times.end());
             for (std::size_t t = 1; t < times.size(); ++t) {
@@ -52,16 +52,16 @@ private:
     double kept_;  // a line stays in the cache for so many tiles
 };
 
-// The channels of a tensor's pixel, in bytes: all, those of a slab's groups, of a product of these, and of a column tile.
+// The channels of a tensor's pixel, in bytes: all, those of a slice's groups, of a product of these, and of a column tile.
 struct PixelPieces {
-    std::int64_t pixel, slab, product, columns, column_tiles;
+    std::int64_t pixel, slice, product, columns, column_tiles;
     bool split;  // column tiles have columns of their own; else each needs all
 
-    std::int64_t first_slab(std::int64_t byte) const {
-        return byte / slab * column_tiles + (split ? byte % slab % product / columns : 0);
+    std::int64_t first_slice(std::int64_t byte) const {
+        return byte / slice * column_tiles + (split ? byte % slice % product / columns : 0);
     }
-    std::int64_t last_slab(std::int64_t byte) const {
-        return split ? first_slab(byte) : byte / slab * column_tiles + column_tiles - 1;
+    std::int64_t last_slice(std::int64_t byte) const {
+        return split ? first_slice(byte) : byte / slice * column_tiles + column_tiles - 1;
     }
 };
 
@@ -70,7 +70,7 @@ double pixel_bytes(const PixelPieces& of, const Visits& visits) {
     double bytes = 0;
     for (std::int64_t at = 0; at < of.pixel; at += kLineBytes) {
         const std::int64_t end = std::min(of.pixel, at + kLineBytes);
-        const auto [first, last] = std::minmax({of.first_slab(at), of.last_slab(end - 1)});
+        const auto [first, last] = std::minmax({of.first_slice(at), of.last_slice(end - 1)});
         const double fetches = visits.fetches(first, last);
         bytes += static_cast<double>(end - at) * (of.split ? 2 * fetches - 1 : fetches);
     }
@@ -84,7 +84,7 @@ double patch_traffic_bytes(const Problem& p, const KernelConfig& c, const PatchC
     // passes through it too.
     const double share = double(arch.prices.patch_conv.kept_cache_share);
     const double least = bytes_moved(p), kept = share * static_cast<double>(arch.cache_bytes);
-    if (kept >= least || choice.slabs == 1 || choice.beside > 1) return least;
+    if (kept >= least || choice.slices == 1 || choice.interleaved > 1) return least;
     const Visits visits(choice, kept / least);
     const KernelConv conv = kernel_conv(p);
     const PatchConvLayout& plan = choice.plan;

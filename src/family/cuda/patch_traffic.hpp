@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a convolution that stages patches, forward or backward data, moves to and from memory. Its blocks walk slab by slab: a
-// slab is some groups, or columns of one, and its channels are a piece of every pixel. A line of memory that several slabs have
+// What a convolution that stages patches, forward or backward data, moves to and from memory. Its blocks walk slice by slice: a
+// slice is some groups, or columns of one, and its channels are a piece of every pixel. A line of memory that several slices have
 // a piece of is fetched again by each that comes to it after the cache has dropped it.
 #pragma once
 

@@ -41,7 +41,7 @@ TEST(FirstLayerPlan, FitsAndCoversAllOutputs) {
         EXPECT_LE(launch.tile.rows(), c.tile.m);
         EXPECT_GE(std::int64_t{launch.tile_count()} * launch.tile.rows(), p.conv.n * product(output_size(p.conv)));
         EXPECT_GE(launch.column_tiles * c.tile.n, p.conv.k / p.conv.g);
-        EXPECT_EQ(plan->blocks, p.conv.g * launch.column_tiles * launch.blocks_per_slab);
+        EXPECT_EQ(plan->blocks, p.conv.g * launch.column_tiles * launch.blocks_per_slice);
         EXPECT_EQ(launch.patch.width() % 2, 0) << "two pixels are a chunk";
     }
 }

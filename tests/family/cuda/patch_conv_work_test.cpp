@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What halo kernels are expected to take: never less than memory allows, more for more work, and more where slabs that share
+// What halo kernels are expected to take: never less than memory allows, more for more work, and more where slices that share
 // lines of memory come to them one long after the other.
 #include <gtest/gtest.h>
 
@@ -58,18 +58,18 @@ TEST(PatchConvWork, IsBoundedByMemoryAndGrowsWithTheWork) {
     EXPECT_GT(tested, 50);
 }
 
-TEST(PatchConvWork, CountsLinesThatSlabsShareOnceWhereTheCacheHoldsThem) {
+TEST(PatchConvWork, CountsLinesThatSlicesShareOnceWhereTheCacheHoldsThem) {
     const KernelConfig c = halo_config(Op::conv_fwd, {256, 24, 16}, {4, 1, 1}, 1);
-    // Pieces of 16 bytes of lines of 128, of more slabs than there are places for blocks: these follow each other.
+    // Pieces of 16 bytes of lines of 128, of more slices than there are places for blocks: these follow each other.
     const Problem small = layer("conv_fwd", 1, 512, 8, 14), large = layer("conv_fwd", 64, 512, 8, 28);
     EXPECT_EQ(traffic_of(small, c), bytes_moved(small));
     EXPECT_GT(traffic_of(large, c), 1.2 * bytes_moved(large));
 }
 
-TEST(PatchConvWork, CountsLinesOnceWhereSlabsComeSideBySide) {
+TEST(PatchConvWork, CountsLinesOnceWhereSlicesComeSideBySide) {
     const KernelConfig c = halo_config(Op::conv_fwd, {256, 24, 16}, {4, 1, 1}, 1);
     const Problem large = layer("conv_fwd", 64, 32, 8, 56);
-    EXPECT_GT(patch_conv_plan(large, c, arch_named("sm_90a"))->beside, 1);
+    EXPECT_GT(patch_conv_plan(large, c, arch_named("sm_90a"))->interleaved, 1);
     EXPECT_EQ(traffic_of(large, c), bytes_moved(large));
 }
 
