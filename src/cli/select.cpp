@@ -66,11 +66,11 @@ void print_work(const tilewise::Work& work, const ArchSpec& arch) {
 }
 
 // The selection's JSON with the work as a member of its plan.
-Json with_work(const Json& selection, Json work) {
+Json with_work(const Json& selection, const Json& work) {
     Json::Object members;
     for (const auto& [key, value] : *selection.object()) {
         Json copy = value;
-        if (key == "plan" && copy.object()) copy.set("work", std::move(work));
+        if (key == "plan" && copy.object()) copy.set("work", work);
         members.push_back({key, std::move(copy)});
     }
     return members;

@@ -97,7 +97,7 @@ double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
 // Units come in groups, and the blocks of a cluster in one of them, so that some units stay empty.
 double usable_units(const KernelConfig& c, const ArchSpec& arch) {
     const int together = c.cluster_k ? c.split_k : c.cluster.m * c.cluster.n;
-    const double reached = double(arch.prices.block_product.clustered_units_share);  // by more than two blocks
+    const auto reached = double(arch.prices.block_product.clustered_units_share);  // by more than two blocks
     const double units = together <= 2 ? arch.units : arch.units * reached;
     return std::max<double>(together, std::floor(units / together) * together);
 }

@@ -82,7 +82,7 @@ double pixel_bytes(const PixelPieces& of, const Visits& visits) {
 double patch_traffic_bytes(const Problem& p, const KernelConfig& c, const PatchConvPlan& choice, const ArchSpec& arch) {
     // A line stays for about a quarter of the cache: both halves of an H200's keep what their own units use, and what is written
     // passes through it too.
-    const double share = double(arch.prices.patch_conv.kept_cache_share);
+    const auto share = double(arch.prices.patch_conv.kept_cache_share);
     const double least = bytes_moved(p), kept = share * static_cast<double>(arch.cache_bytes);
     if (kept >= least || choice.slices == 1 || choice.interleaved > 1) return least;
     const Visits visits(choice, kept / least);

@@ -124,7 +124,8 @@ public:
         const auto turns = double(ceil_div(plan_.products * parts, resident_));
         const N blocks = counted<N>("turns", turns) *
                          (counted<N>("runs", double(ceil_div(plan_.shape.steps, parts))) * step_ + block_);
-        return two_stage_ ? blocks + counted<N>("sets", parts / together_) * part_ : blocks;
+        const int sets = parts / together_;
+        return two_stage_ ? blocks + counted<N>("sets", sets) * part_ : blocks;
     }
 
 private:
