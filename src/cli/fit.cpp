@@ -8,6 +8,7 @@
 #include "cli/terminal.hpp"
 #include "config/price_names.hpp"
 #include "device/cpu/thread_pool.hpp"
+#include "measure/record_csv.hpp"
 #include "select/fit_prices.hpp"
 
 namespace tilewise::cli {
@@ -21,14 +22,14 @@ Result<Chip> chip_named(const std::string& name) {
     return parse_chip(*text, name);
 }
 
-std::string report_of(const PriceFit& fit, std::size_t left_out) {
+std::string report_of(const PriceFit& fit) {
     Table table({"family", "records", "error before", "after"});
     for (const auto& [family, errors] : fit.families) {
         table.add({std::string(name_of(family)), fmt::format("{}", errors.records),
                    fmt::format("{:.1f} %", 100 * errors.before), fmt::format("{:.1f} %", 100 * errors.after)});
     }
     std::string text = fmt::format("{}\n{} prices fitted", table.text(), fit.fitted.size());
-    if (left_out > 0) text += fmt::format("; {} records left out", left_out);
+    if (fit.left_out > 0) text += fmt::format("; {} records left out", fit.left_out);
     if (!fit.unused.empty()) text += "; as they were, since no record depends on them:";
     for (const std::size_t index : fit.unused) text += fmt::format("\n  {}", price_name(index));
     return text;
@@ -40,7 +41,7 @@ Json names_of_prices(const std::vector<std::size_t>& prices) {
     return names;
 }
 
-Json fit_to_json(const PriceFit& fit, std::size_t left_out) {
+Json fit_to_json(const PriceFit& fit) {
     Json::Array families;
     for (const auto& [family, errors] : fit.families) {
         families.push_back(Json::object({{"family", name_of(family)},
@@ -52,7 +53,7 @@ Json fit_to_json(const PriceFit& fit, std::size_t left_out) {
                          {"families", Json(std::move(families))},
                          {"fitted", names_of_prices(fit.fitted)},
                          {"unused", names_of_prices(fit.unused)},
-                         {"left_out", left_out}});
+                         {"left_out", fit.left_out}});
 }
 
 }  // namespace
@@ -72,22 +73,19 @@ Result<int> run_fit(Context& context) {
     const auto threads = threads_option(context);
     if (!threads) return threads.error();
     const std::string file(arguments.operands().front());
-    const auto text = read_file(file);
-    if (!text) return text.error();
-    const auto records = read_time_records(*text, file);
+    const auto records = read_records(file);
     if (!records) return records.error();
-    const auto fit = fit_prices(*chip, records->records, context.archs, *threads > 0 ? *threads : usable_cpus(),
+    const auto fit = fit_prices(*chip, *records, context.archs, *threads > 0 ? *threads : usable_cpus(),
                                 family ? &*family : nullptr);
     if (!fit) return fit.error();
-    const std::size_t left_out = records->left_out + fit->left_out;
     const std::string fitted = chip_to_json(fit->chip).dump(2) + "\n";
     const auto out = arguments.value("out");
     if (out) {
         if (auto status = write_file(std::string(*out), fitted); !status) return status.error();
     }
-    if (context.json) return print(fit_to_json(*fit, left_out).dump()), 0;
-    if (out) return print(report_of(*fit, left_out)), 0;
-    print_error(report_of(*fit, left_out));
+    if (context.json) return print(fit_to_json(*fit).dump()), 0;
+    if (out) return print(report_of(*fit)), 0;
+    print_error(report_of(*fit));
     return print(chip_to_json(fit->chip).dump(2)), 0;
 }
 

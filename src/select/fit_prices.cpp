@@ -29,8 +29,9 @@ class Samples {
 public:
     Samples(const Chip& chip, const ArchCatalog& archs, int threads) : chip_(chip), archs_(archs), threads_(threads) {}
 
-    bool add(const TimeRecord& record, const FamilyId* family) {
-        const auto config = parse_kernel_name(record.kernel);
+    bool add(const Record& record, const FamilyId* family) {
+        if (record.status != RecordStatus::ok || !std::isfinite(record.time_us) || record.time_us <= 0) return false;
+        const auto config = parse_kernel_name(record.kernel_name);
         const auto problem = parse_problem(record.problem);
         if (!config || !problem || check_problem(*problem) || config->op != problem->op) return false;
         if (family && family_of(*config) != *family) return false;
@@ -215,13 +216,12 @@ double rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c
 
 }  // namespace
 
-Result<PriceFit> fit_prices(const Chip& chip, const std::vector<TimeRecord>& records, const ArchCatalog& archs,
-                            int threads, const FamilyId* family) {
+Result<PriceFit> fit_prices(const Chip& chip, const std::vector<Record>& records, const ArchCatalog& archs, int threads,
+                            const FamilyId* family) {
     PriceFit result{chip, {}, {}, {}, 0};
     Samples samples(chip, archs, threads);
-    for (const TimeRecord& record : records) {
-        const bool is_usable = std::isfinite(record.time_us) && record.time_us > 0 && samples.add(record, family);
-        result.left_out += is_usable ? 0 : 1;
+    for (const Record& record : records) {
+        if (!samples.add(record, family)) ++result.left_out;
     }
     if (samples.all().empty()) {
         return usage_error(fmt::format("none of {} records is of a {}kernel that {} has", records.size(),

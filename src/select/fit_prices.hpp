@@ -12,22 +12,9 @@
 #include "config/arch_catalog.hpp"
 #include "config/chip.hpp"
 #include "config/family_id.hpp"
+#include "measure/record.hpp"
 
 namespace tilewise {
-
-struct TimeRecord {
-    std::string problem;
-    std::string kernel;  // its name
-    double time_us = 0;
-};
-
-// Of a table with a header (RFC 4180) and at least the columns problem, kernel_name, time_us and status. Records of failures and
-// without a time are counted and left out.
-struct TimeRecords {
-    std::vector<TimeRecord> records;
-    std::size_t left_out = 0;
-};
-Result<TimeRecords> read_time_records(std::string_view text, const std::string& file);
 
 struct FamilyFit {
     std::size_t records = 0;
@@ -38,13 +25,14 @@ struct PriceFit {
     Chip chip;  // with the prices that were found
     std::map<FamilyId, FamilyFit> families;
     std::vector<std::size_t> fitted,
-        unused;                // of all_prices(): those that changed or might have, and those no record depends on
-    std::size_t left_out = 0;  // records whose kernel or problem this library, or this chip, does not have
+        unused;  // of all_prices(): those that changed or might have, and those no record depends on
+    std::size_t left_out =
+        0;  // records of failures, and whose kernel or problem this library, or this chip, does not have
 };
 
-// Kernels of other backends, and of other families where one is given, are left out. Launches are those that the chip's prices choose to
+// Failures, kernels of other backends, and of other families where one is given, are left out. Launches are those that the chip's prices choose to
 // begin with. An error says that no record is left.
-Result<PriceFit> fit_prices(const Chip& chip, const std::vector<TimeRecord>& records, const ArchCatalog& archs,
-                            int threads, const FamilyId* family = nullptr);
+Result<PriceFit> fit_prices(const Chip& chip, const std::vector<Record>& records, const ArchCatalog& archs, int threads,
+                            const FamilyId* family = nullptr);
 
 }  // namespace tilewise

@@ -5,9 +5,14 @@ import json
 
 import pytest
 
-HEADER = ["device", "problem", "kernel_name", "time_us", "status"]
+HEADER = ["schema", "device", "problem", "kernel_name", "kernel_id", "family", "code_digest", "status", "reason", "time_us", "spread",
+          "samples", "tflops", "gbps", "repro"]
 PROBLEMS = [f"gemm:m={m},n={n},k={k},dtype=bf16,layout=rcr" for m, n, k in
             ((128, 256, 512), (4096, 4096, 4096), (64, 8192, 1024), (2048, 512, 8192))]
+
+
+def row(problem, kernel, time_us, status="ok"):
+    return [1, "h200", problem, kernel, "", "", "", status, "", time_us, "", "", "", "", ""]
 
 
 def write(path, rows):
@@ -23,8 +28,8 @@ def records(ask, tmp_path):
     rows = []
     for problem in PROBLEMS:
         for candidate in ask("select", problem, "--arch", "sm_90a")["candidates"][:20]:
-            rows.append(["h200", problem, candidate["name"], 1.2 * candidate["predicted_us"], "ok"])
-    rows += [["h200", *rows[0][1:3], "", "failed"], ["h200", *rows[0][1:3], 0, "ok"], ["h200", "gemm", "none", 1, "ok"]]
+            rows.append(row(problem, candidate["name"], 1.2 * candidate["predicted_us"]))
+    rows += [row(*rows[0][2:4], "", "build"), row(*rows[0][2:4], 0), row("gemm", "none", 1)]
     return write(tmp_path / "times.csv", rows)
 
 
@@ -63,7 +68,7 @@ def test_what_cannot_be_fitted(run, records, words, message):
 
 
 def test_tables_that_are_none(run, tmp_path):
-    for text, message in (("", "no header"), ("a,b\n1,2\n", "no column problem")):
+    for text, message in (("", "header"), ("a,b\n1,2\n", "column")):
         path = tmp_path / "bad.csv"
         path.write_text(text)
         answer = run("fit", path, "--chip", "h200")

@@ -167,7 +167,7 @@ TEST(ArchParse, ABrokenFileIsRefusedWithItsPlace) {
 
 // Files of earlier versions named their rules; the error says what to do.
 TEST(ArchParse, TheKeyOfTheRulesIsGone) {
-    const Edited with = edit("\"units\"", "\"rules\": \"cdna\",\n  \"units\"");
+    const Edited with = edit("\"backend\"", "\"rules\": \"cdna\",\n  \"backend\"");
     const auto arch = parse_arch(with.text, "my.json");
     ASSERT_FALSE(arch.ok());
     EXPECT_EQ(

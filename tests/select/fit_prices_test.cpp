@@ -29,9 +29,15 @@ std::vector<std::string> gemms() {
     return problems;
 }
 
+Record record_of(const std::string& problem, const std::string& kernel, double us) {
+    Record record;
+    record.problem = problem, record.kernel_name = kernel, record.time_us = us;
+    return record;
+}
+
 // Times of every few kernels of the default set, by the prices of the arch.
-std::vector<TimeRecord> times_of(const ArchSpec& arch, const std::vector<std::string>& problems, int each) {
-    std::vector<TimeRecord> records;
+std::vector<Record> times_of(const ArchSpec& arch, const std::vector<std::string>& problems, int each) {
+    std::vector<Record> records;
     for (const std::string& text : problems) {
         const Problem problem = *parse_problem(text);
         const WorkProblem own(problem, arch, 1);
@@ -40,7 +46,7 @@ std::vector<TimeRecord> times_of(const ArchSpec& arch, const std::vector<std::st
         int i = 0;
         for (const KernelConfig& config : *configs) {
             if (!may_run(own.view, config, arch) || ++i % each != 0) continue;
-            records.push_back({text, kernel_name(config), predicted_us(own, config)});
+            records.push_back(record_of(text, kernel_name(config), predicted_us(own, config)));
         }
     }
     return records;
@@ -131,43 +137,24 @@ TEST(FitPrices, LeavesOutWhatIsNoRecordOfTheChip) {
     const ArchSpec& arch = arch_named("sm_90a");
     auto records = times_of(arch, {"gemm:m=512,n=512,k=512,dtype=bf16,layout=rcr"}, 20);
     const std::size_t usable = records.size();
-    const TimeRecord good = records.front();
-    records.push_back({good.problem, good.kernel, 0});
-    records.push_back({good.problem, good.kernel, std::nan("")});
-    records.push_back({"gemm:m=oops", good.kernel, 5});
-    records.push_back({good.problem, "no kernel", 5});
-    records.push_back({good.problem, times_of(arch_named("cpu-avx2"), {good.problem}, 1).front().kernel, 5});
+    const Record good = records.front();
+    records.push_back(record_of(good.problem, good.kernel_name, 0));
+    records.push_back(record_of(good.problem, good.kernel_name, std::nan("")));
+    records.push_back(record_of("gemm:m=oops", good.kernel_name, 5));
+    records.push_back(record_of(good.problem, "no kernel", 5));
+    records.push_back(
+        record_of(good.problem, times_of(arch_named("cpu-avx2"), {good.problem}, 1).front().kernel_name, 5));
+    records.push_back(good);
+    records.back().status = RecordStatus::wrong_result;
     const auto fit = fit_prices(chip_of(arch), records, embedded_archs(), 1);
     ASSERT_TRUE(fit.ok()) << fit.error().message;
-    EXPECT_EQ(fit->left_out, 5u);
+    EXPECT_EQ(fit->left_out, 6u);
     std::size_t used = 0;
     for (const auto& [family, errors] : fit->families) used += errors.records;
     EXPECT_EQ(used, usable);
     const FamilyId none = FamilyId::gemv;
     EXPECT_FALSE(fit_prices(chip_of(arch), {good}, embedded_archs(), 1, &none).ok());
     EXPECT_FALSE(fit_prices(chip_of(arch), {}, embedded_archs(), 1).ok());
-}
-
-TEST(TimeRecords, AreReadFromATable) {
-    const auto read = read_time_records(
-        "device,problem,kernel_name,time_us,status\r\n"
-        "h200,\"gemm:m=1,n=2,k=3\",a@sm_90a,1.5,ok\n"
-        "h200,\"gemm:m=1,n=2,k=3\",\"say \"\"b\"\"\",2e3,ok\n"
-        "h200,p,c,1.5,failed\n"
-        "h200,p,c,0,ok\n"
-        "h200,p,c,soon,ok\n"
-        "h200,p,c\n"
-        "\n",
-        "times.csv");
-    ASSERT_TRUE(read.ok()) << read.error().message;
-    ASSERT_EQ(read->records.size(), 2u);
-    EXPECT_EQ(read->records[0].problem, "gemm:m=1,n=2,k=3");
-    EXPECT_EQ(read->records[1].kernel, "say \"b\"");
-    EXPECT_EQ(read->records[1].time_us, 2000);
-    EXPECT_EQ(read->left_out, 4u);
-    for (const char* text : {"", "problem,kernel_name,time_us\n"}) {
-        EXPECT_FALSE(read_time_records(text, "times.csv").ok()) << text;
-    }
 }
 
 }  // namespace
