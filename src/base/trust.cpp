@@ -100,7 +100,7 @@ Result<TrustedFile> TrustedFile::open_to_append(const std::string& path) {
 }
 
 Status TrustedFile::append(std::string_view text, const std::string& path) const {
-    const ssize_t written = write(fd_, text.data(), text.size());
+    const ssize_t written = ::write(fd_, text.data(), text.size());
     if (written == static_cast<ssize_t>(text.size())) return {};
     return usage_error(
         fmt::format("cannot write '{}': {}", shown(path), written < 0 ? std::strerror(errno) : "the disk is full"));

@@ -9,14 +9,14 @@ namespace {
 thread_local Work* recorded_work = nullptr;
 
 // Far below the longest, a time adds less to a soft maximum than any prediction is good for.
-constexpr double kNothing = 1e-3;
+constexpr double kNegligible = 1e-3;
 
 double soft_max_of(double exponent, const double* times, std::size_t count) {
     const double most = *std::max_element(times, times + count);
     if (most <= 0 || std::isinf(most)) return most;
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        if (times[i] > kNothing * most) sum += std::pow(times[i], exponent);
+        if (times[i] > kNegligible * most) sum += std::pow(times[i], exponent);
     }
     return std::pow(sum, 1 / exponent);
 }
