@@ -3,8 +3,8 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
-        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-gpu test-sanitize bench-cpu bench-gpu \
-        bench-gpu-conv format manifest clean
+        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-toy-family test-gpu test-sanitize \
+        bench-cpu bench-gpu bench-gpu-conv format manifest clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -40,7 +40,7 @@ demo: build ## show what tilewise does
 test: setup test-release lint test-asan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
 
-test-full: test test-ubsan test-tsan test-fuzz test-kernels test-adversary tidy test-pip test-install ## the tests and the long checks
+test-full: test test-ubsan test-tsan test-fuzz test-kernels test-adversary tidy test-pip test-install test-toy-family ## the tests and the long checks
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -126,6 +126,10 @@ test-install:
 	    -DCMAKE_PREFIX_PATH="$(CURDIR)/build/install-check/prefix" > /dev/null
 	@cmake --build build/install-check/consumer
 	@build/install-check/consumer/consumer
+
+test-toy-family:
+	$(PHASE) 'a family added in four places of a copy'
+	@CXX="$$(tools/setup --print-compiler)" $(VENV)/python tests/toy_family/run.py build/toy-family
 	@build/install-check/prefix/bin/tilewise --version
 
 $(GPU_BINARIES):
