@@ -132,7 +132,7 @@ ChannelSlicePlan channel_slice_plan_of(const GpuGrid& grid) {
     ChannelSlicePlan plan;
     plan.images = args.images, plan.rows = args.rows, plan.slice_rows = args.slice_rows, plan.columns = args.columns;
     plan.bands = args.bands.divisor, plan.segments = args.segments.divisor;
-    plan.tiles = grid.blocks / args.channel_tiles.divisor;
+    plan.tiles = std::int64_t{grid.blocks} / args.channel_tiles.divisor;
     plan.shared_bytes = grid.block.shared_bytes;
     return plan;
 }
