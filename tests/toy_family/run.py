@@ -78,7 +78,7 @@ def main():
     assert kernels and all(kernel["available"] for kernel in kernels), kernels
     name = kernels[0]["name"]
     assert ask("check", name)["valid"]
-    ran = ask("run", PROBLEM, "--kernel", name, "--validate")
+    ran = ask("run", PROBLEM, "--arch", "cpu-avx2", "--kernel", name, "--validate")
     assert ran["validation"]["ok"], ran
     assert name in [candidate["name"] for candidate in ask("select", PROBLEM, "--arch", "cpu-avx2")["candidates"]]
     print(f"toy family: {len(kernels)} kernels, {name} is right")

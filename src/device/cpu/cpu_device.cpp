@@ -60,9 +60,10 @@ private:
     std::size_t bytes_ = 0;
 };
 
+// Null where there is no memory. A kernel that needs none gets a little, so that null has one meaning.
 void* thread_scratch(std::size_t bytes) {
     thread_local Scratch scratch;
-    return scratch.at_least(bytes);
+    return scratch.at_least(std::max<std::size_t>(1, bytes));
 }
 
 struct Task {
