@@ -130,10 +130,10 @@ def wrapped(total):
 
 
 def _summed(problem, a, b, fp8_bits):
-    """The sum of products as fp32 or int32 has it, where NaN is right as well, and where its order decides."""
+    """The sum of products as fp32 or int32 has it, where NaN is right as well, where its order decides, and where it is too large."""
     total, magnitude, or_nan, depth = sums(problem, a, b)
     if problem.dtype == "int8":
-        return wrapped(total), np.zeros_like(total), or_nan, np.zeros_like(or_nan)
+        return wrapped(total), np.zeros_like(total), or_nan, np.zeros_like(or_nan), np.zeros_like(or_nan)
     error = (UNIT * (depth + 8) + 2.1 * TF32_UNITS.get(problem.math, 0)) * magnitude + LEAST * (depth + 8)
     if problem.dtype in ("fp8", "bf8") and fp8_bits:
         error = error + 2.0**-fp8_bits * _cut_by_alignment(problem, a, b, depth, magnitude)
@@ -145,7 +145,7 @@ def _summed(problem, a, b, fp8_bits):
     x = np.where(infinite, np.copysign(np.inf, total), total)
     if problem.math == "tf32x3":  # an infinity meets both halves of the other input
         or_nan = or_nan | np.isinf(x)
-    return x, np.where(np.isfinite(x), error, 0), or_nan, beyond & ~infinite
+    return x, np.where(np.isfinite(x), error, 0), or_nan, beyond & ~infinite, infinite
 
 
 def _cut_by_alignment(problem, a, b, depth, magnitude):
@@ -162,7 +162,7 @@ def _cut_by_alignment(problem, a, b, depth, magnitude):
 def expected(problem, a, b, terms, alpha, beta, fp8_bits=0):
     """The result before it is rounded to its type. `terms` has c, bias, d0 and so on, scale_a and scale_b, decoded;
     `fp8_bits` are those of a matrix unit's sum of 8-bit products, where it is no fp32."""
-    x, error, or_nan, anything = _summed(problem, a, b, fp8_bits)
+    x, error, or_nan, anything, too_large = _summed(problem, a, b, fp8_bits)
     unit = DOUBLE_UNIT if problem.out == "int32" else UNIT
     if problem.dtype == "int8":
         error = _rounding(x, error, unit)
@@ -173,6 +173,7 @@ def expected(problem, a, b, terms, alpha, beta, fp8_bits=0):
         factor = factor * terms["scale_a"][0] * terms["scale_b"][0]
     if np.any(factor != 1):  # whose own product is fp32 where it is one for all
         x, error = _times(x, error, factor, 4 * (UNIT if problem.scale == "tensor" else unit))
+        anything = anything | (too_large & (np.abs(factor) < 1))  # a kernel may scale the weights before it adds up
     if beta != 0:
         x, error = _plus(x, error, beta * terms["c"], unit)
     for operation in problem.epilogue:

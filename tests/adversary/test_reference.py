@@ -130,6 +130,15 @@ def test_padding_that_meets_infinity_may_be_left_out():
     assert judge.wrong("fp32", wanted, np.full_like(right, np.inf)).sum() == 1
 
 
+def test_scaling_may_come_before_sums_that_are_too_large():
+    problem = Problem("gemm:m=1,n=1,k=4,dtype=bf16,layout=rrr,out=fp32")
+    a, b = np.full((1, 1, 4), 2.0**70), np.full((1, 4, 1), 2.0**70)
+    for alpha, right in ((0.0, 0.0), (0.0, np.nan), (2.0**-40, 2.0**102), (2.0**-40, np.inf), (1.0, np.inf)):
+        wanted = reference.expected(problem, a, b, {}, alpha, 0.0)
+        assert not judge.wrong("fp32", wanted, np.full((1, 1, 1), right)).any(), (alpha, right)
+    assert judge.wrong("fp32", reference.expected(problem, a, b, {}, 1.0, 0.0), np.zeros((1, 1, 1))).all()
+
+
 def test_int8_sums_wrap():
     np.testing.assert_array_equal(reference.wrapped(np.array([2.0**31, -2.0**31 - 1, 5.0])), [-2.0**31, 2.0**31 - 1, 5])
 
