@@ -130,7 +130,7 @@ def wrapped(total):
 
 
 def _summed(problem, a, b, fp8_bits):
-    """The sum of products as fp32 or int32 has it, where NaN is right as well, where its order decides, and where it is too large."""
+    """The sum of products as fp32 or int32 has it; where NaN is right as well, its order decides, or it is too large."""
     total, magnitude, or_nan, depth = sums(problem, a, b)
     if problem.dtype == "int8":
         return wrapped(total), np.zeros_like(total), or_nan, np.zeros_like(or_nan), np.zeros_like(or_nan)
