@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the host and the kernels that check a large result on its device tell each other. Both kernels (gpu/fill.hpp,
+// The host and the kernels that check a large result on its device share this header. Both kernels (gpu/fill.hpp,
 // gpu/reference.hpp) are launched like any other, with one KernelArgs; its `workspace` holds the device address of one
 // of the structs here: a BufferTask, or CheckParameters. A host reads the outcome back from there.
 #pragma once

@@ -24,7 +24,7 @@ struct FirstLayerConvArgs {
     constexpr int tile_count() const { return image_tiles * tiles[0] * tiles[1] * tiles[2]; }
 };
 
-// What a config fixes.
+// The numbers that a config fixes.
 struct FirstLayerConvKernel {
     int tile_m, tile_n, warps, warp_rows, buffers, out_bytes;
 };

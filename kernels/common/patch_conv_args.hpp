@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a launch of forward or backward data by patches (patch_conv, patch_box_conv) is told: how its taps read, what a block keeps, and
+// The arguments of forward and backward data by patches (patch_conv, patch_box_conv): how taps read, what a block keeps, and
 // which tiles it takes. The host works it out and hands it over in KernelArgs::family_words.
 #pragma once
 #include "patch_conv_layout.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a block of the patch kernels of forward and backward data (cuda/patch_conv/patch_conv.hpp) keeps in shared memory, and how its
+// The shared memory of a block of the patch kernels, forward and backward data (cuda/patch_conv/patch_conv.hpp), and how its
 // reduction is cut into steps. The host checks with it whether a problem fits a kernel and chooses the
 // tile; the kernel finds its sections with it.
 //
@@ -11,7 +11,7 @@
 
 namespace tilewise {
 
-// What a config fixes.
+// The numbers that a config fixes.
 struct PatchConvKernel {
     bool backward_data;
     int merge;            // groups of a tile

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a block of backward weight by patches (gather=halo, cuda/patch_wgrad/patch_wgrad.hpp) keeps in shared memory: of a tile of output
+// The shared memory of a block of backward weight by patches (gather=halo, cuda/patch_wgrad/patch_wgrad.hpp): for a tile of output
 // pixels the gradients, and the patch of x that all taps read, in every stage of the ring; and the tables by which they are
 // staged and read. The host chooses the tile by it, and the kernel finds its way: one truth.
 #pragma once
@@ -45,7 +45,7 @@ constexpr PatchAxis plain_patch_axis(const KernelConv& conv, int d) {
     return a;
 }
 
-// Of a tile, with so many 16-byte chunks of channels of x and of y at every pixel; none of x for few channels, whose rows of the
+// Lays out a tile with so many 16-byte chunks of channels of x and of y at every pixel; none of x for few channels, whose rows of the
 // product are two taps of four channels at a time. Lines of y may be filled up to eight pixels with
 // zeros, so that eight pixels that are read together are of one line and on banks of their own.
 constexpr PatchWgradArgs patch_wgrad_args(const KernelConv& conv, const PatchTile& tile, int x_chunks, int y_chunks,

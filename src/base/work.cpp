@@ -187,7 +187,7 @@ namespace {
 
 Term combined(WorkForm form, std::initializer_list<Term> operands) { return {form, std::span(operands)}; }
 
-// Of a form whose first operand says how the others meet.
+// Makes a node whose first operand says how the others meet.
 Term combined(WorkForm form, Term how, std::initializer_list<Term> times) {
     std::vector<Term> operands = {how};
     operands.insert(operands.end(), times);

@@ -21,7 +21,7 @@
 
 namespace tilewise {
 
-// What a launch does, priced: the predicted time in microseconds, alone or with the tree that leads to it (base/work.hpp).
+// The priced work of a launch: the predicted time in microseconds, alone or with the tree that leads to it (base/work.hpp).
 struct FamilyWork {
     double (*us)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
     Term (*term)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
@@ -43,7 +43,7 @@ struct Family {
     std::optional<LaunchPlan> (*plan)(const Problem&, const KernelConfig&, const ArchSpec&, int threads, Rejected* why);
     // Whether a plan may be refused, and is what the kernel's time follows from. Others are planned when they are launched.
     bool searches = false;
-    // What that takes.
+    // Counts and prices that launch.
     FamilyWork work;
     // The text that instantiates the template.
     std::string (*source)(const KernelConfig&, const ArchSpec&);

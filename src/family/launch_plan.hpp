@@ -63,7 +63,7 @@ inline bool operator==(const KernelPart& a, const KernelPart& b) {
 
 using TensorMaps = std::array<TensorMapSpec, 3>;  // of A, B and C
 
-// What each task of a CPU does.
+// The tasks of a CPU.
 struct CpuParts {
     std::vector<KernelPart> expand;  // what it writes to the workspace beforehand, if anything
     std::vector<KernelPart> run;     // what it computes

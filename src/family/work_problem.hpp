@@ -28,7 +28,7 @@ inline double blocks_of(std::int64_t size, std::int64_t unit) {
     return std::ceil(static_cast<double>(size) / static_cast<double>(unit));
 }
 
-// Of the chip, in Tflop/s; a type without a figure is as fast as the first that has one.
+// The peak of the chip in Tflop/s; a type without a figure is as fast as the first that has one.
 template <class N>
 N peak_tflops(const ArchSpec& arch, DType dtype) {
     for (const Peak& peak : arch.peaks) {

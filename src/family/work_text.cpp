@@ -94,7 +94,7 @@ private:
         }
         return part;
     }
-    // What a formula tells of a node.
+    // A node as a formula shows it.
     std::size_t told_part(std::size_t at) const {
         while (!has_line(at) && only_part(at) != at) at = only_part(at);
         return at;

@@ -154,7 +154,7 @@ public:
     const std::vector<std::size_t>& fitted() const { return fitted_; }
 
 private:
-    // What holds a price where it was, if records do not say otherwise.
+    // Holds a price where it was, if records do not say otherwise.
     static constexpr double kPull = 1e-9;
 
     void set(const std::vector<double>& logs) {

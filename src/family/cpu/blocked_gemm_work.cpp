@@ -112,7 +112,7 @@ N blocked_gemm_work(const WorkProblem& problem, const KernelConfig& c, const Lau
     // With vectors across C's contiguous side, every value is stored alone.
     const double turned = c.swap_ab && !has_one_row(c) ? 4 * m * n * batch : 0;
     const N memory = bytes_us<N>("memory", problem.bytes, rate<N>(arch.memory_gbps));
-    // Of the two, the shorter is not hidden quite.
+    // The longer hides the shorter but for a share.
     return overlap(N(price.not_hidden_share), {compute, memory}) + packing + counted<N>("sum bytes", summed) * byte +
            reread_bytes<N>(sides, row_blocks, column_blocks, c, arch) * byte +
            term<N>("turned stores", turned, price.turned_store_share) * byte +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the counts of conv_counts.hpp cost.
+// Prices the counts of conv_counts.hpp.
 #include <algorithm>
 #include <cmath>
 

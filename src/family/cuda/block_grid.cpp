@@ -30,7 +30,7 @@ TensorMapSpec tensor_map(const Problem& p, int operand, const TensorBox& box) {
     return map;
 }
 
-// Of an operand that is packed first: lines, and matrices, follow each other.
+// The map of an operand that is packed first: lines, and matrices, follow each other.
 TensorMapSpec packed_map(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int operand,
                          const TensorBox& box) {
     const PackedMatrices packed = packed_matrices(p, operand);

@@ -17,8 +17,8 @@ bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 
 
 bool copies_ahead(const KernelConfig& c) { return c.pipeline == Pipeline::comp_async || c.pipeline == Pipeline::mem; }
 
-// Of plain arithmetic: the more sums a thread has, the fewer reads of shared memory for each product; every tile costs a barrier and
-// the addresses of its copies, more of them where they bring single elements.
+// The share that plain arithmetic reaches: the more sums a thread has, the fewer reads of shared memory for each product; every
+// tile costs a barrier and the addresses of its copies, more of them where they bring single elements.
 template <class N>
 N plain_efficiency(const KernelConfig& c, const ArchSpec& arch) {
     const auto& price = arch.prices.simt_gemm;
@@ -34,8 +34,8 @@ N plain_efficiency(const KernelConfig& c, const ArchSpec& arch) {
     return share;
 }
 
-// Of fp64 matrix units, whose peak is that of plain fp32: operands are converted on their way, the more for each product the fewer
-// products a wave makes of them.
+// The share that fp64 matrix units reach, whose peak is that of plain fp32: operands are converted on their way, the more for each
+// product the fewer products a wave makes of them.
 template <class N>
 N double_efficiency(const KernelConfig& c, const ArchSpec& arch) {
     const auto& price = arch.prices.fp64_gemm;
@@ -102,7 +102,7 @@ double usable_units(const KernelConfig& c, const ArchSpec& arch) {
     return std::max<double>(together, std::floor(units / together) * together);
 }
 
-// What the tiles of a kernel do, the same for each.
+// The work of one tile; all tiles of a kernel are alike.
 template <class N>
 struct TileWork {
     double flops, memory_bytes;  // of memory, as its share of all
@@ -183,7 +183,7 @@ N round_us(double blocks, const TileWork<N>& tile, const KernelConfig& c, const 
            named("stores", tile.store_us * sharing);
 }
 
-// What adding up the sums of blocks that share a tile takes.
+// The time to add up the sums of blocks that share a tile.
 template <class N>
 N sums_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
     const auto& price = arch.prices.block_product;
@@ -203,7 +203,7 @@ double stream_sharers_of(const KernelConfig& c, double blocks, double steps) {
     return c.stream_k == StreamK::off ? 1 : stream_sharers(static_cast<unsigned>(blocks), static_cast<unsigned>(steps));
 }
 
-// What it takes until the sums of blocks that share a tile have met: one that writes and one that waits, then every slot.
+// The time until the sums of blocks that share a tile have met: one that writes and one that waits, then every slot.
 template <class N>
 N shared_sums_us(const KernelConfig& c, const ArchSpec& arch, double sharers) {
     if (sharers <= 1) return 0.0;

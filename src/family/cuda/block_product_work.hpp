@@ -7,11 +7,11 @@
 
 namespace tilewise {
 
-// Of a product that reads and writes so many bytes of memory at least.
+// The work of a product that reads and writes so many bytes of memory at least.
 template <class N>
 N block_product_us(const GemmView& view, double memory_bytes, const KernelConfig& config, const ArchSpec& arch);
 
-// What a unit reads at a time: a load takes its latency, however much is on its way, and then its turn at the port.
+// The reads of a unit: a load takes its latency, however much is on its way, and then its turn at the port.
 template <class N>
 N unit_gbps(const Price& port_gbps, const Price& latency_us, N bytes_on_the_way) {
     return N(1.0) / (N(1.0) / N(port_gbps) + N(latency_us) * 1e3 / bytes_on_the_way);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kSliceElementBytes = 2, kSliceWeightBytes = 4, kSliceLanes = 32;
 
-// Of the outputs and inputs of a direction, the filter, and how channels are shared out.
+// The extents of the outputs and inputs of a direction, the filter, and how channels are shared out.
 struct SliceSizes {
     std::int64_t images, height, width, in_height, in_width;
     std::int64_t lines, taps_across, stride;

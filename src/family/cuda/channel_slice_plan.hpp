@@ -38,7 +38,7 @@ std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& problem, const
 // The plan that a launch was made from.
 ChannelSlicePlan channel_slice_plan_of(const GpuGrid& grid);
 
-// What the plan takes, in cycles of a unit: that by which it was chosen.
+// The cycles of a unit that the plan takes, by which it was chosen.
 template <class N>
 N channel_slice_cycles(const ChannelSlicePlan& plan, const Problem& problem, const KernelConfig& config,
                        const ArchSpec& arch);

@@ -10,13 +10,13 @@ namespace tilewise {
 
 std::int64_t depthwise_blocks(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
-// What the blocks of a kernel on matrix units have to do: rows of outputs, and tiles that they begin, of the longest part.
+// The longest part of a kernel on matrix units: its blocks, rows of outputs, and the tiles that they begin.
 struct DepthwiseShare {
     std::int64_t blocks = 0, rows = 0, walks = 0;
 };
 DepthwiseShare depthwise_share(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
-// What kernels on matrix units are told of it (kernels/common/depthwise_tiles_args.hpp); nothing for others.
+// Sets the arguments of kernels on matrix units (kernels/common/depthwise_tiles_args.hpp); nothing for others.
 void set_depthwise_geometry(GpuGrid& grid, const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 // Blocks of the kernel that adds up the sums of the parts of backward weight.

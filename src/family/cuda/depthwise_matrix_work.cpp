@@ -30,7 +30,7 @@ double step_instructions(const KernelConfig& c) {
     return (weight ? 25 : 30) + pairs * ((weight ? 4 : 18 / stride) + (weight ? 1 : planes) * (products + 3));
 }
 
-// Of those that a block's pieces of pixels fill: where pixels are no whole sectors, pieces begin and end within some.
+// Sectors touched, for each that a block's pieces of pixels fill: where pixels are no whole sectors, pieces begin and end within some.
 double sectors_touched(const Problem& p, const KernelConfig& c) {
     constexpr std::int64_t kSectorBytes = 32;
     const std::int64_t pixel_bytes = p.conv.g * bytes_of(c.dtype), piece_bytes = c.tile.n * bytes_of(c.dtype);

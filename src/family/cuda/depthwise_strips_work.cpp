@@ -10,7 +10,7 @@
 namespace tilewise {
 namespace {
 
-// Of a direction's outputs, its inputs, the filter or the stride; 1 where there is no such dimension.
+// The extents of a direction's outputs, its inputs, the filter or the stride; 1 where there is no such dimension.
 struct Plane {
     double depth = 1, height = 1, width = 1;
 };

@@ -27,7 +27,7 @@ std::optional<FirstLayerPlan> first_layer_plan(const Problem& problem, const Ker
 // The plan that a launch was made from.
 FirstLayerPlan first_layer_plan_of(const GpuGrid& grid);
 
-// What the plan takes, in cycles of a unit: that by which it was chosen.
+// The cycles of a unit that the plan takes, by which it was chosen.
 template <class N>
 N first_layer_cycles(const FirstLayerPlan& plan, const KernelConfig& config, const ArchSpec& arch);
 

@@ -10,7 +10,7 @@
 namespace tilewise {
 namespace {
 
-// What a unit takes to convert and multiply its share of the elements.
+// The time of a unit to convert and multiply its share of the elements.
 template <class N, class Group>
 N vectors_compute_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch, const Group& price) {
     const auto vectors = static_cast<double>(c.swap_ab ? v.m : v.n);

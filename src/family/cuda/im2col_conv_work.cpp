@@ -61,7 +61,7 @@ N copy_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
                (N(1.0) + N(price.outside_share) * counted<N>("outside", outside_share(p, c)));
 }
 
-// What of an average stage's lines is multiplied, and fetched: the last line of a group's channels may be short.
+// The shares of an average stage's lines that are multiplied and fetched: the last line of a group's channels may be short.
 template <class N>
 struct Shares {
     double multiplied;
@@ -117,7 +117,7 @@ N stage_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arch, do
     return taps > 1 && c.stages <= 2 ? stage * N(price.two_stages_share) : stage;
 }
 
-// What a tile's results take, where nothing hides it.
+// A tile's results, where nothing hides the time they take.
 template <class N>
 N ending_cycles(const KernelConfig& c, const ArchSpec& arch, double classes) {
     const auto& price = arch.prices.im2col_conv;

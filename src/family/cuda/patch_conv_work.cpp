@@ -16,7 +16,7 @@ namespace {
 
 double up(double size, double unit) { return std::ceil(size / unit); }
 
-// What a tile is made of, counted in instructions of a warp.
+// The work of a tile, counted in instructions of a warp.
 struct PatchTileWork {
     double warp_products, warp_steps;  // of the warp with most
     double fetches, products;          // ldmatrix and mma.sync, of all warps
@@ -57,9 +57,9 @@ PatchTileWork patch_tile_work(const KernelConfig& c, const PatchConvPlan& choice
     return w;
 }
 
-// Of a unit that has enough blocks to be busy: what it issues, what passes through shared memory, products, and lines that leave.
-// A store and a line of the patch take far more than their own instructions: places, bounds and addresses of each. No part is quite
-// hidden by the others.
+// The cycles of a unit that has enough blocks to be busy: what it issues, what passes through shared memory, products, and lines
+// that leave. A store and a line of the patch take far more than their own instructions: places, bounds and addresses of each. No
+// part is quite hidden by the others.
 template <class N>
 N busy_cycles(const PatchTileWork& w, const ArchSpec& arch) {
     const auto& price = arch.prices.patch_conv;
@@ -92,8 +92,8 @@ N waiting_cycles(const PatchTileWork& w, const KernelConfig& c, const ArchSpec& 
     return c.stages < 2 ? cycles + N(price.one_buffer_wait_cycles) : cycles;
 }
 
-// Whether the copy engine's boxes have channels that are no whole pieces of memory, which take longer than their lines; from six layers
-// of groups of 24 and 40 channels, where all others are within 10 %.
+// Whether the copy engine's boxes have channels that are no whole pieces of memory, which take longer than their lines; from six
+// layers of groups of 24 and 40 channels, where all others are within 10 %.
 bool is_between_pieces(const Problem& p, const KernelConfig& c) {
     constexpr std::int64_t kPieceBytes = 32;
     const KernelConv conv = kernel_conv(p);

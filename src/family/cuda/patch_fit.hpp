@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a problem must have for a patch_conv or patch_box_conv kernel, whatever the tile of pixels.
+// Checks what a problem must have for a patch_conv or patch_box_conv kernel, whatever the tile of pixels.
 #pragma once
 
 #include "base/rejected.hpp"

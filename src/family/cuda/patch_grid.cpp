@@ -32,7 +32,7 @@ TensorMapSpec pixel_map(const Problem& p, const KernelConfig& c, bool is_x, std:
     return map;
 }
 
-// Of the staged tensor and of the results, where these leave as boxes.
+// Maps of the staged tensor and of the results, where these leave as boxes.
 TensorMaps box_maps(const Problem& p, const KernelConfig& c, const PatchConvPlan& choice) {
     const bool forward = c.op == Op::conv_fwd;
     const PatchShape& patch = choice.plan.patch;

@@ -65,7 +65,7 @@ struct PixelPieces {
     }
 };
 
-// Of a pixel. A part of a line that is written when the rest of it has left the cache is read back first.
+// The bytes of a pixel. A part of a line that is written when the rest of it has left the cache is read back first.
 double pixel_bytes(const PixelPieces& of, const Visits& visits) {
     double bytes = 0;
     for (std::int64_t at = 0; at < of.pixel; at += kLineBytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a convolution that stages patches, forward or backward data, moves to and from memory. Its blocks walk slice by slice: a
+// The bytes that a convolution by patches, forward or backward data, moves to and from memory. Its blocks walk slice by slice: a
 // slice is some groups, or columns of one, and its channels are a piece of every pixel. A line of memory that several slices have
 // a piece of is fetched again by each that comes to it after the cache has dropped it.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace tilewise {
 
-// Of a choice for the problem and config; not less than every tensor once.
+// The bytes of a plan for the problem and config; not less than every tensor once.
 double patch_traffic_bytes(const Problem& problem, const KernelConfig& config, const PatchConvPlan& choice,
                            const ArchSpec& arch);
 

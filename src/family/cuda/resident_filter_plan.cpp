@@ -69,7 +69,7 @@ void set_lines(ResidentFilterConvArgs& s, const KernelConv& conv, const KernelCo
     s.jobs = to_int(conv.groups / merged * s.column_tiles);
 }
 
-// Of a stage: a run of pixels, and what the taps reach beyond it.
+// The slot of a stage: a run of pixels, and what the taps reach beyond it.
 void set_slot(ResidentFilterConvArgs& s, const KernelConv& conv, const KernelConfig& c) {
     constexpr std::int64_t kBlockLines = 8;  // of the swizzle
     const auto reach = [&](int d) { return (kResidentFilterTaps - 1) / conv.stride[d]; };

@@ -24,7 +24,7 @@ struct ShiftedWgradPlan {
     double cycles;  // of a unit, for everything
 };
 
-// Of a block's results: (tap, c), which are the products' rows with swap_ab, and k.
+// The extents of a block's results: (tap, c), which are the products' rows with swap_ab, and k.
 int shifted_wgrad_rows(const KernelConfig& config);
 int shifted_wgrad_columns(const KernelConfig& config);
 // The plan of a config of the family shifted_wgrad; none where it does not fit the problem, and `why` then says so.
@@ -34,7 +34,7 @@ std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& problem, const
 // The plan that a launch was made from.
 ShiftedWgradPlan shifted_wgrad_plan_of(const GpuGrid& grid);
 
-// What the plan takes, in cycles of a unit: that by which it was chosen.
+// The cycles of a unit that the plan takes, by which it was chosen.
 template <class N>
 N shifted_wgrad_cycles(const ShiftedWgradPlan& plan, const Problem& problem, const KernelConfig& config,
                        const ArchSpec& arch);
