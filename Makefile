@@ -88,8 +88,8 @@ test-fuzz:
 test-kernels:
 	$(PHASE) 'random problems on many kernels of this CPU'
 	@TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 TILEWISE_TEST_CONV_CONFIGS=300 TILEWISE_TEST_CONV_PROBLEMS=150 \
-		TILEWISE_TEST_CONV_FULL_TESTS=1 TILEWISE_TEST_CORRECTIONS=10000 \
-		build/bin/tilewise_tests --gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*:*CorrectorOn.*'
+		TILEWISE_TEST_CONV_FULL_TESTS=1 TILEWISE_TEST_CORRECTIONS=10000 TILEWISE_TEST_GEOMETRIES=8 \
+		build/bin/tilewise_tests --gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*:*CorrectorOn.*:*ConvGradient.*'
 	$(PHASE) 'random problems on CUDA kernels, emulated'
 	@for arch in sm_80 sm_90a; do TILEWISE_TEST_DEVICE=emulated:$$arch TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 \
 		build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*' || exit 1; done

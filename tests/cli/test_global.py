@@ -101,12 +101,13 @@ COLOURED = [["arch"], ["kernels", "--rule-set", "tiny"], ["doctor"], ["select", 
 
 
 @pytest.mark.parametrize("words", COLOURED)
-def test_colours_when_always_and_none_when_piped_or_never(run, words):
-    coloured = run(*words, "--color", "always").out
+def test_colours_when_always_and_none_when_piped_or_never(run, words, tmp_path):
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path)}  # what doctor says of a cache that other tests use changes meanwhile
+    coloured = run(*words, "--color", "always", env=env).out
     assert ESCAPE in coloured
-    plain = run(*words).out
-    assert ESCAPE not in plain and run(*words, "--color", "never").out == plain
-    assert ESCAPE not in run(*words, "--json", "--color", "always").out, "JSON is never coloured"
+    plain = run(*words, env=env).out
+    assert ESCAPE not in plain and run(*words, "--color", "never", env=env).out == plain
+    assert ESCAPE not in run(*words, "--json", "--color", "always", env=env).out, "JSON is never coloured"
 
 
 @pytest.fixture

@@ -18,10 +18,11 @@ namespace {
 using property_testing::number;
 
 // As for GEMM (gemm_property_test.cpp); a kernel takes about a second of compiling.
+constexpr int kConvKernels = 8;
 #if defined(TILEWISE_SANITIZED)
-constexpr int kConvKernels = 8, kConvProblemsEach = 20;
+constexpr int kConvProblemsEach = 20;
 #else
-constexpr int kConvKernels = 12, kConvProblemsEach = 60;
+constexpr int kConvProblemsEach = 60;
 #endif
 
 // One run in so many is large enough for several threads.
