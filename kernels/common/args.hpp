@@ -9,14 +9,27 @@ namespace tilewise {
 
 using Index = long long;  // 64 bits on every target
 
-inline constexpr int kKernelAbi = 4;
+inline constexpr int kKernelAbi = 5;
 
-enum class KernelEpilogueOp : int { none, bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish };
-enum class KernelDOp : int { none, add, mul };
+// add and mul take the next D tensor.
+enum class KernelEpilogueOp : int {
+    none,
+    bias,
+    relu,
+    relu6,
+    gelu,
+    gelu_tanh,
+    silu,
+    sigmoid,
+    tanh,
+    hardswish,
+    add,
+    mul
+};
 enum class KernelScale : int { none, tensor, row };
 enum class KernelRaster : int { m, n, hilbert };
 
-inline constexpr int kMaxKernelEpilogueOps = 4;
+inline constexpr int kMaxKernelEpilogueOps = 8;
 inline constexpr int kMaxKernelDTensors = 4;
 
 // A matrix in memory: element (i, j) of batch entry p is at data[p * batch_stride + i * row_stride + j * col_stride].
@@ -77,7 +90,7 @@ struct FamilyArgs {
     bool operator==(const FamilyArgs&) const = default;
 };
 
-// C(m x n) = D-ops(epilogue(alpha * scale_a * scale_b * A(m x k) * B(k x n) + beta * C)).
+// C(m x n) = epilogue(alpha * scale_a * scale_b * A(m x k) * B(k x n) + beta * C).
 // beta == 0 never reads C. bias has n values and D tensors have C's strides, all in the output's type.
 // scale_a has 1 or m values, scale_b 1 or n, in fp32. For a packed B (preshuffle) b.data is what pack_b wrote.
 //
@@ -101,7 +114,6 @@ struct KernelArgs {
     float alpha, beta;
     KernelScale scale;
     KernelEpilogueOp epilogue[kMaxKernelEpilogueOps];  // in order, filled up with none
-    KernelDOp d_ops[kMaxKernelDTensors];               // in order, filled up with none
     int split_k;                                       // parts of the reduction; 1 for none
     // Partial sums, split_k x batch x m x n of the accumulator's type; then what expand writes, or packed operands (packing.hpp).
     // Stream-K kernels of a GPU have slots and flags there instead (stream_slots.hpp).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What follows the sum of products, in the order that args.hpp defines, with a bound of the error:
-//   D-ops( ops( alpha * scale_a * scale_b * sum [+ beta*C] ) )
+//   ops( alpha * scale_a * scale_b * sum [+ beta*C] )
 // The reference on the host and the one on a GPU both finish their sums here; the kernels they judge have code of their
 // own.
 #pragma once
@@ -14,7 +14,6 @@ struct FinishSteps {
     float beta = 0;  // 0: C is not read
     KernelScale scale = KernelScale::none;
     KernelEpilogueOp ops[kMaxKernelEpilogueOps] = {};  // filled up with none, as in KernelArgs
-    KernelDOp d_ops[kMaxKernelDTensors] = {};
 };
 
 // With what, for one element; only what the steps need counts.
@@ -33,11 +32,13 @@ inline Bounded finished(const FinishSteps& steps, const FinishTerms& terms, Boun
     }
     Bounded x = times(sum, factor, roundings);
     if (steps.beta != 0) x = plus(x, static_cast<double>(steps.beta) * terms.c);
-    for (int i = 0; i < kMaxKernelEpilogueOps && steps.ops[i] != KernelEpilogueOp::none; ++i) {
-        x = steps.ops[i] == KernelEpilogueOp::bias ? plus(x, terms.bias) : apply(steps.ops[i], x);
-    }
-    for (int i = 0; i < kMaxKernelDTensors && steps.d_ops[i] != KernelDOp::none; ++i) {
-        x = apply(steps.d_ops[i], x, terms.d[i]);
+    for (int i = 0, d = 0; i < kMaxKernelEpilogueOps && steps.ops[i] != KernelEpilogueOp::none; ++i) {
+        switch (steps.ops[i]) {
+            case KernelEpilogueOp::bias: x = plus(x, terms.bias); break;
+            case KernelEpilogueOp::add: x = plus(x, terms.d[d++]); break;
+            case KernelEpilogueOp::mul: x = times(x, terms.d[d++], 1); break;
+            default: x = apply(steps.ops[i], x);
+        }
     }
     return x;
 }

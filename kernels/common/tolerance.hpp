@@ -65,7 +65,9 @@ inline ActivationValue activation(KernelEpilogueOp op, double x) {
     const double size = magnitude_of(x);
     switch (op) {
         case KernelEpilogueOp::none:
-        case KernelEpilogueOp::bias: break;
+        case KernelEpilogueOp::bias:
+        case KernelEpilogueOp::add:
+        case KernelEpilogueOp::mul: break;
         // Written so that NaN passes through.
         case KernelEpilogueOp::relu: return {x < 0 ? 0 : x, 1, 0};
         case KernelEpilogueOp::relu6: return {x < 0 ? 0 : x > 6 ? 6 : x, 1, 0};
@@ -84,13 +86,10 @@ inline ActivationValue activation(KernelEpilogueOp op, double x) {
     }
     return {x, 1, 0};
 }
-inline Bounded apply(KernelEpilogueOp op, Bounded x) {  // any but bias, which is plus
+inline Bounded apply(KernelEpilogueOp op, Bounded x) {  // an activation: bias and D tensors are plus and times
     const ActivationValue f = activation(op, x.value);
     const double own = is_finite(f.rounds) ? kFunctionUnits * kFloatUnit * f.rounds : 0;
     return settled(f.value, f.slope * x.error + own);
-}
-constexpr Bounded apply(KernelDOp op, Bounded x, double d) {
-    return op == KernelDOp::add ? plus(x, d) : times(x, d, 1);
 }
 
 // Whether `got`, a value of type `out`, is right. NaN and infinity must be the same, but that an 8-bit float may keep

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The end of a GEMM: a tile of raw sums (fp32 or int32, rows x cols, `stride` apart) becomes elements of C:
-//   c = D-ops(ops(alpha * scale_a * scale_b * sum + beta * c))
+//   c = ops(alpha * scale_a * scale_b * sum + beta * c)
 // The vectors run along the contiguous side of C. What depends on the row is a number per row, what depends on the
 // column a vector per column group; a view with its rows and columns exchanged (bias along rows, scales swapped) is the
 // same code. Reads each sum, C (only if beta != 0), D and bias once; writes C once. Integer outputs are computed in
@@ -51,8 +51,7 @@ struct OutView {
 
 // Nothing to do but to write the sums (beta aside)?
 TILEWISE_INLINE bool is_plain(const KernelArgs& args) {
-    return args.alpha == 1.0f && args.scale == KernelScale::none && args.epilogue[0] == KernelEpilogueOp::none &&
-           args.d_ops[0] == KernelDOp::none;
+    return args.alpha == 1.0f && args.scale == KernelScale::none && args.epilogue[0] == KernelEpilogueOp::none;
 }
 
 // The type the epilogue computes in: fp32, or fp64 where integers must stay exact.
@@ -102,9 +101,13 @@ TILEWISE_INLINE void finish_vector(const OutView& view, const KernelArgs& args, 
     if (view.scale_by_row) v *= view.scale_by_row[i];
     if (view.scale_by_col) v *= read_values<Fp32, V>(view.scale_by_col + j, n);
     if (args.beta != 0.0f) v += args.beta * read_values<Out, V>(view.c + at, n);
+    const char* const* next_d = view.d;
     for (const KernelEpilogueOp op : args.epilogue) {
         if (op == KernelEpilogueOp::none) break;
-        if (op == KernelEpilogueOp::bias) {
+        if (op == KernelEpilogueOp::add || op == KernelEpilogueOp::mul) {
+            const V d = read_values<Out, V>(*next_d++ + at, n);
+            v = op == KernelEpilogueOp::add ? v + d : v * d;
+        } else if (op == KernelEpilogueOp::bias) {
             v += view.bias_by_col ? read_values<Out, V>(view.bias_by_col + j * kBytes<Out>, n)
                                   : splat<V>(read_values<Out, V>(view.bias_by_row + i * kBytes<Out>, 1)[0]);
         } else if (op == KernelEpilogueOp::relu) {
@@ -112,10 +115,6 @@ TILEWISE_INLINE void finish_vector(const OutView& view, const KernelArgs& args, 
         } else {
             v = activate_lanes(op, v);
         }
-    }
-    for (int t = 0; t < kMaxKernelDTensors && args.d_ops[t] != KernelDOp::none; ++t) {
-        const V d = read_values<Out, V>(view.d[t] + at, n);
-        v = args.d_ops[t] == KernelDOp::add ? v + d : v * d;
     }
     write_values<Out>(view.c + at, v, n);
 }
@@ -196,8 +195,7 @@ TILEWISE_OUTER OutView out_view(const KernelArgs& args, Index batch, bool partia
     const Index offset = batch * args.c.batch_stride * v.element_bytes;
     v.c = static_cast<char*>(args.c.data) + offset;
     for (int i = 0; i < kMaxKernelDTensors; ++i) {
-        const bool used = args.d_ops[i] != KernelDOp::none;
-        v.d[i] = used ? static_cast<const char*>(args.d[i]) + offset : nullptr;
+        v.d[i] = args.d[i] ? static_cast<const char*>(args.d[i]) + offset : nullptr;
     }
     v.row_stride = args.c.row_stride, v.col_stride = args.c.col_stride;
     v.bias_by_col = static_cast<const char*>(args.bias);

@@ -52,7 +52,6 @@ struct Product {
                      args.m * args.n};
         partial.alpha = 1.0f, partial.beta = 0.0f, partial.scale = KernelScale::none, partial.bias = nullptr;
         for (auto& op : partial.epilogue) op = KernelEpilogueOp::none;
-        for (auto& op : partial.d_ops) op = KernelDOp::none;
         return partial;
     }
 

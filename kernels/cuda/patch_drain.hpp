@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The way of a warp's sums in patch_conv.hpp from registers to the output: rows of the tile are pixels anywhere in it, found
-// through the row table (patch.hpp), and of a product's columns those of its groups lie side by side. Where there is
-// nothing to do but to multiply by alpha, elements are made in registers, put into a region of the warp's own and leave as
-// whole accesses; else the sums of one matrix step at a time go through the region to the epilogue, in a rolled loop.
+// through the row table (patch.hpp), and of a product's columns those of its groups lie side by side. Where the epilogue is
+// known and reads neither C nor D, or is nothing but alpha, elements are made in registers, put into a region of the warp's own and
+// leave as whole accesses; else the sums of one matrix step at a time go through the region to the epilogue, in a rolled loop.
 #pragma once
 #include "../common/patch_conv_layout.hpp"
 #include "../gpu/drain.hpp"
@@ -12,6 +12,7 @@ namespace tilewise::cuda {
 
 template <class Config>
 struct PatchDrain {
+    using Chain = ChainOf<Config>;
     using Out = typename Config::Out;
     using Sum = SumOf<typename Config::A>;
     using Value = ValueOf<Sum, Out>;
@@ -54,16 +55,23 @@ struct PatchDrain {
         const u64 row_bytes = u64(u32(args.c.row_stride) * u32(Out::bytes));
         return {first_row, inside, static_cast<char*>(args.c.data) + first_row * row_bytes};
     }
-    // Of the product: its first group, the columns of a group, the first column and how many there are from it on.
+    // Of the product: its first group, the first column and how many there are from it on.
     struct Columns {
-        int group, group_columns, first, count;
+        int group, first, count;
     };
 
+    static TILEWISE_DEVICE bool is_made_in_registers(const KernelArgs& args) {
+        if constexpr (Chain::kFixed && Chain::kReadsTensors) return false;
+        return finishes_in_registers < Chain, Out, Sum, Config::vector_c == 1 ? 1 : 2 > (args);
+    }
+
     TILEWISE_DEVICE void run(const Sums& sums, const Target& to, const Columns& columns, const Lane& lane) const {
-        if (!is_simple<Out, Sum>(args)) {
+        if (!is_made_in_registers(args)) {
             finish_all(sums, to, columns);
         } else if constexpr (Config::vector_c == 1) {
             write_elements(sums, to, columns);
+        } else if constexpr (Chain::kFixed && !Chain::kPlain) {
+            write<false>(sums, to, columns, lane);
         } else if (args.alpha == 1.0f) {
             write<true>(sums, to, columns, lane);
         } else {
@@ -84,31 +92,41 @@ private:
         return load_entry(row_table + row * kPatchEntryBytes);
     }
 
-    template <bool unscaled>
-    TILEWISE_DEVICE Value value_of(Sum sum) const {
-        if constexpr (unscaled) return Value(sum);
-        return finish_simple<Out>(args, sum);
+    // Where the bias of a product's column is, and how many follow it. Groups have as many each as columns.
+    TILEWISE_DEVICE RunPlace bias_place(const Columns& columns, int col) const {
+        RunPlace place{};
+        place.bias = columns.group * args.bias_batch_stride + columns.first + col;
+        place.count = columns.count - col;
+        return place;
     }
+    // Two neighbours of a row, the first in column `col` of the product.
     template <bool unscaled>
-    TILEWISE_DEVICE Packet<2 * Out::bytes> pair_of(Sum first, Sum second) const {
-        const Value values[2] = {value_of<unscaled>(first), value_of<unscaled>(second)};
+    TILEWISE_DEVICE Packet<2 * Out::bytes> pair_of(Sum first, Sum second, const Columns& columns, int col) const {
+        Value values[2] = {Value(first), Value(second)};
+        if constexpr (!unscaled) {
+            const Sum sums[2] = {first, second};
+            finish_in_registers<Chain, Out, Along::columns, true>(args, sums, bias_place(columns, col), values);
+        }
         return pack_values<Out>(values);
     }
     template <bool unscaled>
-    TILEWISE_DEVICE void put_step(const Sum (&sum)[4], int i, int j) const {
-        const SharedAddress to =
-            region + (i * kStepM + lane_row()) * kPitch + (j * kStepN + lane_col()) * int(Out::bytes);
-        store_shared<2 * Out::bytes>(to, pair_of<unscaled>(sum[0], sum[1]));
-        store_shared<2 * Out::bytes>(to + kMatrix * kPitch, pair_of<unscaled>(sum[2], sum[3]));
+    TILEWISE_DEVICE void put_step(const Sum (&sum)[4], const Columns& columns, int i, int j) const {
+        const int col = j * kStepN + lane_col();
+        const SharedAddress to = region + (i * kStepM + lane_row()) * kPitch + col * int(Out::bytes);
+        store_shared<2 * Out::bytes>(to, pair_of<unscaled>(sum[0], sum[1], columns, col));
+        store_shared<2 * Out::bytes>(to + kMatrix * kPitch, pair_of<unscaled>(sum[2], sum[3], columns, col));
     }
     // Steps (i, j) and (i2, j2), the second below the first or beside it.
     template <bool unscaled>
-    TILEWISE_DEVICE void put_steps(const Sum (&one)[4], const Sum (&two)[4], int i, int j, bool is_beside) const {
+    TILEWISE_DEVICE void put_steps(const Sum (&one)[4], const Sum (&two)[4], const Columns& columns, int i, int j,
+                                   bool is_beside) const {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
         if constexpr (Out::bytes == 2) {
-            const u32 four[4] = {pair_of<unscaled>(one[0], one[1]).words[0], pair_of<unscaled>(one[2], one[3]).words[0],
-                                 pair_of<unscaled>(two[0], two[1]).words[0],
-                                 pair_of<unscaled>(two[2], two[3]).words[0]};
+            const int col = j * kStepN + lane_col(), other = is_beside ? col + kStepN : col;
+            const u32 four[4] = {pair_of<unscaled>(one[0], one[1], columns, col).words[0],
+                                 pair_of<unscaled>(one[2], one[3], columns, col).words[0],
+                                 pair_of<unscaled>(two[0], two[1], columns, other).words[0],
+                                 pair_of<unscaled>(two[2], two[3], columns, other).words[0]};
             const int second = lane_index() / kStepM, row = i * kStepM + lane_index() % kStepM;
             store_matrices(region + (is_beside ? row * kPitch + (j + second) * kChunkBytes
                                                : (row + second * kStepM) * kPitch + j * kChunkBytes),
@@ -116,25 +134,25 @@ private:
             return;
         }
 #endif
-        put_step<unscaled>(one, i, j);
-        put_step<unscaled>(two, is_beside ? i : i + 1, is_beside ? j + 1 : j);
+        put_step<unscaled>(one, columns, i, j);
+        put_step<unscaled>(two, columns, is_beside ? i : i + 1, is_beside ? j + 1 : j);
     }
     template <bool unscaled>
-    TILEWISE_DEVICE void put(const Sums& sums, int first) const {
+    TILEWISE_DEVICE void put(const Sums& sums, const Columns& columns, int first) const {
         TILEWISE_UNROLL
         for (int i = 0; i < kSteps; ++i) {
             TILEWISE_UNROLL
             for (int j = 0; j + 1 < kStepsN; j += 2)
-                put_steps<unscaled>(sums[first + i][j], sums[first + i][j + 1], i, j, true);
+                put_steps<unscaled>(sums[first + i][j], sums[first + i][j + 1], columns, i, j, true);
         }
         if constexpr (kStepsN % 2 != 0) {
             TILEWISE_UNROLL
             for (int i = 0; i + 1 < kSteps; i += 2) {
-                put_steps<unscaled>(sums[first + i][kStepsN - 1], sums[first + i + 1][kStepsN - 1], i, kStepsN - 1,
-                                    false);
+                put_steps<unscaled>(sums[first + i][kStepsN - 1], sums[first + i + 1][kStepsN - 1], columns, i,
+                                    kStepsN - 1, false);
             }
             if constexpr (kSteps % 2 != 0)
-                put_step<unscaled>(sums[first + kSteps - 1][kStepsN - 1], kSteps - 1, kStepsN - 1);
+                put_step<unscaled>(sums[first + kSteps - 1][kStepsN - 1], columns, kSteps - 1, kStepsN - 1);
         }
     }
 
@@ -145,7 +163,7 @@ private:
         const u32 row_bytes = u32(args.c.row_stride) * Out::bytes;
         TILEWISE_UNROLL
         for (int first = 0; first < kStepsM; first += kSteps) {
-            put<unscaled>(sums, first);
+            put<unscaled>(sums, columns, first);
             sync_warp();
             TILEWISE_UNROLL
             for (int t = 0; t < kTurns; ++t) {
@@ -173,8 +191,11 @@ private:
             TILEWISE_UNROLL
             for (int j = 0; j < 2 * kStepsN; ++j) {
                 const int col = j / 2 * kStepN + lane_col() + j % 2;
-                const Sum sum = sums[i / 2][j / 2][i % 2 * 2 + j % 2];
-                if (col < columns.count) row[col] = element_of<Out>(finish_simple<Out>(args, sum));
+                if (col >= columns.count) continue;
+                const Sum sum[1] = {sums[i / 2][j / 2][i % 2 * 2 + j % 2]};
+                Value value[1];
+                finish_in_registers<Chain, Out, Along::columns>(args, sum, bias_place(columns, col), value);
+                row[col] = element_of<Out>(value[0]);
             }
         }
     }
@@ -197,17 +218,22 @@ private:
         }
     }
     TILEWISE_DEVICE void finish_step(int first_row, int first_col, const Target& to, const Columns& columns) const {
-        TILEWISE_ROLLED
-        for (int e = lane_index(); e < kStepM * kStepN; e += kLanes) {
-            const int row = e / kStepN, col = first_col + e % kStepN;
-            const PatchEntry entry = load_entry(row_table + (first_row + row) * kPatchEntryBytes);
-            if (!to.inside.holds(entry.place) || col >= columns.count) continue;
-            const Sum sum = __builtin_bit_cast(Sum, load_shared_float(region + e * 4));
-            const int column = columns.first + col, member = column / columns.group_columns;
-            const Index batch = columns.group + member, at = column - member * columns.group_columns;
-            const Index c_row = Index(to.first_row) + entry.offset;
-            store<Out>(args, finish<Out>(args, sum, batch, c_row, at), batch, c_row, at);
-        }
+        constexpr int kRun = kStepM * kStepN / kLanes;  // neighbours along the columns
+        static_assert(kRun == 4);
+        const int row = lane_index() * kRun / kStepN, own = lane_index() * kRun % kStepN, col = first_col + own;
+        const PatchEntry entry = load_entry(row_table + (first_row + row) * kPatchEntryBytes);
+        if (!to.inside.holds(entry.place) || col >= columns.count) return;
+        float words[kRun];
+        load_shared_float4(region + (row * kStepN + own) * 4, words);
+        Sum sums[kRun];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kRun; ++i) sums[i] = __builtin_bit_cast(Sum, words[i]);
+        RunPlace place = bias_place(columns, col);
+        place.row = Index(to.first_row) + entry.offset;
+        place.at = place.row * args.c.row_stride + columns.group * args.c.batch_stride + columns.first + col;
+        Value values[kRun];
+        finish_run<Chain, Out, Along::columns>(args, sums, place, values);
+        write_run<Out>(args, place, values);
     }
     static TILEWISE_DEVICE float word(Sum sum) { return __builtin_bit_cast(float, sum); }
 };

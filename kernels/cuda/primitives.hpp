@@ -40,6 +40,16 @@ TILEWISE_DEVICE u32 floats_to_bf16(float first, float second) {
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(second), "f"(first));
     return packed;
 }
+TILEWISE_DEVICE float exp2_of(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+TILEWISE_DEVICE float reciprocal_of(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 TILEWISE_DEVICE int add_products(int sum, u32 a, u32 b) { return __dp4a(int(a), int(b), sum); }
 TILEWISE_DEVICE u32 gather_bytes(const u32 (&words)[4], int index) {
     const u32 pick = u32(index) | u32(index + 4) << 4;
@@ -137,6 +147,9 @@ TILEWISE_DEVICE void prefetch_line(const void* at) {
     u32 word;
     asm volatile("ld.global.cg.L2::128B.u32 %0, [%1];" : "=r"(word) : "l"(at));
 }
+
+// The same as a hint, for memory that this kernel reads later.
+TILEWISE_DEVICE void prefetch_l2(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
 
 // ---- Plain accesses of 1 to 16 bytes; the address is a multiple of the size ----
 

@@ -35,6 +35,7 @@ struct WgradPlace {
 
 template <class Config, class Core>
 struct WgradDrain {
+    using Chain = ChainOf<Config>;
     using Out = typename Config::Out;
     static constexpr bool kMeets = Config::cluster_k;
     static constexpr int kWaveM = Core::kWaveM, kWaveN = Core::kWaveN;
@@ -191,26 +192,17 @@ struct WgradDrain {
             const Packet<16> packed{{bits_of(sum[0]), bits_of(sum[1]), bits_of(sum[2]), bits_of(sum[3])}};
             store_global<16>(workspace_row(group, k) + at, packed);
         } else {
-            if (Config::vector_c % kFour != 0 || !is_plain(args)) {
-                TILEWISE_ROLLED
-                for (int e = 0; e < kFour; ++e) {
-                    const float value = e == 0 ? sum[0] : e == 1 ? sum[1] : e == 2 ? sum[2] : sum[3];
-                    put_element(value, group, k, at + u32(e));
-                }
-                return;
-            }
+            const RunPlace place = run_place(args, group, k, Index(at), kFour);
             float values[kFour];
-            TILEWISE_UNROLL
-            for (int e = 0; e < kFour; ++e) values[e] = finish_plain<Out>(args, sum[e]);
-            auto* to = static_cast<typename Out::Storage*>(args.c.data) + c_offset(args, group, k, Index(at));
-            store_global<kFour * Out::bytes>(to, pack_values<Out>(values));
+            finish_run<Chain, Out, Along::columns>(args, sum, place, values);
+            write_run<Out>(args, place, values);
         }
     }
     TILEWISE_DEVICE void put_element(float sum, Index group, Index k, u32 at) const {
         if constexpr (Config::two_stage) {
             workspace_row(group, k)[at] = sum;
         } else {
-            store<Out>(args, finish<Out>(args, sum, group, k, Index(at)), group, k, Index(at));
+            store<Out>(args, finish<Chain, Out>(args, sum, group, k, Index(at)), group, k, Index(at));
         }
     }
 };

@@ -43,6 +43,7 @@ TILEWISE_DEVICE void griddep_wait() {}
 TILEWISE_DEVICE void griddep_launch() {}
 
 TILEWISE_DEVICE void prefetch_line(const void* at) { tilewise_machine->check_global(at, 4); }
+TILEWISE_DEVICE void prefetch_l2(const void* at) { tilewise_machine->check_global(at, 1); }
 
 // ---- Plain accesses ----
 

@@ -22,6 +22,9 @@ TILEWISE_DEVICE u32 floats_to_fp16(float first, float second) {
 TILEWISE_DEVICE u32 floats_to_bf16(float first, float second) {
     return u32(float_to_bf16(first)) | u32(float_to_bf16(second)) << 16;
 }
+// 2 to the power of x, and 1 / x, within two units in the last place; what is too small for a normal number may be 0.
+TILEWISE_DEVICE float exp2_of(float x) { return __builtin_exp2f(x); }
+TILEWISE_DEVICE float reciprocal_of(float x) { return 1.0f / x; }
 // Four products of bytes with sign, added up.
 TILEWISE_DEVICE int add_products(int sum, u32 a, u32 b) {
     for (int i = 0; i < 32; i += 8) sum += int(i8(a >> i)) * int(i8(b >> i));

@@ -91,7 +91,7 @@ struct DepthwiseAny {
         TILEWISE_ROLLED
         for (int v = 0; v < V; ++v) {
             const Index c = channel + v, g = quotient(c, outputs);
-            values[v] = finish<Out>(args, as_sum<Sum>(sums[v]), g, row, c - g * outputs);
+            values[v] = finish<ChainOf<Config>, Out>(args, as_sum<Sum>(sums[v]), g, row, c - g * outputs);
             store<Out>(args, values[v], g, row, c - g * outputs);
         }
     }
@@ -162,7 +162,7 @@ struct DepthwiseAnyWgrad {
             static_cast<float*>(args.workspace)[part * total + channel * taps + tap] = sum;
         } else {
             const Index group = quotient(channel, args.conv.k), row = channel - group * args.conv.k;
-            store<Out>(args, finish<Out>(args, sum, group, row, tap), group, row, tap);
+            store<Out>(args, finish<ChainOf<Config>, Out>(args, sum, group, row, tap), group, row, tap);
         }
     }
 

@@ -15,13 +15,13 @@ TILEWISE_CALLED void write_weight_sum(const KernelArgs& args, int part, Index ch
         static_cast<float*>(args.workspace)[(part * args.conv.groups + channel) * taps + tap] = sum;
     } else {
         using Out = typename Config::Out;
-        store<Out>(args, finish<Out>(args, sum, channel, 0, tap), channel, 0, tap);
+        store<Out>(args, finish<ChainOf<Config>, Out>(args, sum, channel, 0, tap), channel, 0, tap);
     }
 }
 
 // Adds up the parts' sums, each of which has one for every tap of every channel. A warp takes some neighbouring sums, and its lanes
 // take turns at the parts of each; the order is always the same. Blocks of whole warps.
-template <class Out>
+template <class Config>
 TILEWISE_DEVICE void reduce_depthwise(const KernelArgs& args) {
     griddep_launch();
     constexpr int kLanes = kArchLanes,
@@ -51,12 +51,13 @@ TILEWISE_DEVICE void reduce_depthwise(const KernelArgs& args) {
     }
     if (turn > 0 || at >= total) return;
     const Index col = at - line * args.n;
-    store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
+    using Out = typename Config::Out;
+    store<Out>(args, finish<ChainOf<Config>, Out>(args, sum, batch, row, col), batch, row, col);
 }
 
 }  // namespace tilewise::gpu
 
 #define TILEWISE_GPU_REDUCE_DEPTHWISE(Config)                                                       \
     extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
-        tilewise::gpu::reduce_depthwise<typename Config::Out>(args);                                \
+        tilewise::gpu::reduce_depthwise<Config>(args);                                              \
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The way of a depthwise patch's sums to memory. Where they are only multiplied and converted, they leave from registers in
+// The way of a depthwise patch's sums to memory. Where the epilogue is known or nothing but alpha, they leave from registers in
 // accesses of vector_c elements. Otherwise a line of them goes through a place of the thread's own in shared memory, where
 // one rolled loop finishes them (epilogue.hpp): registers cannot be indexed, and the code would be too long to repeat.
 #pragma once
@@ -14,6 +14,17 @@ TILEWISE_DEVICE constexpr int least(int x, int y) { return x < y ? x : y; }
 template <class Sum>
 TILEWISE_DEVICE Sum as_sum(float sum) {
     return Sum(sum);
+}
+template <class Sum, int V>
+struct SumRun {
+    Sum sums[V];
+};
+template <class Sum, int V>
+TILEWISE_DEVICE SumRun<Sum, V> as_sums(const float (&sums)[V]) {
+    SumRun<Sum, V> run;
+    TILEWISE_UNROLL
+    for (int v = 0; v < V; ++v) run.sums[v] = as_sum<Sum>(sums[v]);
+    return run;
 }
 
 // V values at an element of C, in accesses of `width` elements at most.
@@ -30,7 +41,7 @@ TILEWISE_DEVICE void write_values(typename Out::Storage* to, const Value (&value
 }
 
 // Finishes pixels [begin, end) of V sums each, which lie in shared memory `step` bytes apart, and writes them.
-template <class Out, class Sum, int width, int V>
+template <class Chain, class Out, class Sum, int width, int V>
 TILEWISE_DEVICE void finish_line(const KernelArgs& args, SharedAddress slot, int step, Index channel, Index row,
                                  int begin, int end, typename Out::Storage* to, Index pixel_stride) {
     TILEWISE_ROLLED
@@ -38,20 +49,21 @@ TILEWISE_DEVICE void finish_line(const KernelArgs& args, SharedAddress slot, int
         float sums[V];
         load_floats(slot + b * step, sums);
         ValueOf<Sum, Out> values[V];
-        TILEWISE_UNROLL
-        for (int v = 0; v < V; ++v) values[v] = finish<Out>(args, as_sum<Sum>(sums[v]), channel + v, row + b, 0);
+        finish_run<Chain, Out, Along::channels>(args, as_sums<Sum>(sums).sums, run_place(args, channel, row + b, 0, V),
+                                                values);
         write_values<Out, width>(to + b * pixel_stride, values);
     }
 }
 // The same by a call, where it would be repeated too often.
-template <class Out, class Sum, int width, int V>
+template <class Chain, class Out, class Sum, int width, int V>
 TILEWISE_CALLED void call_finish_line(const KernelArgs& args, SharedAddress slot, int step, Index channel, Index row,
                                       int begin, int end, typename Out::Storage* to, Index pixel_stride) {
-    finish_line<Out, Sum, width, V>(args, slot, step, channel, row, begin, end, to, pixel_stride);
+    finish_line<Chain, Out, Sum, width, V>(args, slot, step, channel, row, begin, end, to, pixel_stride);
 }
 
 template <class Config, class Shape>
 struct DepthwiseStore {
+    using Chain = ChainOf<Config>;
     using Out = typename Config::Out;
     using Sum = SumOf<typename Config::A>;
     using Storage = typename Out::Storage;
@@ -88,11 +100,11 @@ struct DepthwiseStore {
         if constexpr (!simple) return finish_values(target, line, to, sums);
         TILEWISE_UNROLL
         for (int b = 0; b < kWidth; ++b) {
+            const bool inside = u32(target.left + b) < u32(out.size[2]);
+            const RunPlace place = run_place(args, target.channel, target.row + line + b, 0, inside ? V : 0);
             ValueOf<Sum, Out> values[V];
-            TILEWISE_UNROLL
-            for (int v = 0; v < V; ++v) values[v] = finish_simple<Out>(args, as_sum<Sum>(sums[b][v]));
-            if (u32(target.left + b) < u32(out.size[2]))
-                write_values<Out, Config::vector_c>(to + b * int(out.pixel_stride), values);
+            finish_in_registers<Chain, Out, Along::channels>(args, as_sums<Sum>(sums[b]).sums, place, values);
+            if (inside) write_values<Out, Config::vector_c>(to + b * int(out.pixel_stride), values);
         }
     }
 
@@ -107,11 +119,11 @@ private:
         constexpr int most_copies = 4;  // of that code: one for each line of a turn
         const Index row = target.row + line;
         if constexpr (Shape::Window::kTurn <= most_copies) {
-            finish_line<Out, Sum, Config::vector_c, V>(args, slot, step, target.channel, row, begin, end, to,
-                                                       out.pixel_stride);
+            finish_line<Chain, Out, Sum, Config::vector_c, V>(args, slot, step, target.channel, row, begin, end, to,
+                                                              out.pixel_stride);
         } else {
-            call_finish_line<Out, Sum, Config::vector_c, V>(args, slot, step, target.channel, row, begin, end, to,
-                                                            out.pixel_stride);
+            call_finish_line<Chain, Out, Sum, Config::vector_c, V>(args, slot, step, target.channel, row, begin, end,
+                                                                   to, out.pixel_stride);
         }
     }
 };

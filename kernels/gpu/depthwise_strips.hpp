@@ -184,9 +184,10 @@ struct DepthwiseStrips {
         const u32 patch = block * Shape::kRound + Shape::patch_in_round();
         if (patch >= walk.total) return;
         // Twice the code, so that the usual way has registers for itself.
-        if (is_simple<typename Config::Out, typename Store::Sum>(args)) {
+        using Chain = ChainOf<Config>;
+        if (finishes_in_registers<Chain, typename Config::Out, typename Store::Sum>(args)) {
             self.template run_patch<true>(walk.locate(patch), channel, weights);
-        } else {
+        } else if constexpr (!Chain::kFixed) {
             self.template run_patch<false>(walk.locate(patch), channel, weights);
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The way of a block's sums from registers to C or, with split_k, to the workspace. A warp takes them out pass by pass
 // through a region of shared memory of its own (32-bit sums, kRegionRows x kRegionCols): the core puts some of its sums there,
-// the epilogue works on them in a rolled loop, and whole accesses of vector_c elements leave. That also serves configs
-// with the direct epilogue wherever there is more to do than to convert, since registers cannot be indexed in a loop.
+// and runs of vector_c elements are finished and leave. That also serves configs with the direct epilogue where the chain is only
+// known at run time, since registers cannot be indexed in a loop.
 // A core offers: kRegionRows, kRegionCols, kRowStep (rows of the tile from row to row of the region), kPasses,
 // put(pass, address), pass_row(pass), pass_col(pass) (of the region's first element in the tile), and for the direct
 // way kRun and visit(f), which calls f(row, col, values) for every run of kRun sums along n.
@@ -36,30 +36,6 @@ TILEWISE_DEVICE constexpr int region_cols(int wave_cols, int rows, int warps, in
     return cols;
 }
 
-// V values as elements of type T.
-template <class T, int V, class Value>
-TILEWISE_DEVICE Packet<V * T::bytes> pack_values(const Value (&x)[V]) {
-    Packet<V * T::bytes> p;
-    if constexpr (T::bytes == 4) {
-        TILEWISE_UNROLL
-        for (int i = 0; i < V; ++i) p.words[i] = __builtin_bit_cast(u32, element_of<T>(x[i]));
-    } else if constexpr (V == 1) {
-        p.value = static_cast<decltype(p.value)>(element_of<T>(x[0]));
-    } else if constexpr (T::bytes == 1 && V == 2) {
-        p.value = pack_bytes<T>(x[0], x[1]);
-    } else if constexpr (T::bytes == 1) {
-        TILEWISE_UNROLL
-        for (int i = 0; i < V / 4; ++i) {
-            p.words[i] = u32(pack_bytes<T>(x[4 * i], x[4 * i + 1])) | u32(pack_bytes<T>(x[4 * i + 2], x[4 * i + 3]))
-                                                                          << 16;
-        }
-    } else {
-        TILEWISE_UNROLL
-        for (int i = 0; i < V / 2; ++i) p.words[i] = pack_pair<T>(x[2 * i], x[2 * i + 1]);
-    }
-    return p;
-}
-
 // Rows of a tile that are neighbours in C.
 struct EvenRows {
     static constexpr bool kEven = true;
@@ -89,6 +65,7 @@ TILEWISE_DEVICE constexpr bool has_uneven_images() {
 // Rows gives the row of C for each row of the tile.
 template <class Config, class Core, class Rows = EvenRows>
 struct Drain {
+    using Chain = ChainOf<Config>;
     using Out = typename Config::Out;
     using Sum = SumOf<typename Config::A>;
     using Value = ValueOf<Sum, Out>;
@@ -126,8 +103,10 @@ struct Drain {
 
     // Rows and columns are counted from the tile's first, here and below.
     TILEWISE_DEVICE void run(const Core& core) const {
-        const bool partial = sums_apart<Config>() || args.split_k > 1, plain = is_plain(args);
-        if (!Config::staged_epilogue && !partial && is_simple<Out, Sum>(args)) return write_direct(core);
+        const bool partial = sums_apart<Config>() || args.split_k > 1;
+        if (!Config::staged_epilogue && !partial && finishes_in_registers<Chain, Out, Sum>(args))
+            return write_direct(core);
+        const bool plain = is_plain<Chain>(args);
         TILEWISE_ROLLED
         for (int pass = 0; pass < Core::kPasses; ++pass) {
             core.put(pass, region);
@@ -136,8 +115,7 @@ struct Drain {
             if (partial) {
                 write_partial(row, col);
             } else {
-                if (!plain) finish_region(row, col);
-                write_region(row, col, plain);
+                plain ? write_region<true>(row, col) : write_region<false>(row, col);
             }
             sync_warp();
         }
@@ -146,6 +124,14 @@ struct Drain {
 private:
     TILEWISE_DEVICE bool is_inside(int row, int col) const { return row < rows_left && col < cols_left; }
 
+    static constexpr Along kAlong = Config::c_row ? Along::columns : Along::rows;
+
+    // The run of at most V elements from (row, col) of the tile on.
+    template <int V>
+    TILEWISE_DEVICE RunPlace place_of(int row, int col) const {
+        const int left = Config::c_row ? cols_left - col : rows_left - row;
+        return run_place(args, batch, rows(row), first_col + col, left < V ? left : V);
+    }
     template <int V>
     TILEWISE_DEVICE void write_values(const Value (&values)[V], int row, int col) const {
         Element* to = nullptr;
@@ -162,50 +148,44 @@ private:
         core.visit([&](int row, int col, const Sum(&sums)[Core::kRun]) {
             TILEWISE_UNROLL
             for (int first = 0; first < Core::kRun; first += run) {
-                Value values[run];
+                if (!is_inside(row, col + first)) continue;
+                Sum some[run];
                 TILEWISE_UNROLL
-                for (int i = 0; i < run; ++i) values[i] = finish_simple<Out>(args, sums[first + i]);
-                if (is_inside(row, col + first)) write_values(values, row, col + first);
+                for (int i = 0; i < run; ++i) some[i] = sums[first + i];
+                Value values[run];
+                finish_in_registers<Chain, Out, Along::columns>(args, some, place_of<run>(row, col + first), values);
+                write_values(values, row, col + first);
             }
         });
     }
 
-    // Neighbouring lanes take neighbouring elements of C.
-    TILEWISE_DEVICE void finish_region(int row, int col) const {
-        TILEWISE_ROLLED
-        for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
-            const int r = Config::c_row ? e / kCols : e % kRows, c = Config::c_row ? e % kCols : e / kRows;
-            const SharedAddress at = region + Region::at(r, c);
-            const int out_row = row + r * Core::kRowStep, out_col = col + c;
-            if (!is_inside(out_row, out_col)) continue;
-            const Sum sum = __builtin_bit_cast(Sum, load_shared_float(at));
-            const Value value = finish<Out>(args, sum, batch, rows(out_row), first_col + out_col);
-            store_shared_float(at, __builtin_bit_cast(float, value));
-        }
-        sync_warp();
-    }
-
-    // What the region holds: sums where there is nothing to do but to multiply them, else finished values.
-    TILEWISE_DEVICE void write_region(int row, int col, bool plain) const {
+    // Neighbouring lanes take neighbouring runs of C.
+    template <bool plain>
+    TILEWISE_DEVICE void write_region(int row, int col) const {
         constexpr int runs = (Config::c_row ? kCols : kRows) / kVector, total = kRows * kCols / kVector;
         for (int e = lane_index(); e < total; e += kLanes) {
             const int r = Config::c_row ? e / runs : e % runs * kVector;
             const int c = Config::c_row ? e % runs * kVector : e / runs;
-            float words[kVector];
-            read_run(r, c, words);
-            Value values[kVector];
-            TILEWISE_UNROLL
-            for (int i = 0; i < kVector; ++i) {
-                values[i] = plain ? finish_plain<Out>(args, __builtin_bit_cast(Sum, words[i]))
-                                  : __builtin_bit_cast(Value, words[i]);
-            }
             const int out_row = row + r * Core::kRowStep, out_col = col + c;
-            if (is_inside(out_row, out_col)) write_values(values, out_row, out_col);
+            if (!is_inside(out_row, out_col)) continue;
+            float words[kVector];
+            load_words(r, c, words);
+            Sum sums[kVector];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kVector; ++i) sums[i] = __builtin_bit_cast(Sum, words[i]);
+            Value values[kVector];
+            if constexpr (plain) {
+                TILEWISE_UNROLL
+                for (int i = 0; i < kVector; ++i) values[i] = finish_plain<Out>(args, sums[i]);
+            } else {
+                finish_run<Chain, Out, kAlong>(args, sums, place_of<kVector>(out_row, out_col), values);
+            }
+            write_values(values, out_row, out_col);
         }
     }
 
     // kVector words from (r, c) of the region on, along the contiguous axis of C.
-    TILEWISE_DEVICE void read_run(int r, int c, float (&values)[kVector]) const {
+    TILEWISE_DEVICE void load_words(int r, int c, float (&values)[kVector]) const {
         if constexpr (Config::c_row && kVector % 4 == 0) {
             TILEWISE_UNROLL
             for (int i = 0; i < kVector; i += 4) {

@@ -1,73 +1,30 @@
 // SPDX-License-Identifier: MIT
-// The end of every product, element by element: a raw sum becomes
-//   D-ops(ops(alpha * scale_a * scale_b * sum + beta * C))
-// in fp32, in this order (the CPU kernels and the reference do the same), and then an element of C. Integer results are
-// computed in double, which has every 32-bit integer. Kernels call finish in a rolled loop, because all the operations
-// together are a lot of code. NaN goes through every operation.
+// The end of every product: raw sums become
+//   ops(alpha * scale_a * scale_b * sum + beta * C)
+// in fp32, in this order (the CPU kernels and the reference do the same), and then elements of C. Integer results are computed in
+// double, which has every 32-bit integer. Sums are finished in runs, neighbours in C, so that C, D and bias are read by one access for
+// each run. A chain that is known is short enough for unrolled code, from registers; RunTimeChain is finished in rolled loops, but for
+// sums that are only multiplied by alpha.
 #pragma once
-#include "types.hpp"
+#include "activation.hpp"
+#include "chain.hpp"
+#include "packet.hpp"
 
 namespace tilewise::gpu {
 
-// The accurate functions: within a few units in the last place, which fp32 outputs show.
-TILEWISE_DEVICE float exp_of(float x) {
-#if defined(TILEWISE_ON_GPU)
-    return expf(x);
-#else
-    return __builtin_expf(x);
-#endif
-}
-TILEWISE_DEVICE float tanh_of(float x) {
-#if defined(TILEWISE_ON_GPU)
-    return tanhf(x);
-#else
-    return __builtin_tanhf(x);
-#endif
-}
-TILEWISE_DEVICE float erfc_of(float x) {
-#if defined(TILEWISE_ON_GPU)
-    return erfcf(x);
-#else
-    return __builtin_erfcf(x);
-#endif
-}
+// ---- Which sums are only multiplied ----
 
-TILEWISE_DEVICE float sigmoid(float x) { return 1.0f / (1.0f + exp_of(-x)); }
-TILEWISE_DEVICE float clamp(float x, float low, float high) {  // keeps NaN
-    return x < low ? low : x > high ? high : x;
-}
-
-TILEWISE_DEVICE float activate(KernelEpilogueOp op, float x) {
-    constexpr float root_half = 0.70710678f, root_two_over_pi = 0.79788456f, cubic = 0.044715f;
-    switch (op) {
-        case KernelEpilogueOp::relu: return x < 0.0f ? 0.0f : x;
-        case KernelEpilogueOp::relu6: return clamp(x, 0.0f, 6.0f);
-        case KernelEpilogueOp::gelu: return x * (0.5f * erfc_of(-root_half * x));  // no cancellation for negative x
-        case KernelEpilogueOp::gelu_tanh:  // 0.5 x (1 + tanh(u)) = x sigmoid(2 u)
-            return x * sigmoid(2.0f * root_two_over_pi * (cubic * x * x * x + x));
-        case KernelEpilogueOp::silu: return x * sigmoid(x);
-        case KernelEpilogueOp::sigmoid: return sigmoid(x);
-        case KernelEpilogueOp::tanh: return tanh_of(x);
-        case KernelEpilogueOp::hardswish: return x * (clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f));
-        case KernelEpilogueOp::none:
-        case KernelEpilogueOp::bias: break;
-    }
-    return x;
-}
-
-// Nothing to do but to multiply by alpha: C is not read, and there is no scale, operation or D tensor.
+// Nothing to do but to multiply by alpha: C is not read, and there is no scale and no operation.
 TILEWISE_DEVICE bool is_plain(const KernelArgs& args) {
-    return args.beta == 0.0f && args.scale == KernelScale::none && args.epilogue[0] == KernelEpilogueOp::none &&
-           args.d_ops[0] == KernelDOp::none;
+    return args.beta == 0.0f && args.scale == KernelScale::none && args.epilogue[0] == KernelEpilogueOp::none;
+}
+template <class Chain>
+TILEWISE_DEVICE bool is_plain(const KernelArgs& args) {
+    if constexpr (Chain::kFixed) return Chain::kPlain;
+    return is_plain(args);
 }
 
-// Where element (row, col) of a batch entry is, in C and in every D tensor.
-TILEWISE_DEVICE Index c_offset(const KernelArgs& args, Index batch, Index row, Index col) {
-    const Index at = batch * args.c.batch_stride + col * args.c.col_stride;
-    if (args.c_image_rows == 0) return at + row * args.c.row_stride;
-    const Index image = row / args.c_image_rows;
-    return at + image * args.c_image_stride + (row - image * args.c_image_rows) * args.c.row_stride;
-}
+// ---- Types ----
 
 // Integer sums stay exact in integer results, unless a step is not.
 template <class Sum, class Out>
@@ -88,9 +45,67 @@ using RealOf = typename FinishTypes<kExact<Sum, Out>>::Real;
 template <class Sum, class Out>
 using ValueOf = typename FinishTypes<kExact<Sum, Out>>::Value;
 
-template <class T, class Real = float>
-TILEWISE_DEVICE Real read_element(const void* data, Index at) {
-    const typename T::Storage element = static_cast<const typename T::Storage*>(data)[at];
+template <class Out, class Value>
+TILEWISE_DEVICE typename Out::Storage element_of(Value value) {
+    if constexpr (kSame<Value, int>) {
+        return value;  // of Int32
+    } else {
+        return Out::from_float(value);
+    }
+}
+
+// V values as elements of type T.
+template <class T, int V, class Value>
+TILEWISE_DEVICE Packet<V * T::bytes> pack_values(const Value (&x)[V]) {
+    Packet<V * T::bytes> p;
+    if constexpr (T::bytes == 4) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) p.words[i] = __builtin_bit_cast(u32, element_of<T>(x[i]));
+    } else if constexpr (V == 1) {
+        p.value = static_cast<decltype(p.value)>(element_of<T>(x[0]));
+    } else if constexpr (T::bytes == 1 && V == 2) {
+        p.value = pack_bytes<T>(x[0], x[1]);
+    } else if constexpr (T::bytes == 1) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V / 4; ++i) {
+            p.words[i] = u32(pack_bytes<T>(x[4 * i], x[4 * i + 1])) | u32(pack_bytes<T>(x[4 * i + 2], x[4 * i + 3]))
+                                                                          << 16;
+        }
+    } else {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V / 2; ++i) p.words[i] = pack_pair<T>(x[2 * i], x[2 * i + 1]);
+    }
+    return p;
+}
+
+// ---- Places ----
+
+// Where element (row, col) of a batch entry is, in C and in every D tensor.
+TILEWISE_DEVICE Index c_offset(const KernelArgs& args, Index batch, Index row, Index col) {
+    const Index at = batch * args.c.batch_stride + col * args.c.col_stride;
+    if (args.c_image_rows == 0) return at + row * args.c.row_stride;
+    const Index image = row / args.c_image_rows;
+    return at + image * args.c_image_stride + (row - image * args.c_image_rows) * args.c.row_stride;
+}
+
+// The direction in which the elements of a run are neighbours: channels are batch entries of one column each (depthwise).
+enum class Along { columns, rows, channels };
+
+// The first element of a run, and how many there are.
+struct RunPlace {
+    Index at;    // in C and in every D tensor
+    Index bias;  // in the bias
+    Index row, col;
+    int count;
+};
+TILEWISE_DEVICE RunPlace run_place(const KernelArgs& args, Index batch, Index row, Index col, int count) {
+    return {c_offset(args, batch, row, col), batch * args.bias_batch_stride + col, row, col, count};
+}
+
+// ---- Reading ----
+
+template <class T, class Real>
+TILEWISE_DEVICE Real real_of(typename T::Storage element) {
     if constexpr (kSame<T, Int32>) {
         return Real(element);
     } else {
@@ -98,43 +113,147 @@ TILEWISE_DEVICE Real read_element(const void* data, Index at) {
     }
 }
 
-// A raw sum of products made the value of C(row, col). The element must be inside C.
-template <class Out, class Sum>
-TILEWISE_DEVICE RealOf<Sum, Out> finish_real(const KernelArgs& args, Sum sum, Index batch, Index row, Index col) {
-    using Real = RealOf<Sum, Out>;
-    float factor = args.alpha;
-    if (args.scale == KernelScale::tensor) factor *= args.scale_a[0] * args.scale_b[0];
-    Real value = Real(sum) * factor;
-    if (args.scale == KernelScale::row) value = value * args.scale_a[row] * args.scale_b[col];
-    const Index at = c_offset(args, batch, row, col);
-    if (args.beta != 0.0f) value += args.beta * read_element<Out, Real>(args.c.data, at);
-    TILEWISE_ROLLED
-    for (int i = 0; i < kMaxKernelEpilogueOps && args.epilogue[i] != KernelEpilogueOp::none; ++i) {
-        if (args.epilogue[i] == KernelEpilogueOp::bias) {
-            value += read_element<Out, Real>(args.bias, batch * args.bias_batch_stride + col);
-        } else if (args.epilogue[i] == KernelEpilogueOp::relu) {
-            value = value < 0 ? 0 : value;
-        } else {
-            value = activate(args.epilogue[i], float(value));
+// Whether V elements can be read by one access.
+template <class T, int V>
+inline constexpr bool kIsAccess = V > 1 && V* T::bytes >= 4 && V* T::bytes <= 16 && !kSame<T, Int32>;
+
+template <class T, int V, class Real>
+TILEWISE_DEVICE void read_access(const typename T::Storage* from, Real (&x)[V]) {
+    constexpr int kBytes = V * T::bytes, kEach = 4 / T::bytes;
+    const Packet<kBytes> packet = load_global<kBytes>(from);
+    TILEWISE_UNROLL
+    for (int w = 0; w < kBytes / 4; ++w) {
+        float some[kEach];
+        word_to_floats<T>(packet.words[w], some);
+        TILEWISE_UNROLL
+        for (int i = 0; i < kEach; ++i) x[w * kEach + i] = some[i];
+    }
+}
+
+// The first `count` of V elements; the others are 0. Runs that are whole and lie on the boundary of an access come by one: `aligned`
+// ones are known to, or to be nowhere.
+template <class T, bool aligned, int V, class Real>
+TILEWISE_DEVICE void read_run(const void* data, Index at, int count, Real (&x)[V]) {
+    const auto* first = static_cast<const typename T::Storage*>(data);
+    const auto* from = first + at;
+    if constexpr (aligned && kIsAccess<T, V>) {
+        // Always an access, if not of this run: branches would let accesses wait for each other.
+        read_access<T>(count >= V ? from : first, x);
+    } else {
+        if constexpr (kIsAccess<T, V>) {
+            if (count >= V && reinterpret_cast<u64>(from) % (V * T::bytes) == 0) return read_access<T>(from, x);
+        }
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) x[i] = i < count ? real_of<T, Real>(from[i]) : Real(0);
+    }
+}
+
+// Whether all runs of V that begin at multiples of V are aligned, in C, D and bias as far as the chain reads them.
+template <class Chain, class Out, int V>
+TILEWISE_DEVICE bool has_aligned_runs(const KernelArgs& args) {
+    u64 bits = 0;
+    if constexpr (Chain::kHasBias) bits |= reinterpret_cast<u64>(args.bias) | u64(args.bias_batch_stride * Out::bytes);
+    if constexpr (Chain::kReadsTensors) {
+        const Index longer = args.c.row_stride == 1 ? args.c.col_stride : args.c.row_stride;
+        bits |= u64((longer | args.c.batch_stride | args.c_image_stride) * Out::bytes);
+        if (Chain::kBeta) bits |= reinterpret_cast<u64>(args.c.data);
+        TILEWISE_UNROLL
+        for (int i = 0; i < Chain::kTensors; ++i) bits |= reinterpret_cast<u64>(args.d[i]);
+    }
+    return bits % (V * Out::bytes) == 0;
+}
+
+// ---- Steps ----
+
+// The bias of a run, where it was read before; by value, since registers have no addresses.
+struct NoBias {
+    static constexpr bool kRead = false;
+};
+template <class Real, int V>
+struct ReadBias {
+    static constexpr bool kRead = true;
+    Real x[V];
+};
+
+// The sums of a run on their way to elements of type Out.
+template <class Out, Along along, bool aligned, class Real, int V, class Bias>
+struct FinishRun {
+    const KernelArgs& args;
+    const RunPlace& place;
+    Bias bias;
+    Real x[V];
+
+    TILEWISE_DEVICE void scale_rows() {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) {
+            const Index row = place.row + (along == Along::rows ? i : 0),
+                        col = place.col + (along == Along::columns ? i : 0);
+            if (i < place.count) x[i] = x[i] * args.scale_a[row] * args.scale_b[col];
         }
     }
-    TILEWISE_ROLLED
-    for (int i = 0; i < kMaxKernelDTensors && args.d_ops[i] != KernelDOp::none; ++i) {
-        const Real d = read_element<Out, Real>(args.d[i], at);
-        value = args.d_ops[i] == KernelDOp::add ? value + d : value * d;
+    TILEWISE_DEVICE void add_c() {
+        if (args.beta == 0.0f) return;  // then nobody may read C
+        Real c[V];
+        read_run<Out, aligned>(args.c.data, place.at, place.count, c);
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) x[i] += args.beta * c[i];
     }
-    return value;
-}
-template <class Out, class Sum>
-TILEWISE_DEVICE ValueOf<Sum, Out> finish(const KernelArgs& args, Sum sum, Index batch, Index row, Index col) {
-    const RealOf<Sum, Out> value = finish_real<Out>(args, sum, batch, row, col);
-    if constexpr (kExact<Sum, Out>) {
-        return Int32::from_double(value);
-    } else {
-        return value;
+    TILEWISE_DEVICE void add_bias() {
+        constexpr int kBiases = along == Along::rows ? 1 : V;
+        Real own[kBiases];
+        if constexpr (!Bias::kRead) read_run<Out, aligned>(args.bias, place.bias, place.count, own);
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) {
+            if constexpr (Bias::kRead) {
+                x[i] += bias.x[i];
+            } else {
+                x[i] += own[kBiases == 1 ? 0 : i];
+            }
+        }
     }
+    TILEWISE_DEVICE void combine(KernelEpilogueOp op, int tensor) {
+        Real d[V];
+        read_run<Out, aligned>(args.d[tensor], place.at, place.count, d);
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) x[i] = op == KernelEpilogueOp::add ? x[i] + d[i] : x[i] * d[i];
+    }
+    TILEWISE_DEVICE void apply(KernelEpilogueOp op, int tensor) {
+        if (op == KernelEpilogueOp::bias) return add_bias();
+        if (reads_d(op)) return combine(op, tensor);
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) {
+            if (op == KernelEpilogueOp::relu) {
+                x[i] = x[i] < 0 ? 0 : x[i];
+            } else {
+                x[i] = activate(op, float(x[i]));
+            }
+        }
+    }
+
+    template <class Chain, int i = 0, int tensor = 0>
+    TILEWISE_DEVICE void apply_chain() {
+        if constexpr (i < Chain::kCount) {
+            apply(Chain::kOps[i], tensor);
+            apply_chain<Chain, i + 1, tensor + (reads_d(Chain::kOps[i]) ? 1 : 0)>();
+        }
+    }
+    TILEWISE_DEVICE void apply_all() {
+        int tensor = 0;
+        TILEWISE_ROLLED
+        for (int i = 0; i < kMaxKernelEpilogueOps && args.epilogue[i] != KernelEpilogueOp::none; ++i) {
+            apply(args.epilogue[i], tensor);
+            tensor += reads_d(args.epilogue[i]) ? 1 : 0;
+        }
+    }
+};
+
+template <class Chain>
+TILEWISE_DEVICE KernelScale scale_kind(const KernelArgs& args) {
+    if constexpr (Chain::kFixed) return Chain::kScale;
+    return args.scale;
 }
-// The same where there is nothing to do but to multiply.
+
+// Sums that are only multiplied.
 template <class Out, class Sum>
 TILEWISE_DEVICE ValueOf<Sum, Out> finish_plain(const KernelArgs& args, Sum sum) {
     if constexpr (kExact<Sum, Out>) {
@@ -144,27 +263,96 @@ TILEWISE_DEVICE ValueOf<Sum, Out> finish_plain(const KernelArgs& args, Sum sum) 
     }
 }
 
-// Whether that is one operation at most, and then the result: what unrolled code may do for each of its sums.
-template <class Out, class Sum>
-TILEWISE_DEVICE bool is_simple(const KernelArgs& args) {
-    return is_plain(args) && (!kExact<Sum, Out> || args.alpha == 1.0f);
-}
-template <class Out, class Sum>
-TILEWISE_DEVICE ValueOf<Sum, Out> finish_simple(const KernelArgs& args, Sum sum) {
-    if constexpr (kExact<Sum, Out>) {
-        return sum;
+// The sums of a run made values of C. Those beyond place.count are anything. Who has read the bias already gives it.
+template <class Chain, class Out, Along along, bool aligned = false, int V, class Sum, class Bias = NoBias>
+TILEWISE_DEVICE void finish_run(const KernelArgs& args, const Sum (&sums)[V], const RunPlace& place,
+                                ValueOf<Sum, Out> (&values)[V], Bias bias = {}) {
+    if constexpr (Chain::kFixed && Chain::kPlain) {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) values[i] = finish_plain<Out>(args, sums[i]);
     } else {
-        return float(sum) * args.alpha;
+        FinishRun<Out, along, aligned, RealOf<Sum, Out>, V, Bias> run{args, place, bias, {}};
+        const KernelScale scale = scale_kind<Chain>(args);
+        float factor = args.alpha;
+        if (scale == KernelScale::tensor) factor *= args.scale_a[0] * args.scale_b[0];
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) run.x[i] = RealOf<Sum, Out>(sums[i]) * factor;
+        if (scale == KernelScale::row) run.scale_rows();
+        if constexpr (Chain::kFixed) {
+            if constexpr (Chain::kBeta) run.add_c();
+            run.template apply_chain<Chain>();
+        } else {
+            run.add_c();
+            run.apply_all();
+        }
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) {
+            if constexpr (kExact<Sum, Out>) {
+                values[i] = Int32::from_double(run.x[i]);
+            } else {
+                values[i] = run.x[i];
+            }
+        }
     }
 }
 
-template <class Out, class Value>
-TILEWISE_DEVICE typename Out::Storage element_of(Value value) {
-    if constexpr (kSame<Value, int>) {
-        return value;  // of Int32
+// ---- From registers: unrolled code ----
+
+// Whether that may finish the sums: the chain is known, and its runs of V are aligned where V is not 1; or one operation at most is left.
+template <class Chain, class Out, class Sum, int V = 1>
+TILEWISE_DEVICE bool finishes_in_registers(const KernelArgs& args) {
+    if constexpr (!Chain::kFixed) {
+        return is_plain(args) && (!kExact<Sum, Out> || args.alpha == 1.0f);
+    } else if constexpr (V > 1 && !Chain::kPlain) {
+        return has_aligned_runs<Chain, Out, V>(args);
     } else {
-        return Out::from_float(value);
+        return true;
     }
+}
+template <class Chain, class Out, Along along, bool aligned = false, int V, class Sum, class Bias = NoBias>
+TILEWISE_DEVICE void finish_in_registers(const KernelArgs& args, const Sum (&sums)[V], const RunPlace& place,
+                                         ValueOf<Sum, Out> (&values)[V], Bias bias = {}) {
+    if constexpr (Chain::kFixed) {
+        finish_run<Chain, Out, along, aligned>(args, sums, place, values, bias);
+    } else {
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) {
+            if constexpr (kExact<Sum, Out>) {
+                values[i] = sums[i];
+            } else {
+                values[i] = float(sums[i]) * args.alpha;
+            }
+        }
+    }
+}
+
+// ---- Writing ----
+
+// The first `count` of V values; whole runs that lie on the boundary of an access by one.
+template <class Out, int V, class Value>
+TILEWISE_DEVICE void write_run(const KernelArgs& args, const RunPlace& place, const Value (&values)[V]) {
+    constexpr int kBytes = V * Out::bytes;
+    auto* to = static_cast<typename Out::Storage*>(args.c.data) + place.at;
+    if constexpr (V > 1 && kBytes <= 16) {
+        if (place.count >= V && reinterpret_cast<u64>(to) % kBytes == 0) {
+            store_global<kBytes>(to, pack_values<Out>(values));
+            return;
+        }
+    }
+    TILEWISE_UNROLL
+    for (int i = 0; i < V; ++i) {
+        if (i < place.count) to[i] = element_of<Out>(values[i]);
+    }
+}
+
+// ---- One element ----
+
+template <class Chain, class Out, class Sum>
+TILEWISE_DEVICE ValueOf<Sum, Out> finish(const KernelArgs& args, Sum sum, Index batch, Index row, Index col) {
+    const Sum sums[1] = {sum};
+    ValueOf<Sum, Out> values[1];
+    finish_run<Chain, Out, Along::columns>(args, sums, run_place(args, batch, row, col, 1), values);
+    return values[0];
 }
 template <class Out, class Value>
 TILEWISE_DEVICE void store(const KernelArgs& args, Value value, Index batch, Index row, Index col) {

@@ -163,7 +163,7 @@ struct Gemv {
             }
             const Index row = Config::swap_ab ? Index(v) : pass.first + line;
             const Index col = Config::swap_ab ? pass.first + line : Index(v);
-            store<Out>(args, finish<Out>(args, sum, pass.batch, row, col), pass.batch, row, col);
+            store<Out>(args, finish<ChainOf<Config>, Out>(args, sum, pass.batch, row, col), pass.batch, row, col);
         }
     }
 

@@ -27,7 +27,7 @@ TILEWISE_DEVICE Sum sum_of_parts(const Sum* first, int parts, Index distance) {
 }
 
 // Any number of blocks of any size.
-template <class Out, class Sum>
+template <class Chain, class Out, class Sum>
 TILEWISE_DEVICE void reduce_parts(const KernelArgs& args, int parts) {
     griddep_launch();
     griddep_wait();
@@ -39,7 +39,7 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args, int parts) {
         const Sum sum = sum_of_parts(sums + at, parts, total);
         const Index line = quotient(at, args.n), col = at - line * args.n;
         const Index batch = quotient(line, args.m), row = line - batch * args.m;
-        store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
+        store<Out>(args, finish<Chain, Out>(args, sum, batch, row, col), batch, row, col);
     }
 }
 
@@ -48,5 +48,6 @@ TILEWISE_DEVICE void reduce_parts(const KernelArgs& args, int parts) {
 #define TILEWISE_GPU_REDUCE(Config)                                                                 \
     extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
         using Sum = tilewise::gpu::SumOf<typename Config::A>;                                       \
-        tilewise::gpu::reduce_parts<typename Config::Out, Sum>(args, args.split_k);                 \
+        using Chain = tilewise::gpu::ChainOf<Config>;                                               \
+        tilewise::gpu::reduce_parts<Chain, typename Config::Out, Sum>(args, args.split_k);          \
     }

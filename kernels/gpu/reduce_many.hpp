@@ -33,7 +33,7 @@ struct ManyParts {
     }
 };
 
-template <class Out>
+template <class Chain, class Out>
 TILEWISE_DEVICE void put_sum(const KernelArgs& args, Index at, float sum, bool is_flat) {
     if (is_flat) {
         static_cast<typename Out::Storage*>(args.c.data)[at] = element_of<Out>(finish_plain<Out>(args, sum));
@@ -41,10 +41,10 @@ TILEWISE_DEVICE void put_sum(const KernelArgs& args, Index at, float sum, bool i
     }
     const Index line = quotient(at, args.n), col = at - line * args.n;
     const Index batch = quotient(line, args.m), row = line - batch * args.m;
-    store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
+    store<Out>(args, finish<Chain, Out>(args, sum, batch, row, col), batch, row, col);
 }
 
-template <class Out>
+template <class Chain, class Out>
 TILEWISE_DEVICE void reduce_few_parts(const KernelArgs& args, int parts, Index total, bool is_flat) {
     const float* sums = static_cast<const float*>(args.workspace);
     constexpr int kBytes = kFewRun * Out::bytes;
@@ -71,24 +71,24 @@ TILEWISE_DEVICE void reduce_few_parts(const KernelArgs& args, int parts, Index t
             continue;
         }
         TILEWISE_UNROLL
-        for (int e = 0; e < kFewRun; ++e) put_sum<Out>(args, at + e, sum[e], is_flat);
+        for (int e = 0; e < kFewRun; ++e) put_sum<Chain, Out>(args, at + e, sum[e], is_flat);
     }
 }
 
-template <class Out>
+template <class Chain, class Out>
 TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args, int parts) {
     using P = ManyParts;
     const Index total = args.batch * args.m * args.n;
-    if (total % P::kRun != 0) return reduce_parts<Out, float>(args, parts);
+    if (total % P::kRun != 0) return reduce_parts<Chain, Out, float>(args, parts);
     griddep_launch();
     griddep_wait();
     const int lane = lane_index(), sharer = lane / P::kRuns;
     const int warps = block_threads() / P::kLanes;
     const float* sums = static_cast<const float*>(args.workspace);
     // The usual case needs neither divisions nor an epilogue: the code that runs is short, and in no cache when it starts.
-    const bool is_flat = is_plain(args) && args.c_image_rows == 0 && args.c.col_stride == 1 &&
+    const bool is_flat = is_plain<Chain>(args) && args.c_image_rows == 0 && args.c.col_stride == 1 &&
                          args.c.row_stride == args.n && args.c.batch_stride == args.m * args.n;
-    if (parts <= kFewParts) return reduce_few_parts<Out>(args, parts, total, is_flat);
+    if (parts <= kFewParts) return reduce_few_parts<Chain, Out>(args, parts, total, is_flat);
     TILEWISE_ROLLED
     for (Index first = (Index(block_index()) * warps + warp_index()) * P::kWarpSums; first < total;
          first += Index(block_count()) * warps * P::kWarpSums) {
@@ -102,14 +102,15 @@ TILEWISE_DEVICE void reduce_many_parts(const KernelArgs& args, int parts) {
         }
         if (run >= total || sharer >= P::kRun) continue;  // every sharer has all of the sums: the first write one each
         const float mine = sharer == 0 ? sum[0] : sharer == 1 ? sum[1] : sharer == 2 ? sum[2] : sum[3];
-        put_sum<Out>(args, run + sharer, mine, is_flat);
+        put_sum<Chain, Out>(args, run + sharer, mine, is_flat);
     }
 }
 
 }  // namespace tilewise::gpu
 
 // `together` parts are one in the workspace.
-#define TILEWISE_GPU_REDUCE_MANY(Config, together)                                                  \
-    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) { \
-        tilewise::gpu::reduce_many_parts<typename Config::Out>(args, args.split_k / (together));    \
+#define TILEWISE_GPU_REDUCE_MANY(Config, together)                                                      \
+    extern "C" __global__ void tilewise_reduce(const __grid_constant__ tilewise::KernelArgs args) {     \
+        using Chain = tilewise::gpu::ChainOf<Config>;                                                   \
+        tilewise::gpu::reduce_many_parts<Chain, typename Config::Out>(args, args.split_k / (together)); \
     }

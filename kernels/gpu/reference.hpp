@@ -106,7 +106,7 @@ TILEWISE_DEVICE void judge_element(const KernelArgs& args, const CheckParameters
     }
     if (steps.beta != 0.0f) terms.c = decode(check.out, load_bits(check.original_c, at, check.out));
     if (args.bias) terms.bias = decode(check.out, load_bits(args.bias, col, check.out));
-    for (int i = 0; i < kMaxKernelDTensors && steps.d_ops[i] != KernelDOp::none; ++i) {
+    for (int i = 0; i < kMaxKernelDTensors && args.d[i]; ++i) {
         terms.d[i] = decode(check.out, load_bits(args.d[i], at, check.out));
     }
     const Bounded expected = finished(steps, terms, accumulated(check.model, sums.sum, sums.magnitude, sums.squares));

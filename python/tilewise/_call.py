@@ -26,10 +26,6 @@ class Call:
         self.bias = None if bias is None else operand(bias, "bias")
         self.d = [operand(x, f"d[{i}]") for i, x in enumerate(list_of_d(d))]
         self.d_ops = (d_op if isinstance(d_op, str) else "+".join(d_op)).split("+")
-        if len(self.d_ops) == 1:
-            self.d_ops *= len(self.d)
-        if self.d and len(self.d_ops) != len(self.d):
-            raise ValueError(f"d_op: {len(self.d_ops)} operations for {len(self.d)} arrays; need one, or one for each")
         self.scales: list[Operand] = []
         self.device = a.device
         if self.out is not None and not self.out.writable:
@@ -56,8 +52,17 @@ class Call:
             if not isinstance(word, str):
                 raise TypeError(f"{name}: expected a word, got {type(word).__name__}")
         epilogue = "+".join(word for word in ("bias" if self.bias else None, activation) if word)
-        return {**({"epilogue": epilogue} if epilogue else {}), **({"d": "+".join(self.d_ops)} if self.d else {}),
+        last = self.last_d_ops(epilogue)
+        return {**({"epilogue": epilogue} if epilogue else {}), **({"d": "+".join(last)} if last else {}),
                 "beta": bool(beta), "math": math, "align": align}
+
+    def last_d_ops(self, epilogue: str) -> list[str]:
+        """How the arrays of d are combined that no add or mul of the epilogue takes."""
+        left = max(0, len(self.d) - sum(word in ("add", "mul") for word in epilogue.split("+")))
+        words = self.d_ops * left if len(self.d_ops) == 1 else self.d_ops
+        if left and len(words) != left:
+            raise ValueError(f"d_op: {len(words)} operations for {left} arrays; need one, or one for each")
+        return words if left else []
 
     def out_shape(self, executable: Executable) -> tuple[int, ...]:
         """Of an output that is made."""

@@ -60,6 +60,10 @@ Result<BuildSettings> build_settings() {
         }
         settings.compile_limit = std::chrono::seconds(*seconds);
     }
+    if (const std::string text = variable("TILEWISE_EPILOGUES"); !text.empty()) {
+        if (text != "exact" && text != "any") return bad_value("TILEWISE_EPILOGUES", text, "exact or any");
+        settings.exact_epilogues = text == "exact";
+    }
     const std::string packs = variable("TILEWISE_PACKS");
     for (const std::string_view path : split(packs, ':')) {
         if (!path.empty()) settings.packs.emplace_back(path);

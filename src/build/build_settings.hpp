@@ -23,6 +23,8 @@ struct BuildSettings {
     // are built for another machine.
     std::optional<int> driver_version;
     std::chrono::milliseconds compile_limit = std::chrono::seconds(60);
+    // Whether GPU kernels are compiled for the epilogue of each problem, or once for all.
+    bool exact_epilogues = true;
     std::vector<std::string> packs;
     std::string temp_dir = "/tmp";  // where a process builds for itself when the cache cannot be used
 };

@@ -96,12 +96,30 @@ Result<Shard> chosen_shard(const Context& context) {
     return Shard{*index, *count};
 }
 
+// The chains that GPU kernels are compiled for beside the code for every epilogue.
+Result<std::vector<Chain>> chosen_chains(const Context& context) {
+    constexpr std::string_view kCommon = "none,bias,bias+relu,bias+gelu,bias+silu,add,bias+add+relu";
+    std::vector<Chain> chains;
+    const auto given = context.arguments.value("epilogues");
+    if (!given) return chains;
+    for (const std::string_view text : split(*given == "common" ? kCommon : *given, ',')) {
+        auto chain = parse_chain(text);
+        if (!chain) return usage_error(fmt::format("--epilogues: {}", chain.error().message));
+        chains.push_back(std::move(*chain));
+    }
+    return chains;
+}
+
 Status add_work(const Context& context, const ArchSpec& arch, const Shard& shard, Work& work) {
     auto query = read_kernel_query(context, arch);
     if (!query) return query.error();
     auto kernels = list_kernels(*query);
     if (!kernels) return kernels.error();
     work.kernels += kernels->size();
+    const auto chains = chosen_chains(context);
+    if (!chains) return chains.error();
+    std::vector<std::optional<Chain>> codes = {std::nullopt};
+    if (arch.is_gpu()) codes.insert(codes.end(), chains->begin(), chains->end());
     auto suffixes = code_suffixes(arch);
     // Only a pack goes to machines that nobody has seen yet.
     if (!context.arguments.value("pack")) suffixes.resize(1);
@@ -112,13 +130,15 @@ Status add_work(const Context& context, const ArchSpec& arch, const Shard& shard
             ++work.without_template;
             continue;
         }
-        for (const std::string_view suffix : suffixes) {
-            auto request = build_request(kernel.config, arch, suffix);
-            if (!request) return request.error();
-            if (!shard.takes(request->source)) continue;
-            if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
-            work.portable += suffix == kPtx ? 1U : 0U;
-            work.requests.push_back(std::move(*request));
+        for (const auto& code : codes) {
+            for (const std::string_view suffix : suffixes) {
+                auto request = build_request(kernel.config, arch, suffix, code);
+                if (!request) return request.error();
+                if (!shard.takes(request->source)) continue;
+                if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
+                work.portable += suffix == kPtx ? 1U : 0U;
+                work.requests.push_back(std::move(*request));
+            }
         }
     }
     return {};

@@ -33,6 +33,8 @@ constexpr Variable kVariables[] = {
     {"TILEWISE_CXX", "the compiler for CPU kernels; else the first on PATH that is new enough"},
     {"TILEWISE_NVRTC", "the file of NVRTC, the compiler for CUDA kernels; else it is looked for"},
     {"TILEWISE_COMPILE_TIMEOUT_S", "seconds a compiler may take; 60"},
+    {"TILEWISE_EPILOGUES",
+     "exact: GPU kernels are compiled for each epilogue, the default; any: once for all, which are slower"},
     {"TILEWISE_PACKS", "packs of built kernels to look in, separated by ':'"},
     {"TILEWISE_ARCH_FILE", "an arch file to add, as --arch-file does"},
     {"TILEWISE_EMULATE_SEED", "the order in which threads of an emulated GPU go on, a number"},

@@ -75,7 +75,7 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
         return refuse(out, TILEWISE_TEXT("{} taps of int8", taps), TILEWISE_TEXT("at most {}", kMostTaps));
     }
     const Problem& p = v.problem;
-    const bool plain = p.epilogue.empty() && p.d_ops.empty() && p.scale == Scale::none && !p.beta;
+    const bool plain = p.epilogue.empty() && p.scale == Scale::none && !p.beta;
     if ((c.warp_tile.k > 1 || family_of(c) == FamilyId::depthwise_channel_slice) && c.op != Op::conv_bwd_weight &&
         !plain) {
         return refuse(out,

@@ -11,6 +11,7 @@
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 
@@ -212,7 +213,7 @@ bool beyond_vectors(const ProblemView& v, const KernelConfig& c, const ArchSpec&
 }
 
 bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (v.problem.d_ops.empty() || is_conv(c.op)) return false;
+    if (d_count(v.problem) == 0 || is_conv(c.op)) return false;
     const TileLimits& limits = arch.limits[static_cast<std::size_t>(Operator::multi_d)];
     const bool below = c.tile.m < limits.min.m || c.tile.n < limits.min.n || c.tile.k < limits.min.k;
     const bool off = c.tile.m % limits.align.m != 0 || c.tile.n % limits.align.n != 0 || c.tile.k % limits.align.k != 0;

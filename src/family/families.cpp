@@ -8,6 +8,7 @@
 
 #include "config/config_name.hpp"
 #include "family/code_rules.hpp"
+#include "family/cuda/cuda_source.hpp"
 
 namespace tilewise {
 namespace {
@@ -106,7 +107,7 @@ bool has_code(const KernelConfig& c, const ArchSpec& arch, Rejected* why) {
     return true;
 }
 
-Result<KernelSource> generate_source(const KernelConfig& c, const ArchSpec& arch) {
+Result<KernelSource> generate_source(const KernelConfig& c, const ArchSpec& arch, const std::optional<Chain>& chain) {
     Rejected why;
     if (c.arch != arch.name) {
         return unsupported_error(fmt::format("{} is for {}, not for {}", kernel_name(c), c.arch, arch.name));
@@ -115,7 +116,9 @@ Result<KernelSource> generate_source(const KernelConfig& c, const ArchSpec& arch
         return unsupported_error(fmt::format("there is no code for {}: rule {}: have {}; need {}", kernel_name(c),
                                              why.rule, why.have, why.need));
     }
-    return KernelSource{find_family(c, arch)->source(c, arch), kernel_features(c, arch)};
+    const Family* family = find_family(c, arch);
+    const std::string source = family->source(c, arch);
+    return KernelSource{family->is_gpu() ? chain_line(chain) + source : source, kernel_features(c, arch)};
 }
 
 std::vector<std::string> kernel_features(const KernelConfig& c, const ArchSpec& arch) {

@@ -18,6 +18,7 @@
 #include "family/launch_plan.hpp"
 #include "family/launch_spec.hpp"
 #include "family/work_problem.hpp"
+#include "problem/chain.hpp"
 
 namespace tilewise {
 
@@ -72,7 +73,9 @@ struct KernelSource {
     std::string text;
     std::vector<std::string> features;  // of the arch file, those that the kernel uses
 };
-Result<KernelSource> generate_source(const KernelConfig& config, const ArchSpec& arch);
+// A GPU kernel is compiled for `chain`, or, without one, for every epilogue; a CPU kernel is always for every one.
+Result<KernelSource> generate_source(const KernelConfig& config, const ArchSpec& arch,
+                                     const std::optional<Chain>& chain = std::nullopt);
 
 // The CPU features a kernel uses: those of its arch, and those its warp tile's depth needs.
 std::vector<std::string> kernel_features(const KernelConfig& config, const ArchSpec& arch);

@@ -73,9 +73,7 @@ PaddedTensors padded_tensors(const Problem& given, const Problem& padded, const 
         if (!copied[static_cast<std::size_t>(i)]) continue;
         layout.add(static_cast<TensorRole>(i), 0, nest_of(given, i), nest_of(padded, i));
     }
-    const bool has_bias =
-        std::find(given.epilogue.begin(), given.epilogue.end(), EpilogueOp::bias) != given.epilogue.end();
-    if (has_bias && bias_nest(given) != bias_nest(padded)) {
+    if (has_bias(given) && bias_nest(given) != bias_nest(padded)) {
         layout.add(TensorRole::bias, 0, bias_nest(given), bias_nest(padded));
     }
     if (given.scale == Scale::row) {
@@ -86,7 +84,7 @@ PaddedTensors padded_tensors(const Problem& given, const Problem& padded, const 
         if (from.m != to.m) layout.add(TensorRole::scale_a, 0, floats(from.m), floats(to.m));
         if (from.n != to.n) layout.add(TensorRole::scale_b, 0, floats(from.n), floats(to.n));
     }
-    for (std::size_t i = 0; i < given.d_ops.size() && copied[2]; ++i) {
+    for (std::size_t i = 0; i < d_count(given) && copied[2]; ++i) {
         layout.add(TensorRole::d, i, nest_of(given, 2), nest_of(padded, 2));
     }
     return layout.take();

@@ -37,7 +37,7 @@ std::vector<PlannedInput> planned_inputs(const Problem& p, std::uint64_t seed) {
     add(OperandRole::a, "A", p.dtype_a, stored_rows(p, 0), operand_range(p.dtype_a));
     add(OperandRole::b, "B", p.dtype_b, stored_rows(p, 1), operand_range(p.dtype_b));
     if (p.beta) add(OperandRole::original_c, "copy of C", out, stored_rows(p, 2), operand_range(out));
-    if (std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end()) {
+    if (has_bias(p)) {
         add(OperandRole::bias, "bias", out, vector_of(bias_length(p)), operand_range(out));
     }
     if (p.scale != Scale::none) {
@@ -45,7 +45,7 @@ std::vector<PlannedInput> planned_inputs(const Problem& p, std::uint64_t seed) {
         add(OperandRole::scale_a, "scale of A", DType::fp32, vector_of(per_row ? p.gemm.m : 1), kScaleRange);
         add(OperandRole::scale_b, "scale of B", DType::fp32, vector_of(per_row ? p.gemm.n : 1), kScaleRange);
     }
-    for (std::size_t i = 0; i < p.d_ops.size(); ++i) {
+    for (std::size_t i = 0; i < d_count(p); ++i) {
         add(OperandRole::d, fmt::format("D{}", i), out, stored_rows(p, 2), operand_range(out));
     }
     return inputs;

@@ -188,7 +188,7 @@ private:
             decode(p_.dtype_out, first, 1, count, term_.data());
             add(1);
         }
-        for (std::size_t i = 0; i < p_.d_ops.size(); ++i) {
+        for (std::size_t i = 0; i < d_count(p_); ++i) {
             load(tensors_.d(i), term_.data());
             add(1);
         }
@@ -217,10 +217,8 @@ private:
 }  // namespace
 
 bool is_projectable(const Problem& p) {
-    const auto is_bias = [](EpilogueOp op) { return op == EpilogueOp::bias; };
-    const auto is_add = [](DOp op) { return op == DOp::add; };
-    return p.dtype_out != DType::int8 && std::all_of(p.epilogue.begin(), p.epilogue.end(), is_bias) &&
-           std::all_of(p.d_ops.begin(), p.d_ops.end(), is_add);
+    const auto is_sum = [](EpilogueOp op) { return op == EpilogueOp::bias || op == EpilogueOp::add; };
+    return p.dtype_out != DType::int8 && std::all_of(p.epilogue.begin(), p.epilogue.end(), is_sum);
 }
 
 std::int64_t projection_width(const Problem& p, double multiply_adds) {

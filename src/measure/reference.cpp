@@ -44,7 +44,7 @@ private:
             const auto* first = static_cast<const std::byte*>(tensors_.bias(batch)) + col * bytes_of(p.dtype_out);
             decode(p.dtype_out, first, 1, count, bias_.data());
         }
-        d_.resize(p.d_ops.size());
+        d_.resize(d_count(p));
         for (std::size_t i = 0; i < d_.size(); ++i) load_row(tensors_.d(i), d_[i]);
     }
 
@@ -76,7 +76,6 @@ FinishSteps finish_steps(const Problem& p, const ReferenceOptions& options) {
     steps.beta = p.beta ? options.beta : 0;
     steps.scale = kernel_scale(p.scale);
     for (std::size_t i = 0; i < p.epilogue.size(); ++i) steps.ops[i] = kernel_op(p.epilogue[i]);
-    for (std::size_t i = 0; i < p.d_ops.size(); ++i) steps.d_ops[i] = kernel_op(p.d_ops[i]);
     return steps;
 }
 

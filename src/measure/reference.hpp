@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a problem's result should be, in double on the decoded inputs, with the error a kernel may make:
-//   D-ops( epilogue( alpha * scale_a * scale_b * A*B [+ beta*C] ) )
+//   epilogue( alpha * scale_a * scale_b * A*B [+ beta*C] )
 // as problem.hpp defines it. beta == 0 does not read C. For large problems only some rows need be computed.
 #pragma once
 

@@ -67,14 +67,14 @@ Result<Operands> make_set(const Problem& p, Filler& filler) {
     put(o.a, p.dtype_a, stored_rows(p, 0).span());
     put(o.b, p.dtype_b, stored_rows(p, 1).span());
     put(o.c, p.dtype_out, stored_rows(p, 2).span());
-    if (std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end()) {
+    if (has_bias(p)) {
         put(o.bias, p.dtype_out, bias_length(p));
     }
     if (p.scale != Scale::none) {
         put(o.scale_a, DType::fp32, p.scale == Scale::row ? p.gemm.m : 1, true);
         put(o.scale_b, DType::fp32, p.scale == Scale::row ? p.gemm.n : 1, true);
     }
-    for (std::size_t i = 0; i < p.d_ops.size(); ++i) put(o.d[i], p.dtype_out, stored_rows(p, 2).span());
+    for (std::size_t i = 0; i < d_count(p); ++i) put(o.d[i], p.dtype_out, stored_rows(p, 2).span());
     if (!status) return status.error();
     return o;
 }
@@ -83,7 +83,7 @@ std::int64_t set_bytes(const Problem& p) {
     std::int64_t bytes = 0;
     for (int operand = 0; operand < 3; ++operand) {
         const DType type = operand == 0 ? p.dtype_a : operand == 1 ? p.dtype_b : p.dtype_out;
-        const auto copies = static_cast<std::int64_t>(operand == 2 ? 1 + p.d_ops.size() : 1);
+        const auto copies = static_cast<std::int64_t>(operand == 2 ? 1 + d_count(p) : 1);
         bytes += stored_rows(p, operand).span() * bytes_of(type) * copies;
     }
     return bytes;

@@ -46,7 +46,6 @@ ErrorModel error_model(const Problem& problem, const Summation& summation);
 
 // The steps of kernels/common/tolerance.hpp in the words of problems.
 inline Bounded apply(EpilogueOp op, Bounded x) { return apply(kernel_op(op), x); }
-inline Bounded apply(DOp op, Bounded x, double d) { return apply(kernel_op(op), x, d); }
 inline bool agrees(DType out, Bounded expected, double got) { return agrees(kernel_dtype(out), expected, got); }
 inline double tolerance_of(DType out, Bounded expected) { return tolerance_of(kernel_dtype(out), expected); }
 

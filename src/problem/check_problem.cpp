@@ -90,9 +90,8 @@ Verdict check_options(const Problem& p) {
         return reject("bias_output", "a bias in conv_bwd_weight, whose output are weights",
                       "conv_fwd or conv_bwd_data, whose outputs have channels to add it to");
     }
-    if (p.d_ops.size() > kMaxDTensors) {
-        return reject("d_tensors", fmt::format("{} D tensors", p.d_ops.size()),
-                      fmt::format("at most {}", kMaxDTensors));
+    if (d_count(p) > kMaxDTensors) {
+        return reject("d_tensors", fmt::format("{} D tensors", d_count(p)), fmt::format("at most {}", kMaxDTensors));
     }
     const auto align = static_cast<std::uint64_t>(p.align_bytes);
     if (p.align_bytes < 1 || p.align_bytes > kMaxAlignBytes || !std::has_single_bit(align)) {

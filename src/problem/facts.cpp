@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "problem/facts.hpp"
 
+#include <algorithm>
+
 namespace tilewise {
 namespace {
 
@@ -112,13 +114,21 @@ double flops(const Problem& p) {
                 : 1.0);
 }
 
+bool has_bias(const Problem& p) {
+    return std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end();
+}
+
+std::size_t d_count(const Problem& p) {
+    return static_cast<std::size_t>(std::count_if(p.epilogue.begin(), p.epilogue.end(), reads_d));
+}
+
 double bytes_moved(const Problem& p) {
     const auto elements = operand_elements(p);
     const double out_bytes = static_cast<double>(elements[2]) * static_cast<double>(bytes_of(p.dtype_out));
     double bytes = static_cast<double>(elements[0]) * static_cast<double>(bytes_of(p.dtype_a)) +
                    static_cast<double>(elements[1]) * static_cast<double>(bytes_of(p.dtype_b)) + out_bytes;
     if (p.beta) bytes += out_bytes;
-    return bytes + static_cast<double>(p.d_ops.size()) * out_bytes;
+    return bytes + static_cast<double>(d_count(p)) * out_bytes;
 }
 
 double arithmetic_intensity(const Problem& p) { return flops(p) / bytes_moved(p); }

@@ -35,6 +35,8 @@ std::int64_t batch_stride(const Problem& problem, int operand);
 bool is_weight(Op op, int operand);
 // Whether it is x: A of forward, C of backward data, B of backward weight. What is neither is y.
 bool is_input(Op op, int operand);
+bool has_bias(const Problem& problem);
+std::size_t d_count(const Problem& problem);  // D tensors of the epilogue
 // Elements of a bias: one per column of C; of a convolution, per channel of the output over all groups.
 std::int64_t bias_length(const Problem& problem);
 // The length of the dimension in which an operand's elements are neighbours in memory: what vector loads divide. Of a

@@ -12,10 +12,10 @@ constexpr KernelDType kernel_dtype(DType type) { return static_cast<KernelDType>
 constexpr KernelScale kernel_scale(Scale scale) { return static_cast<KernelScale>(scale); }
 // The kernels' lists begin with none.
 constexpr KernelEpilogueOp kernel_op(EpilogueOp op) { return static_cast<KernelEpilogueOp>(static_cast<int>(op) + 1); }
-constexpr KernelDOp kernel_op(DOp op) { return static_cast<KernelDOp>(static_cast<int>(op) + 1); }
 
 static_assert(kernel_dtype(DType::int32) == KernelDType::int32 && kernel_scale(Scale::row) == KernelScale::row);
-static_assert(kernel_op(EpilogueOp::hardswish) == KernelEpilogueOp::hardswish && kernel_op(DOp::mul) == KernelDOp::mul);
+static_assert(kernel_op(EpilogueOp::bias) == KernelEpilogueOp::bias &&
+              kernel_op(EpilogueOp::mul) == KernelEpilogueOp::mul);
 static_assert(kMaxKernelEpilogueOps == kMaxEpilogueOps && kMaxKernelDTensors == kMaxDTensors);
 
 }  // namespace tilewise

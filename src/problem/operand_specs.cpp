@@ -69,10 +69,10 @@ Json::Array numbers(const std::vector<std::int64_t>& values) { return {values.be
 std::vector<OperandSpec> operand_specs(const Problem& p) {
     std::vector<OperandSpec> specs = {tensor(p, "a", 0, p.dtype_a), tensor(p, "b", 1, p.dtype_b),
                                       tensor(p, "c", 2, p.dtype_out)};
-    if (std::find(p.epilogue.begin(), p.epilogue.end(), EpilogueOp::bias) != p.epilogue.end()) {
+    if (has_bias(p)) {
         specs.push_back(vector("bias", p.dtype_out, bias_length(p)));
     }
-    for (std::size_t i = 0; i < p.d_ops.size(); ++i) specs.push_back(tensor(p, fmt::format("d{}", i), 2, p.dtype_out));
+    for (std::size_t i = 0; i < d_count(p); ++i) specs.push_back(tensor(p, fmt::format("d{}", i), 2, p.dtype_out));
     if (p.scale != Scale::none) {
         const bool per_row = p.scale == Scale::row;
         specs.push_back(vector("scale_a", DType::fp32, per_row ? p.gemm.m : 1));

@@ -3,7 +3,7 @@
 // everything that can change which kernel may run or how fast: types, layouts, strides, alignment, fused
 // operations, numeric class and limits. Values of alpha and beta are arguments; only "beta is zero" matters here.
 //
-// The result is   D-ops( epilogue( scales * A*B [+ beta*C] ) ),   D tensors having C's shape, layout and dtype.
+// The result is   epilogue( scales * A*B [+ beta*C] ).
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ struct ConvShape {
 inline constexpr std::int64_t kDefaultAlignBytes = 16;  // what malloc and every GPU allocator give at least
 inline constexpr std::int64_t kMaxAlignBytes = 4096;
 inline constexpr std::int64_t kNoWorkspaceLimit = -1;
-inline constexpr std::size_t kMaxEpilogueOps = 4;
+inline constexpr std::size_t kMaxEpilogueOps = 8;
 inline constexpr std::size_t kMaxDTensors = 4;
 
 struct Problem {
@@ -66,7 +66,6 @@ struct Problem {
     DType dtype_out = DType::fp32;
     Layout layout = Layout::rcr;
     std::vector<EpilogueOp> epilogue;
-    std::vector<DOp> d_ops;
     bool beta = false;      // whether C is read and added
     bool packed_b = false;  // B comes in the form its kernel packed ahead; weights do
     Scale scale = Scale::none;

@@ -142,22 +142,35 @@ Status parse_layout(Problem& p, std::string_view text) {
     return {};
 }
 
+// ---- the epilogue --------------------------------------------------------------------------------------------
+
+// D tensors that come last are a field of their own, `d`, which is read after `epilogue`.
+std::size_t first_last_d(const Problem& p) {
+    std::size_t first = p.epilogue.size();
+    while (first > 0 && reads_d(p.epilogue[first - 1])) --first;
+    return first;
+}
+
 // "bias+gelu"
-template <class E, std::vector<E> Problem::*member>
-Status parse_chain(Problem& p, std::string_view text) {
-    (p.*member).clear();
+Status parse_epilogue(Problem& p, std::string_view text) {
     for (const std::string_view word : split(text, '+')) {
-        auto value = parse_enum<E>(word);
-        if (!value) return value.error();
-        (p.*member).push_back(*value);
+        auto op = parse_enum<EpilogueOp>(word);
+        if (!op) return op.error();
+        p.epilogue.push_back(*op);
     }
     return {};
 }
+Status parse_d(Problem& p, std::string_view text) {
+    for (const std::string_view word : split(text, '+')) {
+        if (word != "add" && word != "mul")
+            return usage_error(fmt::format("unknown D operation '{}'; need add or mul", word.substr(0, 64)));
+    }
+    return parse_epilogue(p, text);
+}
 
-template <class E, std::vector<E> Problem::*member>
-std::string print_chain(const Problem& p) {
+std::string print_ops(const Problem& p, std::size_t begin, std::size_t end) {
     std::string text;
-    for (const E op : p.*member) text += (text.empty() ? "" : "+") + std::string(name_of(op));
+    for (std::size_t i = begin; i < end; ++i) text += (i == begin ? "" : "+") + std::string(name_of(p.epilogue[i]));
     return text;
 }
 
@@ -232,12 +245,12 @@ const ProblemField kFields[] = {
     STRIDE_FIELD("batch_stride_a", gemm.batch_stride[0], "elements between matrices of A; 0 shares one"),
     STRIDE_FIELD("batch_stride_b", gemm.batch_stride[1], "elements between matrices of B; 0 shares one"),
     STRIDE_FIELD("batch_stride_c", gemm.batch_stride[2], "elements between matrices of C"),
-    {"epilogue", kGemm, kConv, kOptional, "fused operations in order, such as bias+gelu",
-     parse_chain<EpilogueOp, &Problem::epilogue>, print_chain<EpilogueOp, &Problem::epilogue>,
-     [](const Problem& p) { return p.epilogue.empty(); }},
-    {"d", kGemm, kConv, kOptional, "further tensors combined with the result, such as add+mul",
-     parse_chain<DOp, &Problem::d_ops>, print_chain<DOp, &Problem::d_ops>,
-     [](const Problem& p) { return p.d_ops.empty(); }},
+    {"epilogue", kGemm, kConv, kOptional, "fused operations in order, such as bias+gelu or bias+add+relu",
+     parse_epilogue, [](const Problem& p) { return print_ops(p, 0, first_last_d(p)); },
+     [](const Problem& p) { return first_last_d(p) == 0; }},
+    {"d", kGemm, kConv, kOptional, "further tensors combined with the result, such as add+mul", parse_d,
+     [](const Problem& p) { return print_ops(p, first_last_d(p), p.epilogue.size()); },
+     [](const Problem& p) { return first_last_d(p) == p.epilogue.size(); }},
     {"beta", kGemm, kConv, kOptional, "1 when beta*C is added", parse_flag<&Problem::beta>, print_flag<&Problem::beta>,
      [](const Problem& p) { return !p.beta; }},
     {"packed_b", kGemm, kConv, kOptional, "1 when B (weights) was packed ahead by the kernel that reads it",

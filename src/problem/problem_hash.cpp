@@ -45,7 +45,6 @@ std::size_t ProblemHash::operator()(const Problem& p) const {
         }
     }
     for (const EpilogueOp op : p.epilogue) mixer.add(static_cast<std::int64_t>(op));
-    for (const DOp op : p.d_ops) mixer.add(static_cast<std::int64_t>(op));
     mixer.add(p.align_bytes);
     mixer.add(p.workspace_bytes);
     return mixer.value();

@@ -91,21 +91,16 @@ constexpr int spatial_dims(Layout l) {
 constexpr Layout channels_last(int dims) { return static_cast<Layout>(static_cast<int>(Layout::nwgc) + dims - 1); }
 
 // What is applied to the result before it is stored, in the order written.
-enum class EpilogueOp : std::uint8_t { bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish };
+// add and mul combine
+// the result with the next D tensor, which has the output's shape, layout and dtype.
+enum class EpilogueOp : std::uint8_t { bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish, add, mul };
 template <>
 struct EnumNames<EpilogueOp> {
     static constexpr std::string_view kind = "epilogue operation";
-    static constexpr std::array<std::string_view, 9> names = {"bias", "relu",    "relu6", "gelu",     "gelu_tanh",
-                                                              "silu", "sigmoid", "tanh",  "hardswish"};
+    static constexpr std::array<std::string_view, 11> names = {
+        "bias", "relu", "relu6", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "hardswish", "add", "mul"};
 };
-
-// How a further tensor D of the output's shape, layout and dtype is combined with the result.
-enum class DOp : std::uint8_t { add, mul };
-template <>
-struct EnumNames<DOp> {
-    static constexpr std::string_view kind = "D operation";
-    static constexpr std::array<std::string_view, 2> names = {"add", "mul"};
-};
+constexpr bool reads_d(EpilogueOp op) { return op == EpilogueOp::add || op == EpilogueOp::mul; }
 
 // Scale factors of the inputs: none, one per tensor, or one per row of A and column of B (GEMM only).
 enum class Scale : std::uint8_t { none, tensor, row };

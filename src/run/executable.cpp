@@ -7,13 +7,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "build/toolchain.hpp"
 #include "config/config_name.hpp"
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/family.hpp"
 #include "family/may_run.hpp"
+#include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/kernel_words.hpp"
 #include "problem/problem_text.hpp"
@@ -102,22 +101,8 @@ KernelArgs problem_args(const Problem& p) {
     }
     args.scale = kernel_scale(p.scale);
     for (std::size_t i = 0; i < p.epilogue.size(); ++i) args.epilogue[i] = kernel_op(p.epilogue[i]);
-    for (std::size_t i = 0; i < p.d_ops.size(); ++i) args.d_ops[i] = kernel_op(p.d_ops[i]);
     args.split_k = 1;
     return args;
-}
-
-Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch, std::string_view suffix) {
-    auto source = generate_source(config, arch);
-    if (!source) return source.error();
-    BuildRequest request;
-    request.name = kernel_name(config);
-    request.source = std::move(source->text);
-    request.arch = arch.name;
-    request.suffix = suffix;
-    if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
-    if (suffix == kSharedObject) request.flags = host_flags(source->features);
-    return request;
 }
 
 Result<Executable> Executable::prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder,
@@ -131,15 +116,16 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
         return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel.name,
                                              print_problem(problem), why.rule, why.have, why.need));
     }
-    auto request = build_request(kernel.config, device);
-    if (!request) return request.error();
-    auto loaded = build_and_load(*request, device, builder);
+    auto chosen = choose_code(problem, kernel.config, device, builder);
+    if (!chosen) return chosen.error();
+    auto loaded = build_and_load(chosen->request, device, builder);
     if (!loaded) return loaded.error();
     auto& [built, code] = *loaded;
 
     Executable ready;
     ready.built_ = std::move(built);
     if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
+    if (chosen->falls_back) ready.notes_.push_back(epilogue_note(problem));
     ready.args_ = make_args(problem, kernel.config);
     if (const CpuParts* parts = plan->cpu()) ready.threads_ = parts->threads;
     if (const GpuGrid* grid = plan->gpu()) set_grid_args(ready.args_, *grid);
@@ -173,9 +159,9 @@ Result<Executable> Executable::prepare_padded(const Problem& problem, const Padd
 
 void Executable::note_operands(const Problem& problem) {
     has_beta_ = problem.beta;
-    has_bias_ = std::find(problem.epilogue.begin(), problem.epilogue.end(), EpilogueOp::bias) != problem.epilogue.end();
+    has_bias_ = has_bias(problem);
     has_scales_ = problem.scale != Scale::none;
-    d_count_ = problem.d_ops.size();
+    d_count_ = d_count(problem);
     overlap_ = OverlapCheck(problem, workspace_bytes_, packed_b_bytes_);
 }
 

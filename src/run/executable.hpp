@@ -15,6 +15,7 @@
 #include "family/padded_problem.hpp"
 #include "problem/problem.hpp"
 #include "registry/registry.hpp"
+#include "run/kernel_code.hpp"
 #include "run/overlap.hpp"
 #include "run/padded_launch.hpp"
 
@@ -37,12 +38,6 @@ struct Operands {
 
 // What a problem says of a launch: sizes, strides and operations, but no pointers, scalars or ways to compute it.
 KernelArgs problem_args(const Problem& problem);
-
-// What to compile for a config on an arch, as the kind of code that a device loads, or as one of code_suffixes(arch).
-Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch, std::string_view suffix);
-inline Result<BuildRequest> build_request(const KernelConfig& config, const Device& device) {
-    return build_request(config, device.arch(), device.code_suffix());
-}
 
 class Executable {
 public:

@@ -63,21 +63,23 @@ void Dispatcher::drop_refused(Selection& selection) const {
 
 // Looking for a compiler takes time, so it is the last question. The answer is kept, since it takes the digest of the source: many
 // problems have the same kernel.
-bool Dispatcher::lacks_compiler(const Kernel& kernel) {
+bool Dispatcher::lacks_compiler(const Problem& problem, const Kernel& kernel) {
     const std::uint32_t generation = generation_;
-    if (const bool* known = lacks_compiler_.find(KernelKey<const std::string&>{kernel.name, generation})) return *known;
-    const auto request = build_request(kernel.config, device_);
-    const bool lacks = request && builder_.needs_compiler(*request) && !builder_.has_compiler(*request);
+    const Chain chain = device_.arch().is_gpu() ? chain_of(problem) : Chain{};
+    const std::string name = chain.is_plain() ? kernel.name : fmt::format("{}+{}", kernel.name, print_chain(chain));
+    if (const bool* known = lacks_compiler_.find(KernelKey<const std::string&>{name, generation})) return *known;
+    const auto code = choose_code(problem, kernel.config, device_, builder_);
+    const bool lacks = code && builder_.needs_compiler(code->request) && !builder_.has_compiler(code->request);
     const std::scoped_lock lock(fork_safe_mutex());
-    return lacks_compiler_.add({kernel.name, generation}, lacks);
+    return lacks_compiler_.add({name, generation}, lacks);
 }
 
 // On a machine without a compiler: keeps the kernels that are cached, packed or built in. When there are none, all stay, so
 // that building the chosen one fails and says what to do. Returns whether any went.
-bool Dispatcher::drop_unobtainable(Selection& selection) {
+bool Dispatcher::drop_unobtainable(const Problem& problem, Selection& selection) {
     const auto obtainable = [&](const Candidate& candidate) {
-        const auto request = build_request(candidate.kernel->config, device_);
-        return request && !builder_.needs_compiler(*request);
+        const auto code = choose_code(problem, candidate.kernel->config, device_, builder_);
+        return code && !builder_.needs_compiler(code->request);
     };
     const auto gone = std::stable_partition(selection.candidates.begin(), selection.candidates.end(), obtainable);
     if (gone == selection.candidates.begin() || gone == selection.candidates.end()) return false;
@@ -124,12 +126,13 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
     if (options.measures()) {
         // Several are built, so that one of them can be had is not enough.
         const KernelList tried = kernels_to_measure(selection, options, device_.arch());
-        const auto lacking = [&](const KernelPtr& kernel) { return lacks_compiler(*kernel); };
-        dropped = std::any_of(tried.begin(), tried.end(), lacking) && drop_unobtainable(selection);
+        const auto lacking = [&](const KernelPtr& kernel) { return lacks_compiler(problem, *kernel); };
+        dropped = std::any_of(tried.begin(), tried.end(), lacking) && drop_unobtainable(problem, selection);
     }
     const RankContext context{problem, options, device_.max_threads(), &device_, &builder_, tuning_, records_};
     auto status = choose(context, selection);
-    if (status && !dropped && lacks_compiler(*selection.plan->kernel) && drop_unobtainable(selection)) {
+    if (status && !dropped && lacks_compiler(problem, *selection.plan->kernel) &&
+        drop_unobtainable(problem, selection)) {
         dropped = true;
         status = choose(context, selection);
     }

@@ -96,8 +96,8 @@ private:
     Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
     bool must_not_measure(const SelectOptions& options) const;
     void drop_refused(Selection& selection) const;
-    bool lacks_compiler(const Kernel& kernel);
-    bool drop_unobtainable(Selection& selection);
+    bool lacks_compiler(const Problem& problem, const Kernel& kernel);
+    bool drop_unobtainable(const Problem& problem, Selection& selection);
     Status choose_obtainable(const Problem& problem, const SelectOptions& options, Selection& selection);
 
     Device& device_;
@@ -108,7 +108,7 @@ private:
     // Added to under fork_safe_mutex, read without.
     GrowingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
     GrowingTable<ExecutableKey<Problem>, std::shared_ptr<const Executable>, KeyHash> executables_;
-    GrowingTable<KernelKey<std::string>, bool, KeyHash> lacks_compiler_;        // by kernel, as far as it was asked
+    GrowingTable<KernelKey<std::string>, bool, KeyHash> lacks_compiler_;  // by kernel and chain, as far as it was asked
     GrowingTable<std::string, std::unique_ptr<Registry>, KeyHash> registries_;  // by operation, types and rule set
 };
 

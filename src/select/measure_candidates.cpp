@@ -81,8 +81,8 @@ std::vector<PreparedKernel> prepare_all(const Problem& problem, const KernelList
 }
 
 // The digest of a kernel that could not be made; empty where it cannot be told.
-std::string digest_of_failed(const Kernel& kernel, const Device& device) {
-    const auto request = build_request(kernel.config, device);
+std::string digest_of_failed(const Problem& problem, const Kernel& kernel, const Device& device) {
+    const auto request = build_request(kernel.config, device, chain_of(problem));
     const auto digest = request ? digest_of(*request) : Result<std::string>(request.error());
     return digest ? *digest : "";
 }
@@ -97,8 +97,8 @@ void record_outcome(const Problem& problem, const Device& device, const RecordSt
         one.samples = measured.samples;
     }
     for (const Failed& failed : outcome.failed) {
-        Record& one =
-            records.emplace_back(record_of(problem, *failed.kernel, device, digest_of_failed(*failed.kernel, device)));
+        Record& one = records.emplace_back(
+            record_of(problem, *failed.kernel, device, digest_of_failed(problem, *failed.kernel, device)));
         one.status = failed.status;
         one.reason = failed.reason;
     }

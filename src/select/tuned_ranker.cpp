@@ -23,10 +23,9 @@ Ranked tuned_plan(const RankContext& context, Selection& selection) {
     if (!record) return {};
     const auto found = find_candidate(selection, record->kernel);
     if (found == selection.candidates.end()) return {};
-    const auto request = build_request(found->kernel->config, *context.device);
-    if (!request) return {};
-    const auto digest = digest_of(*request);
-    if (!digest || *digest != record->code_digest) return {std::nullopt, {changed_code(record->kernel)}};
+    if (!is_code_of(record->code_digest, context.problem, found->kernel->config, *context.device)) {
+        return {std::nullopt, {changed_code(record->kernel)}};
+    }
     Plan plan{found->kernel, PlanSource::tuned, fmt::format("measured before on this device: {:.2f} us", record->us)};
     std::rotate(selection.candidates.begin(), found, found + 1);
     return {std::move(plan)};

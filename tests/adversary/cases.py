@@ -170,11 +170,13 @@ class _Maker:
             chain = [r.choice(OPERATIONS[1:]) for _ in range(r.choice((1, 1, 1, 2, 3)))]
             if op != "conv_bwd_weight" and self._often(0.6):
                 chain.insert(r.randint(0, len(chain)), "bias")
+            if self._often(0.2):  # a D tensor before the last operation
+                chain.insert(r.randint(0, len(chain) - 1), r.choice(("add", "mul")))
             fields["epilogue"] = "+".join(chain)
         elif op != "conv_bwd_weight" and self._often(0.2):
             fields["epilogue"] = "bias"
         if self._often(0.2):
-            fields["d"] = "+".join(r.choice(("add", "mul")) for _ in range(r.choice((1, 1, 2, 3, 4))))
+            fields["d"] = "+".join(r.choice(("add", "mul")) for _ in range(r.choice((1, 1, 2, 3))))
         if self._often(0.25):
             fields["beta"] = 1
         if self._often(0.2):

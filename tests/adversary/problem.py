@@ -50,8 +50,9 @@ class Problem:
         self.dtype = get("dtype")
         self.dtype_b = get("b", self.dtype)
         self.out = get("out", USUAL_OUTPUT.get(self.dtype, self.dtype))
-        self.epilogue = get("epilogue").split("+") if "epilogue" in self.fields else []
-        self.d_ops = get("d").split("+") if "d" in self.fields else []
+        words = [get(key) for key in ("epilogue", "d") if key in self.fields]
+        self.epilogue = "+".join(words).split("+") if words else []
+        self.d_count = sum(word in ("add", "mul") for word in self.epilogue)
         self.beta = get("beta") == "1"
         self.packed_b = get("packed_b") == "1"
         self.scale = get("scale", "none")
@@ -130,7 +131,7 @@ class Problem:
         c = found[2]
         if "bias" in self.epilogue:
             found.append(_packed("bias", self.out, (self.bias_length(),)))
-        found += [dataclasses.replace(c, name=f"d{i}") for i in range(len(self.d_ops))]
+        found += [dataclasses.replace(c, name=f"d{i}") for i in range(self.d_count)]
         if self.scale != "none":
             rows = self.scale == "row"
             found.append(_packed("scale_a", "fp32", (self.m if rows else 1,)))

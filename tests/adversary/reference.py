@@ -176,16 +176,18 @@ def expected(problem, a, b, terms, alpha, beta, fp8_bits=0):
         anything = anything | (too_large & (np.abs(factor) < 1))  # a kernel may scale the weights before it adds up
     if beta != 0:
         x, error = _plus(x, error, beta * terms["c"], unit)
+    taken = 0  # D tensors
     for operation in problem.epilogue:
         if operation == "bias":
             x, error = _plus(x, error, _along_channels(problem, terms["bias"]), unit)
+        elif operation in ("add", "mul"):
+            x, error = (_plus if operation == "add" else _times)(x, error, terms[f"d{taken}"], unit)
+            anything |= (np.abs(x) + error > LARGEST) & np.isfinite(x)
+            taken += 1
         else:
             value, slope, size = activation(operation, x)
             own = 0 if size is None else FUNCTION_UNITS * UNIT * size
             x, error = value, np.where(np.isfinite(x), slope * error + own, 0)
-    for i, operation in enumerate(problem.d_ops):
-        x, error = (_plus if operation == "add" else _times)(x, error, terms[f"d{i}"], unit)
-        anything |= (np.abs(x) + error > LARGEST) & np.isfinite(x)
     if problem.out == "bf16":  # a result that is a denormal may be zero
         error = np.where(np.abs(x) - error < NORMAL, np.maximum(error, NORMAL), error)
     return Expected(x, error + LEAST, or_nan, anything)

@@ -116,7 +116,7 @@ class _Run:
         self.alpha = ALPHAS[self.rng.integers(len(ALPHAS))]
         self.beta = BETAS[self.rng.integers(len(BETAS))] if problem.beta else 0.0
         # A D tensor may be C itself.
-        self.in_place = f"d{self.rng.integers(len(problem.d_ops))}" if problem.d_ops and self.rng.random() < 0.2 else ""
+        self.in_place = f"d{self.rng.integers(problem.d_count)}" if problem.d_count and self.rng.random() < 0.2 else ""
         self.specs = problem.operands()
         self.placed, self.views = {}, {}
         for name, operand in self.specs.items():

@@ -100,7 +100,7 @@ const std::vector<BrokenPair>& broken_pairs() {
         {"fit_split_k", kIsGemm, [](Pair& p) { p.config.split_k = 5; }},
         {"fit_multi_d", kIsGemm,
          [](Pair& p) {
-             p.problem.d_ops = {DOp::add};
+             p.problem.epilogue = {EpilogueOp::add};
              p.arch.limits[static_cast<std::size_t>(Operator::multi_d)].min = {256, 16, 8};
          }},
         {"fit_depthwise", kIsConv,
@@ -177,7 +177,7 @@ TEST(Fit, BoundariesFit) {
          [](Pair& p) {
              p.config.pad = {false, false, false};
          }},
-        {kIsGemm, [](Pair& p) { p.problem.d_ops = {DOp::add}; }},
+        {kIsGemm, [](Pair& p) { p.problem.epilogue = {EpilogueOp::add}; }},
         {kIsConv, [](Pair& p) { p.config.num_groups_to_merge = 4; }},
         {kIsConv, [](Pair& p) { p.config.specialization = Specialization::filter_3x3; }},
         {kIsConv, [](Pair& p) { p.config.ct_filter = filled(2, 3); }},

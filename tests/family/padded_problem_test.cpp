@@ -135,7 +135,7 @@ TEST(PaddedProblem, IsTheSmallestThatFitsTheKernel) {
             EXPECT_TRUE(why == ordinary || why.rule == "fit_workspace") << why.rule << " for " << ordinary.rule;
             const bool has_neighbours = problem.op == Op::gemm || is_channels_last(problem.layout);
             // D tensors have rules of their own on the tile.
-            if (has_neighbours && problem.d_ops.empty() && config.specialization == Specialization::none &&
+            if (has_neighbours && d_count(problem) == 0 && config.specialization == Specialization::none &&
                 why.rule != "fit_workspace") {
                 EXPECT_FALSE(is_about_sizes(why.rule)) << "sizes are all there is to it";
             }

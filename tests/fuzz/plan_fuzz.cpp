@@ -104,7 +104,7 @@ bool read_options(Problem& p, Tape& tape) {
     if (tape.often()) p.math = tape.one_of(kMath);
     p.beta = tape.often(), p.scale = tape.one_of(kScales), p.deterministic = tape.often();
     if (!tape.often()) p.epilogue = {EpilogueOp::bias, EpilogueOp::gelu};
-    if (!tape.often()) p.d_ops = {DOp::add, DOp::mul};
+    if (!tape.often()) p.epilogue.insert(p.epilogue.end(), {EpilogueOp::add, EpilogueOp::mul});
     if (!tape.often()) p.workspace_bytes = extent(tape) - 1;
     if (!tape.often()) p.align_bytes = std::int64_t{1} << tape.below(13);
     p.packed_b = !tape.often();

@@ -45,13 +45,16 @@ double finished(const Tensors& t, const PlainConv& plain, double x, float alpha,
     x *= alpha;
     if (p.scale == Scale::tensor) x *= double{t.scale_a()[0]} * double{t.scale_b()[0]};
     if (p.beta) x += beta * element_of(t.original_c().data, at);
+    std::size_t d = 0;
     for (const EpilogueOp op : p.epilogue) {
-        x = op == EpilogueOp::bias ? x + element_of(t.bias(), plain.channel_of(at))
-                                   : apply(op, Bounded{x, 0}).value;  // tests/measure/reference_test.cpp tests these
-    }
-    for (std::size_t d = 0; d < p.d_ops.size(); ++d) {
-        const double term = element_of(t.d(d).data, at);
-        x = p.d_ops[d] == DOp::add ? x + term : x * term;
+        if (reads_d(op)) {
+            const double term = element_of(t.d(d++).data, at);
+            x = op == EpilogueOp::add ? x + term : x * term;
+        } else {
+            x = op == EpilogueOp::bias
+                    ? x + element_of(t.bias(), plain.channel_of(at))
+                    : apply(op, Bounded{x, 0}).value;  // tests/measure/reference_test.cpp tests these
+        }
     }
     return x;
 }

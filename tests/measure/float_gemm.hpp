@@ -49,7 +49,9 @@ inline void set_element(const MatrixView& m, std::int64_t batch, std::int64_t ro
 
 inline float activate(EpilogueOp op, float x) {
     switch (op) {
-        case EpilogueOp::bias: return x;
+        case EpilogueOp::bias:
+        case EpilogueOp::add:
+        case EpilogueOp::mul: return x;
         case EpilogueOp::relu: return x < 0 ? 0 : x;
         case EpilogueOp::relu6: return x < 0 ? 0 : x > 6 ? 6 : x;
         case EpilogueOp::gelu: return 0.5f * x * (1 + std::erf(x * 0.70710678f));
@@ -81,8 +83,12 @@ inline float finish(const Tensors& t, const FloatGemm& how, float x, std::int64_
     if (p.scale != Scale::none) factor *= t.scale_a()[per_row ? i : 0] * t.scale_b()[per_row ? j : 0];
     x *= factor;
     if (p.beta && how.beta != 0) x += how.beta * static_cast<float>(element(t.original_c(), batch, i, j));
+    std::size_t d = 0;
     for (const EpilogueOp op : p.epilogue) {
-        if (op == EpilogueOp::bias) {
+        if (reads_d(op)) {
+            const auto term = static_cast<float>(element(t.d(d++), batch, i, j));
+            x = op == EpilogueOp::add ? x + term : x * term;
+        } else if (op == EpilogueOp::bias) {
             double bias = 0;
             const std::int64_t at = (j + how.bias_shift) % p.gemm.n;
             decode(p.dtype_out, static_cast<const std::byte*>(t.bias()) + at * bytes_of(p.dtype_out), 1, 1, &bias);
@@ -90,10 +96,6 @@ inline float finish(const Tensors& t, const FloatGemm& how, float x, std::int64_
         } else {
             x = activate(op, x);
         }
-    }
-    for (std::size_t d = 0; d < p.d_ops.size(); ++d) {
-        const auto term = static_cast<float>(element(t.d(d), batch, i, j));
-        x = p.d_ops[d] == DOp::add ? x + term : x * term;
     }
     return x;
 }
@@ -140,8 +142,7 @@ inline void run_float_gemm(const Tensors& t, const FloatGemm& how = {}) {
             }
             for (std::int64_t j = 0; j < n; ++j) {
                 const auto at = static_cast<std::size_t>(j);
-                const bool plain = whole && how.alpha == 1 && p.scale == Scale::none && !p.beta && p.epilogue.empty() &&
-                                   p.d_ops.empty();
+                const bool plain = whole && how.alpha == 1 && p.scale == Scale::none && !p.beta && p.epilogue.empty();
                 const auto sum = whole ? static_cast<float>(exact[at]) : total[at];
                 set_element(t.c(), batch, i, j, plain ? exact[at] : double{finish(t, how, sum, batch, i, j)});
             }

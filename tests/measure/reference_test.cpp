@@ -20,9 +20,12 @@ double plainly(const Tensors& t, float alpha, float beta, std::int64_t batch, st
     if (p.scale == Scale::tensor) x *= double{t.scale_a()[0]} * double{t.scale_b()[0]};
     if (p.scale == Scale::row) x *= double{t.scale_a()[i]} * double{t.scale_b()[j]};
     if (p.beta) x += beta * element(t.original_c(), batch, i, j);
+    std::size_t d = 0;
     for (const EpilogueOp op : p.epilogue) {
         double bias = 0;
         switch (op) {
+            case EpilogueOp::add: x += element(t.d(d++), batch, i, j); break;
+            case EpilogueOp::mul: x *= element(t.d(d++), batch, i, j); break;
             case EpilogueOp::bias:
                 decode(p.dtype_out, static_cast<const std::byte*>(t.bias()) + j * bytes_of(p.dtype_out), 1, 1, &bias);
                 x += bias;
@@ -38,10 +41,6 @@ double plainly(const Tensors& t, float alpha, float beta, std::int64_t batch, st
             case EpilogueOp::tanh: x = std::tanh(x); break;
             case EpilogueOp::hardswish: x = x * std::min(std::max(x + 3, 0.0), 6.0) / 6; break;
         }
-    }
-    for (std::size_t d = 0; d < p.d_ops.size(); ++d) {
-        const double term = element(t.d(d), batch, i, j);
-        x = p.d_ops[d] == DOp::add ? x + term : x * term;
     }
     return x;
 }
@@ -89,6 +88,7 @@ TEST(Reference, EveryActivation) {
         expect_plain(tensors_for("gemm:m=20,n=20,k=40,epilogue=" + std::string(op)), 2, 0);
     }
     expect_plain(tensors_for("gemm:m=20,n=20,k=40,epilogue=bias+silu+relu6+tanh"), 1, 0);
+    expect_plain(tensors_for("gemm:m=20,n=20,k=40,epilogue=bias+add+relu+mul+add,d=mul"), 1, 0);
 }
 
 TEST(Reference, BlocksOfEverySizeJoin) {

@@ -15,7 +15,7 @@ namespace {
 
 std::vector<const void*> pointers(const Tensors& t) {
     std::vector<const void*> all = {t.a().data, t.b().data, t.c().data};
-    for (std::size_t i = 0; i < t.problem().d_ops.size(); ++i) all.push_back(t.d(i).data);
+    for (std::size_t i = 0; i < d_count(t.problem()); ++i) all.push_back(t.d(i).data);
     for (const void* p : {t.bias(), static_cast<const void*>(t.scale_a()), static_cast<const void*>(t.scale_b())}) {
         if (p != nullptr) all.push_back(p);
     }

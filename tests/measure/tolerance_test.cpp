@@ -198,6 +198,7 @@ TEST(Tolerance, NaNAndInfinityMustMatch) {
 TEST(Tolerance, SlopesBoundTheFunctions) {
     for (std::size_t i = 1; i < EnumNames<EpilogueOp>::names.size(); ++i) {
         const auto op = static_cast<EpilogueOp>(i);
+        if (reads_d(op)) continue;
         for (double x = -12; x < 12; x += 0.01) {
             const Bounded y = apply(op, {x, 0.01});
             EXPECT_LE(std::abs(apply(op, {x + 0.01, 0}).value - y.value), y.error + 1e-12) << name_of(op) << ' ' << x;

@@ -50,8 +50,8 @@ const std::vector<Broken>& broken_problems() {
          },
          "math_dtype", "math=tf32 with bf16", "dtype=fp32, or math=strict or fast"},
         {kConv, [](Problem& p) { p.scale = Scale::row; }, "scale_row", "scale=row in a convolution", "scale=tensor"},
-        {kGemm, [](Problem& p) { p.epilogue.assign(5, EpilogueOp::relu); }, "epilogue_length", "5 operations",
-         "at most 4"},
+        {kGemm, [](Problem& p) { p.epilogue.assign(9, EpilogueOp::relu); }, "epilogue_length", "9 operations",
+         "at most 8"},
         {kGemm, [](Problem& p) { p.epilogue.assign(2, EpilogueOp::bias); }, "epilogue_bias", "2 times bias",
          "bias at most once"},
         {kConv,
@@ -61,7 +61,7 @@ const std::vector<Broken>& broken_problems() {
          },
          "bias_output", "a bias in conv_bwd_weight, whose output are weights",
          "conv_fwd or conv_bwd_data, whose outputs have channels to add it to"},
-        {kGemm, [](Problem& p) { p.d_ops.assign(5, DOp::add); }, "d_tensors", "5 D tensors", "at most 4"},
+        {kGemm, [](Problem& p) { p.epilogue.assign(5, EpilogueOp::add); }, "d_tensors", "5 D tensors", "at most 4"},
         {kGemm, [](Problem& p) { p.align_bytes = 24; }, "align", "align=24", "a power of two from 1 to 4096"},
         {kGemm, [](Problem& p) { p.align_bytes = 0; }, "align", "align=0", "a power of two from 1 to 4096"},
         {kGemm, [](Problem& p) { p.align_bytes = 8192; }, "align", "align=8192", "a power of two from 1 to 4096"},
@@ -155,8 +155,8 @@ TEST(CheckProblem, BoundariesAreAllowed) {
          [](Problem& p) {
              p.gemm = {1, 1, kLarge, 1};
          }},
-        {kGemm, [](Problem& p) { p.epilogue.assign(4, EpilogueOp::relu); }},
-        {kGemm, [](Problem& p) { p.d_ops.assign(4, DOp::mul); }},
+        {kGemm, [](Problem& p) { p.epilogue.assign(8, EpilogueOp::relu); }},
+        {kGemm, [](Problem& p) { p.epilogue.assign(4, EpilogueOp::mul); }},
         {kGemm, [](Problem& p) { p.align_bytes = 4096; }},
         {kConv, [](Problem& p) { p.conv.dilation[1] = 4; }},  // reaches exactly over the padded input
         {kConv, [](Problem& p) { p.conv.stride[0] = 1000; }},

@@ -123,7 +123,7 @@ TEST(Facts, ElementsAndBytesCountEveryOperandOnce) {
             const std::array<std::int64_t, 3> forward = {x, w, y}, data = {y, w, x}, weight = {y, x, w};
             ASSERT_EQ(elements, p.op == Op::conv_fwd ? forward : p.op == Op::conv_bwd_data ? data : weight);
         }
-        const std::int64_t outputs = 1 + (p.beta ? 1 : 0) + static_cast<std::int64_t>(p.d_ops.size());
+        const std::int64_t outputs = 1 + (p.beta ? 1 : 0) + static_cast<std::int64_t>(d_count(p));
         const auto bytes = static_cast<double>(elements[0] * bytes_of(p.dtype_a) + elements[1] * bytes_of(p.dtype_b) +
                                                outputs * elements[2] * bytes_of(p.dtype_out));
         ASSERT_EQ(bytes_moved(p), bytes) << print_problem(p);

@@ -92,8 +92,7 @@ TEST(ProblemText, ExamplesMeanWhatTheySay) {
     EXPECT_EQ(gemm.gemm.leading, (std::array<std::int64_t, 3>{2048, kPacked, kPacked}));
     EXPECT_EQ(gemm.gemm.batch_stride, (std::array<std::int64_t, 3>{kPacked, 0, kPacked}));
     EXPECT_EQ(gemm.layout, Layout::crr);
-    EXPECT_EQ(gemm.epilogue, (std::vector{EpilogueOp::bias, EpilogueOp::gelu}));
-    EXPECT_EQ(gemm.d_ops, (std::vector{DOp::add, DOp::mul}));
+    EXPECT_EQ(gemm.epilogue, (std::vector{EpilogueOp::bias, EpilogueOp::gelu, EpilogueOp::add, EpilogueOp::mul}));
     EXPECT_TRUE(gemm.beta && gemm.deterministic);
     EXPECT_EQ(gemm.scale, Scale::row);
     EXPECT_EQ(gemm.math, Math::fast);

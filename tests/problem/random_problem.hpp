@@ -29,18 +29,15 @@ inline void randomize_types(Random& random, Problem& p) {
 
 inline void randomize_options(Random& random, Problem& p) {
     if (random.chance(40)) {
-        std::vector<EpilogueOp> ops;
         for (std::int64_t i = random.between(1, 4); i > 0; --i) {
-            const auto op = static_cast<EpilogueOp>(random.between(0, 8));
-            const bool second_bias = op == EpilogueOp::bias && std::find(ops.begin(), ops.end(), op) != ops.end();
-            const bool no_bias = op == EpilogueOp::bias && p.op == Op::conv_bwd_weight;
-            if (!second_bias && !no_bias) ops.push_back(op);
+            const auto op = static_cast<EpilogueOp>(random.between(0, 10));
+            const bool no_bias = op == EpilogueOp::bias && (has_bias(p) || p.op == Op::conv_bwd_weight);
+            if (!no_bias) p.epilogue.push_back(op);
         }
-        p.epilogue = ops;
     }
     if (random.chance(30)) {
-        for (std::int64_t i = random.between(1, 4); i > 0; --i)
-            p.d_ops.push_back(random.chance(50) ? DOp::add : DOp::mul);
+        for (std::int64_t i = random.between(1, 4); i > 0 && d_count(p) < kMaxDTensors; --i)
+            p.epilogue.push_back(random.chance(50) ? EpilogueOp::add : EpilogueOp::mul);
     }
     p.beta = random.chance(30);
     p.packed_b = p.op == Op::gemm && random.chance(20);

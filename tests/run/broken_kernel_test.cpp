@@ -31,7 +31,8 @@ const Fault kFaults[] = {
     {"one column too many is written", "i, j, cols - j);\n        }\n    }\n}",
      "i, j, cols - j + 1);\n        }\n    }\n}", kSmall},
     {"relu keeps what it should drop", "select(v < 0, V{}, v)", "select(v > 0, V{}, v)", kFused},
-    {"D is added instead of multiplied", "KernelDOp::add ? v + d : v * d", "KernelDOp::add ? v + d : v + d", kFused},
+    {"D is added instead of multiplied", "KernelEpilogueOp::add ? v + d : v * d",
+     "KernelEpilogueOp::add ? v + d : v + d", kFused},
     {"the bias begins one column late", "view.bias_by_col + j * kBytes<Out>",
      "view.bias_by_col + (j + 1) * kBytes<Out>", kFused},
 };

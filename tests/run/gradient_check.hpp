@@ -55,7 +55,7 @@ inline Problem random_geometry(Random& random, DType type) {
     do {
         any.ndim = static_cast<int>(random.between(1, kMaxSpatialDims));
         p = random_conv_problem(random, any, false);
-        p.epilogue.clear(), p.d_ops.clear();
+        p.epilogue.clear();
         p.beta = false;
         p.scale = Scale::none;
     } while (check_problem(p) || reference_flops(p) > 1e6);

@@ -9,7 +9,7 @@
 
 namespace tilewise {
 
-inline bool can_be_in_place(const Problem& problem) { return !problem.d_ops.empty() && !problem.beta; }
+inline bool can_be_in_place(const Problem& problem) { return d_count(problem) > 0 && !problem.beta; }
 
 // The operands with the first D tensor in C. The two buffers are alike, gaps and guards included.
 inline Result<Operands> in_place(Device& device, const Tensors& tensors, Operands operands) {

@@ -155,7 +155,7 @@ struct FirstLayerConv {
         typename Drain::Lane lane;
         drain.find_rows(lane);
         const int k = int(args.conv.k);
-        drain.run(sums, drain.target(row, inside), {group, k, column, k - column}, lane);
+        drain.run(sums, drain.target(row, inside), {group, column, k - column}, lane);
     }
 
     TILEWISE_DEVICE void work() {

@@ -170,7 +170,7 @@ struct GemvRows {
     TILEWISE_DEVICE void finish_one(Sum sum, int v, int line) const {
         if (first + line >= lines) return;
         const Index row = Config::swap_ab ? Index(v) : first + line, col = Config::swap_ab ? first + line : Index(v);
-        store<Out>(args, finish<Out>(args, sum, batch, row, col), batch, row, col);
+        store<Out>(args, finish<ChainOf<Config>, Out>(args, sum, batch, row, col), batch, row, col);
     }
 
     template <int V>

@@ -14,7 +14,8 @@ using namespace patch_conv;
 template <class Config>
 struct BoxFeed {
     static constexpr bool kBoxes = true;
-    static constexpr int kStepM = 16;
+    static constexpr int kStepM = 16, kStepN = 8;
+    using Chain = ChainOf<Config>;
     using Out = typename Config::Out;
     static constexpr int kBuffers = Config::stages;
     static_assert(kBuffers > 1 && kBuffers <= kPatchMostBuffers, "the next patch is on its way while one is read");
@@ -61,9 +62,13 @@ struct BoxFeed {
     // The warp's sums of a product, from row `first_row` of the tile on.
     template <class Sum, int steps_m, int steps_n>
     TILEWISE_DEVICE void put(const KernelArgs& args, const PatchConvLayout& plan, SharedAddress stage,
-                             const Sum (&sums)[steps_m][steps_n][4], int first_row, int product) const {
-        args.alpha == 1.0f ? put_all<true>(args, plan, stage, sums, first_row, product)
-                           : put_all<false>(args, plan, stage, sums, first_row, product);
+                             const Sum (&sums)[steps_m][steps_n][4], int first_row, int product, int group) const {
+        RunPlace place{};  // of the product's first column
+        place.bias = group * args.bias_batch_stride + product * plan.out_channels;
+        place.count = plan.out_channels;
+        constexpr bool kScales = Chain::kFixed && !Chain::kPlain;
+        !kScales&& args.alpha == 1.0f ? put_all<true>(args, plan, stage, sums, first_row, product, place)
+                                      : put_all<false>(args, plan, stage, sums, first_row, product, place);
     }
     // All warps have put theirs.
     TILEWISE_DEVICE void store(SharedAddress stage, int channel, const PatchOrigin& origin) const {
@@ -88,16 +93,22 @@ struct BoxFeed {
 
 private:
     template <bool unscaled, class Sum>
-    static TILEWISE_DEVICE u32 pair_of(const KernelArgs& args, Sum first, Sum second) {
+    static TILEWISE_DEVICE u32 pair_of(const KernelArgs& args, Sum first, Sum second, RunPlace place, int step) {
         using Value = ValueOf<Sum, Out>;
-        const Value values[2] = {unscaled ? Value(first) : finish_simple<Out>(args, first),
-                                 unscaled ? Value(second) : finish_simple<Out>(args, second)};
+        Value values[2] = {Value(first), Value(second)};
+        if constexpr (!unscaled) {
+            const int col = step * kStepN + lane_index() % 4 * 2;
+            place.bias += col, place.count -= col;
+            const Sum pair[2] = {first, second};
+            finish_in_registers<Chain, Out, Along::columns, true>(args, pair, place, values);
+        }
         return pack_values<Out>(values).words[0];
     }
     // Two steps of n at a time; what is beyond the product's columns or the tile's rows goes nowhere.
     template <bool unscaled, class Sum, int steps_m, int steps_n>
     TILEWISE_DEVICE void put_all(const KernelArgs& args, const PatchConvLayout& plan, SharedAddress stage,
-                                 const Sum (&sums)[steps_m][steps_n][4], int first_row, int product) const {
+                                 const Sum (&sums)[steps_m][steps_n][4], int first_row, int product,
+                                 const RunPlace& place) const {
         if constexpr (Out::bytes == 2) {
             const int chunks = plan.out_channels * int(Out::bytes) / kChunkBytes, second = lane_index() / kStepM;
             const SharedAddress nowhere =
@@ -109,10 +120,12 @@ private:
                 TILEWISE_UNROLL
                 for (int j = 0; j < steps_n; j += 2) {
                     const Sum(&one)[4] = sums[i][j];
-                    const Sum(&two)[4] = sums[i][j + 1 < steps_n ? j + 1 : j];
-                    const u32 four[4] = {
-                        pair_of<unscaled>(args, one[0], one[1]), pair_of<unscaled>(args, one[2], one[3]),
-                        pair_of<unscaled>(args, two[0], two[1]), pair_of<unscaled>(args, two[2], two[3])};
+                    const int k = j + 1 < steps_n ? j + 1 : j;
+                    const Sum(&two)[4] = sums[i][k];
+                    const u32 four[4] = {pair_of<unscaled>(args, one[0], one[1], place, j),
+                                         pair_of<unscaled>(args, one[2], one[3], place, j),
+                                         pair_of<unscaled>(args, two[0], two[1], place, k),
+                                         pair_of<unscaled>(args, two[2], two[3], place, k)};
                     const SharedAddress at = to + i * kStepM * plan.out_pitch + j * kChunkBytes;
                     const bool is_there = j + second < steps && row + i * kStepM < plan.out_rows;
                     store_matrices(is_there ? at ^ (at >> 3 & u32(plan.out_swizzle)) : nowhere, four);

@@ -67,7 +67,7 @@ struct PatchConv {
           launch(TILEWISE_FAMILY_ARGS(PatchConvArgs, kernel_args)),
           plan(launch.plan),
           feed(plan, maps...),
-          leaves_as_boxes(Feed::kBoxes && plan.out_stages > 0 && is_simple<Out, Sum>(args)) {}
+          leaves_as_boxes(Feed::kBoxes && plan.out_stages > 0 && Drain::is_made_in_registers(args)) {}
     // Where the bytes of a patch are that without a swizzle would be at this address.
     TILEWISE_DEVICE SharedAddress stored(SharedAddress address) const {
         if constexpr (Feed::kBoxes) return address ^ (address >> 3 & u32(plan.swizzle));
@@ -211,15 +211,14 @@ struct PatchConv {
                          int(chunks.offset));
                 if constexpr (Feed::kBoxes) {
                     if (leaves_as_boxes) {
-                        feed.put(args, plan, stage, sums, first_row, product);
+                        feed.put(args, plan, stage, sums, first_row, product, slice.group);
                         continue;
                     }
                 }
-                const int group_columns = int(kBackward ? args.conv.c : args.conv.k);
-                drain().run(sums, target,
-                            {slice.group + product * plan.product_groups, group_columns, slice.column,
-                             plan.out_channels - slice.column},
-                            drain_lane);
+                drain().run(
+                    sums, target,
+                    {slice.group + product * plan.product_groups, slice.column, plan.out_channels - slice.column},
+                    drain_lane);
             }
         }
         if constexpr (Feed::kBoxes) {

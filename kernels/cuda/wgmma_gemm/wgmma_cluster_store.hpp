@@ -13,6 +13,7 @@ namespace tilewise::cuda::wgmma_gemm {
 template <class Config>
 struct WgmmaClusterStore {
     using Shape = WgmmaShape<Config>;
+    using Chain = ChainOf<Config>;
     using Out = typename Config::Out;
     using Sum = typename Shape::Sum;
     using Sums = typename Shape::Sums;
@@ -38,7 +39,7 @@ struct WgmmaClusterStore {
         put_sums(sums, me);
         cluster_sync();
         const int parts = args.split_k, part = static_cast<int>(cluster_rank());
-        if (kStoresFours && is_plain(args)) {
+        if (kStoresFours) {
             if (parts <= 2) {
                 store_fours<2>(tile, parts, part, me);
             } else if (parts <= 4) {
@@ -82,8 +83,8 @@ struct WgmmaClusterStore {
     // Where this part's share of `total` things begins.
     static TILEWISE_DEVICE int share(int total, int parts, int part) { return total * part / parts; }
 
-    // Nothing to do but to multiply by alpha, and rows that hold whole fours. What other blocks have takes long to come, so a
-    // thread asks for all parts of several fours at once: up to eight accesses.
+    // Rows that hold whole fours. What other blocks have takes long to come, so a thread asks for all parts of several fours at
+    // once: up to eight accesses.
     template <int kMostParts>
     TILEWISE_DEVICE void store_fours(const TilePlace& tile, int parts, int part, const WgmmaPlace& me) const {
         constexpr int kPerRow = kColumns / kFour, kAtOnce = 8 / kMostParts;
@@ -119,16 +120,16 @@ struct WgmmaClusterStore {
                                      int column) const {
         const Index at_row = Index(tile.tile_m) * kRows + row, at_column = Index(tile.tile_n) * kColumns + column;
         if (at_row >= args.m || at_column >= args.n) return;
-        Value values[kFour];
+        Sum sums[kFour] = {};
         TILEWISE_UNROLL
         for (int j = 0; j < kFour; ++j) {
-            Sum sum = 0;
             TILEWISE_UNROLL
-            for (int p = 0; p < kMostParts; ++p) sum += __builtin_bit_cast(Sum, words[p][j]);
-            values[j] = finish_plain<Out>(args, sum);
+            for (int p = 0; p < kMostParts; ++p) sums[j] += __builtin_bit_cast(Sum, words[p][j]);
         }
-        auto* c = static_cast<typename Out::Storage*>(args.c.data) + tile.batch * args.c.batch_stride;
-        store_global<kFour * Out::bytes>(c + at_row * args.c.row_stride + at_column, pack_values<Out>(values));
+        const RunPlace place = run_place(args, tile.batch, at_row, at_column, kFour);
+        Value values[kFour];
+        finish_run<Chain, Out, Along::columns>(args, sums, place, values);
+        write_run<Out>(args, place, values);
     }
 
     TILEWISE_DEVICE void store_elements(const TilePlace& tile, int parts, int part, const WgmmaPlace& me) const {
@@ -142,8 +143,8 @@ struct WgmmaClusterStore {
             for (int p = 0; p < parts; ++p) {
                 sum += __builtin_bit_cast(Sum, load_cluster_float(in_block(shared + at(row, column), p)));
             }
-            tilewise::gpu::store<Out>(args, finish<Out>(args, sum, tile.batch, at_row, at_column), tile.batch, at_row,
-                                      at_column);
+            tilewise::gpu::store<Out>(args, finish<Chain, Out>(args, sum, tile.batch, at_row, at_column), tile.batch,
+                                      at_row, at_column);
         }
     }
 };

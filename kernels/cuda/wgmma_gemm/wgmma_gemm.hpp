@@ -283,8 +283,8 @@ struct WgmmaGemm {
     // `refill` asks for the next stage, after each one that is released.
     template <class Refill>
     TILEWISE_DEVICE void compute_tiles(const Order& order, const Place& me, Refill&& refill) const {
-        const bool boxes =
-            Shape::kStoresBoxes && args.split_k == 1 && is_simple<typename Shape::Out, typename Shape::Sum>(args);
+        const bool boxes = Shape::kStoresBoxes && args.split_k == 1 &&
+                           finishes_in_registers<ChainOf<Config>, typename Shape::Out, typename Shape::Sum, 2>(args);
         Store store = this->store();
         const bool in_boxes = store.places.in_boxes();
         Walk walk = this->walk(order);
@@ -304,6 +304,9 @@ struct WgmmaGemm {
             // written count as in use all the time, and there are too few for the matrix unit to go on by itself.
             if constexpr (Shape::kStreams) each_sum([&](int r, int i) { sums[r][i] = 0; });
             const int own_rows = Shape::kTakesTurns ? 0 : me.wave * Shape::kWaveRows;
+            const int row = Shape::first_row(work.tile) + own_rows;
+            store.places.begin(work.tile);
+            if constexpr (!Shape::kSumsInCluster) store.prefetch(work.tile, row, me.thread);
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, work, own_rows, at, me, refill);
             if (!combine(sums, work, me)) continue;
@@ -311,8 +314,6 @@ struct WgmmaGemm {
                 constexpr int kAllComputing = 6;                 // a named barrier
                 named_sync(kAllComputing, 128 * Shape::kWaves);  // nobody reads the ring any more
             }
-            store.places.begin(work.tile);
-            const int row = Shape::first_row(work.tile) + own_rows;
             if constexpr (Shape::kSumsInCluster) {
                 WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
             } else if (boxes && in_boxes) {

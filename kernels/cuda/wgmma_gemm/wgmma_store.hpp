@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The way of a warpgroup's sums from registers to C: by tensor copies where results are nothing but alpha times the sums and
-// C's rows begin on 16 bytes; in pairs of 16-bit results where they do not; element by element, with the whole epilogue or as
-// partial sums of split_k, otherwise. All through the warpgroup's two buffers in shared memory, which
-// nobody else uses, so that the other warps go on with the next tile.
+// The way of a warpgroup's sums from registers to C: finished in registers and by tensor copies where the epilogue is known or nothing
+// but alpha, and C's rows begin on 16 bytes; in pairs of 16-bit results where they do not; in runs through shared memory, or as
+// partial sums of split_k, otherwise. All through the warpgroup's two buffers in shared memory, which nobody else uses, so that the
+// other warps go on with the next tile.
 #pragma once
 #include "../../gpu/epilogue.hpp"
 #include "wgmma_shape.hpp"
@@ -30,31 +30,70 @@ struct MatrixPlaces {
 template <class Config, class Places = MatrixPlaces>
 struct WgmmaStore {
     using Shape = WgmmaShape<Config>;
+    using Chain = ChainOf<Config>;
     using Out = typename Config::Out;
     using Sum = typename Shape::Sum;
     using Sums = typename Shape::Sums;
     using Value = ValueOf<Sum, Out>;
+    using Results = Value[Shape::kStoreColumns / 2];  // of a thread, in one buffer
+    using Element = typename Out::Storage;
+    static constexpr bool kHasBias = Chain::kFixed && Chain::kHasBias,
+                          kReadsBiasAhead = kHasBias && !Chain::kReadsTensors;
 
     const KernelArgs& args;
     const TensorMap& map_c;
     unsigned shared;  // its address
     Places places;
 
-    // Results that are nothing but alpha times the sums: through shared memory, by tensor copies.
+    // Asks for what the results of a tile need beside its sums, while its products are computed: the bias into the nearest cache, a
+    // line of each row of C and D into L2.
+    TILEWISE_DEVICE void prefetch(const TilePlace& tile, int row_begin, int thread) const {
+        if constexpr (kHasBias) {
+            const int column = thread % 32 * 8;
+            if (column < Shape::kTileN) {
+                const RunPlace place =
+                    place_of<Places::kMoves>({batch_of(tile), {0, 0}}, 0, Shape::first_column(tile) + column, 0);
+                if (place.count > 0) load_global<Out::bytes>(static_cast<const Element*>(args.bias) + place.bias);
+            }
+        }
+        if constexpr (Chain::kReadsTensors && Chain::kFixed && !Places::kMoves && Config::c_row && !Shape::kSwapped) {
+            const Index row = row_begin + thread % 64;
+            if (row >= args.m) return;
+            TILEWISE_ROLLED
+            for (int chunk = thread / 64; chunk < Shape::kRepeats * Shape::kStoreChunks; chunk += 2) {
+                const Index column = Shape::first_column(tile) + chunk % Shape::kStoreChunks * Shape::kStoreColumns;
+                const Index at_row = row + chunk / Shape::kStoreChunks * 64;
+                if (column >= args.n || at_row >= args.m) continue;
+                const Index at = tile.batch * args.c.batch_stride + at_row * args.c.row_stride + column;
+                if (Chain::kBeta && args.beta != 0.0f) prefetch_l2(static_cast<const Element*>(args.c.data) + at);
+                TILEWISE_UNROLL
+                for (int d = 0; d < Chain::kTensors; ++d) prefetch_l2(static_cast<const Element*>(args.d[d]) + at);
+            }
+        }
+    }
+    TILEWISE_DEVICE Index batch_of(const TilePlace& tile) const {
+        if constexpr (Places::kMoves) return places.group(tile);
+        return tile.batch;
+    }
+
+    // Results that are finished in registers: through shared memory, by tensor copies.
     TILEWISE_DEVICE void store_boxes(const Sums& sums, const TilePlace& tile, int row_begin, const WgmmaPlace& me,
                                      unsigned& turn) const {
         const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
         TILEWISE_UNROLL
         for (int r = 0; r < Shape::kRepeats; ++r) {
             const typename Places::Box box = places.box(tile, row_begin + r * 64);
+            const ResultRows rows = rows_of<false>(tile, row_begin + r * 64, me.thread);
             TILEWISE_UNROLL
             for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
+                Results results;
+                finish_chunk<false>(sums[r], tile, chunk, rows, me.thread, results);
                 // The buffers take turns across tiles too: the copy before the last may still be reading its own.
                 const unsigned buffer = staging + turn * Shape::kStagingBytes;
                 turn ^= 1;
                 if (me.thread == 0) store_wait_read<1>();
                 me.sync();
-                put_results(buffer, sums[r], chunk, me.thread);
+                put_results(buffer, results, chunk, me.thread);
                 async_proxy_fence();
                 me.sync();
                 if (me.thread == 0) {
@@ -74,15 +113,18 @@ struct WgmmaStore {
         const int first = me.thread / kPacks, pack = me.thread % kPacks;
         TILEWISE_UNROLL
         for (int r = 0; r < Shape::kRepeats; ++r) {
+            const ResultRows own = rows_of<true>(tile, row_begin + r * 64, me.thread);
             Index rows[64 / kRows];
             TILEWISE_UNROLL
             for (int i = 0; i < 64 / kRows; ++i) rows[i] = places.row(row_begin + r * 64 + i * kRows + first);
             TILEWISE_UNROLL
             for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
+                Results results;
+                finish_chunk<true>(sums[r], tile, chunk, own, me.thread, results);
                 // Everyone has left the buffer before the last one.
                 const unsigned buffer = staging + turn * Shape::kStagingBytes;
                 turn ^= 1;
-                put_results(buffer, sums[r], chunk, me.thread);
+                put_results(buffer, results, chunk, me.thread);
                 me.sync();
                 // Each pack asks for its own place: 8-bit results have two lines of columns in a buffer.
                 const int column = pack * kElements;
@@ -101,6 +143,64 @@ struct WgmmaStore {
         }
     }
 
+    // ---- Finishing in registers: a thread has two rows of 64, eight apart, and of each group of 8 columns two neighbours ----
+
+    struct ResultRows {
+        Index batch, row[2];  // of C; -1: not there
+    };
+    template <bool moved>
+    TILEWISE_DEVICE ResultRows rows_of(const TilePlace& tile, int first, int thread) const {
+        const Index row = first + thread / 32 * 16 + thread % 32 / 4;
+        if constexpr (moved) return {places.group(tile), {places.row(row), places.row(row + 8)}};
+        return {tile.batch, {row < args.m ? row : -1, row + 8 < args.m ? row + 8 : -1}};
+    }
+    template <bool moved>
+    TILEWISE_DEVICE void finish_chunk(const Sum (&d)[Shape::kOwnSums], const TilePlace& tile, int chunk,
+                                      const ResultRows& rows, int thread, Results& results) const {
+        using Real = RealOf<Sum, Out>;
+        constexpr int kGroupsOfEight = Shape::kStoreColumns / 8;
+        const int first_column = Shape::first_column(tile) + chunk * Shape::kStoreColumns, own = thread % 4 * 2;
+        typename ChooseType<kReadsBiasAhead, ReadBias<Real, 2>, NoBias>::type bias[kGroupsOfEight];
+        // The same for both rows; all are asked for before the first is needed, but where C or D take the registers.
+        if constexpr (kReadsBiasAhead) {
+            TILEWISE_UNROLL
+            for (int g = 0; g < kGroupsOfEight; ++g) {
+                const RunPlace place = place_of<moved>({rows.batch, {0, 0}}, 0, first_column + g * 8, own);
+                read_run<Out, true>(args.bias, place.bias, place.count, bias[g].x);
+            }
+        }
+        TILEWISE_UNROLL
+        for (int g = 0; g < kGroupsOfEight; ++g) {
+            if (g * 8 >= Shape::columns_of(chunk)) break;
+            TILEWISE_UNROLL
+            for (int half = 0; half < 2; ++half) {
+                const int from = (chunk * Shape::kStoreColumns + g * 8) / 2 + half * 2, to = g * 4 + half * 2;
+                const Sum pair[2] = {d[from], d[from + 1]};
+                Value values[2];
+                const RunPlace place = place_of<moved>(rows, half, first_column + g * 8, own);
+                finish_in_registers<Chain, Out, Along::columns, true>(args, pair, place, values, bias[g]);
+                results[to] = values[0], results[to + 1] = values[1];
+            }
+        }
+    }
+    // Of a group of 8 columns, two from `own` on.
+    template <bool moved>
+    TILEWISE_DEVICE RunPlace place_of(const ResultRows& rows, int half, int group, int own) const {
+        RunPlace place{};
+        if constexpr (Chain::kFixed && !Chain::kPlain) {
+            Index first = group, left = args.n - group;
+            if constexpr (moved) {
+                const auto columns = places.columns(group);
+                first = columns.first, left = columns.count;
+            }
+            place.row = rows.row[half], place.col = first + own;
+            place.at = rows.batch * args.c.batch_stride + place.row * args.c.row_stride + place.col;
+            place.bias = rows.batch * args.bias_batch_stride + place.col;
+            place.count = place.row < 0 ? 0 : left - own < 2 ? static_cast<int>(left - own) : 2;
+        }
+        return place;
+    }
+
     // The XOR of 16-byte chunks that the copy expects in the lines.
     static TILEWISE_DEVICE unsigned swizzled(int row, int byte) {
         constexpr unsigned kXorMask = Shape::kStoreBytes / 16 - 1;
@@ -109,7 +209,7 @@ struct WgmmaStore {
     }
 
     // 64 rows of kStoreColumns results in a buffer.
-    TILEWISE_DEVICE void put_results(unsigned buffer, const Sum (&d)[Shape::kOwnSums], int chunk, int thread) const {
+    TILEWISE_DEVICE void put_results(unsigned buffer, const Results& x, int chunk, int thread) const {
         const int lane = thread % 32, warp_row = thread / 32 * 16;
         if constexpr (Out::bytes == 2) {
             // stmatrix: lanes 0-7 give the lines of the upper left 8 x 8, then lower left, upper right, lower right.
@@ -117,24 +217,23 @@ struct WgmmaStore {
             TILEWISE_UNROLL
             for (int c = 0; c < Shape::kStoreColumns / 16; ++c) {
                 if (c * 16 >= Shape::columns_of(chunk)) break;
-                const int i = (chunk * Shape::kStoreColumns + c * 16) / 2;
+                const int i = c * 8;
                 store_matrices(buffer + swizzled(row, c * 32 + column_bytes),
-                               {pack(d[i], d[i + 1]), pack(d[i + 2], d[i + 3]), pack(d[i + 4], d[i + 5]),
-                                pack(d[i + 6], d[i + 7])});
+                               {pack_pair<Out>(x[i], x[i + 1]), pack_pair<Out>(x[i + 2], x[i + 3]),
+                                pack_pair<Out>(x[i + 4], x[i + 5]), pack_pair<Out>(x[i + 6], x[i + 7])});
             }
         } else {
             const int row = warp_row + lane / 4, column = lane % 4 * 2;
             TILEWISE_UNROLL
             for (int c = 0; c < Shape::kStoreColumns / 8; ++c) {
                 if (c * 8 >= Shape::columns_of(chunk)) break;
-                const int i = (chunk * Shape::kStoreColumns + c * 8) / 2, byte = (c * 8 + column) * Out::bytes;
-                put_pair(buffer + swizzled(row, byte), d[i], d[i + 1]);
-                put_pair(buffer + swizzled(row + 8, byte), d[i + 2], d[i + 3]);
+                const int i = c * 4, byte = (c * 8 + column) * Out::bytes;
+                put_pair(buffer + swizzled(row, byte), x[i], x[i + 1]);
+                put_pair(buffer + swizzled(row + 8, byte), x[i + 2], x[i + 3]);
             }
         }
     }
-    TILEWISE_DEVICE void put_pair(unsigned at, Sum first, Sum second) const {
-        const Value low = finish_simple<Out>(args, first), high = finish_simple<Out>(args, second);
+    static TILEWISE_DEVICE void put_pair(unsigned at, Value low, Value high) {
         if constexpr (Out::bytes == 4) {
             store_shared_float2(at, __builtin_bit_cast(float, element_of<Out>(low)),
                                 __builtin_bit_cast(float, element_of<Out>(high)));
@@ -143,16 +242,15 @@ struct WgmmaStore {
         }
     }
 
-    TILEWISE_DEVICE unsigned pack(Sum low, Sum high) const {
-        return pack_pair<Out>(finish_simple<Out>(args, low), finish_simple<Out>(args, high));
-    }
+    // ---- Everything else ----
 
-    // Everything else: 64 rows of some sums at a time through shared memory, then element by element. The loop
-    // over them is not unrolled, and exists once, so that the code stays small; only the registers are picked by hand.
+    // 64 rows of some sums at a time through shared memory. The loop over them is not unrolled, and exists once, so that the code
+    // stays small; only the registers are picked by hand.
     TILEWISE_DEVICE void store_elements(const Sums& sums, const TilePlace& tile, int row_begin,
                                         const WgmmaPlace& me) const {
         const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
-        const bool pairs = Shape::kStoresPairs && args.split_k == 1 && is_plain(args);
+        const bool partial = args.split_k > 1;
+        const bool pairs = Shape::kStoresPairs && !partial && finishes_in_registers<Chain, Out, Sum>(args);
         // A copy of the last tile may still be reading.
         if (me.thread == 0) store_wait_read<0>();
         me.sync();
@@ -170,8 +268,8 @@ struct WgmmaStore {
             const int column = Shape::first_column(tile) + part % Shape::kStagedChunks * Shape::kStagedColumns;
             if (pairs) {
                 if constexpr (Shape::kStoresPairs) store_pairs(staging, tile, row, column, me.thread);
-            } else if constexpr (Places::kMoves) {
-                finish_moved(staging, tile, row, column, me.thread);
+            } else if (partial) {
+                store_sums(staging, tile, row, column, me.thread);
             } else {
                 finish_part(staging, tile, row, column, me.thread);
             }
@@ -199,75 +297,84 @@ struct WgmmaStore {
         }
     }
 
-    // Pairs of 16-bit results that are alpha times the sums, in one access where they lie on its boundary.
+    // Pairs of 16-bit results, in one access where they lie on its boundary.
     TILEWISE_DEVICE void store_pairs(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
                                      int thread) const {
         // A few at a time are on their way from shared memory.
         constexpr int kPairs = Shape::kStagedColumns / 2, kBatch = 4, kEach = 64 * kPairs / 128;
         static_assert(kEach % kBatch == 0);
-        auto* c = static_cast<typename Out::Storage*>(args.c.data) + tile.batch * args.c.batch_stride;
         const int column = thread % kPairs * 2;
-        const Index at_column = column_begin + column;
-        const bool inside = at_column < args.n, whole = at_column + 1 < args.n;
+        const Index left = args.n - column_begin - column;
         TILEWISE_ROLLED
         for (int first = 0; first < kEach; first += kBatch) {
-            u32 pairs[kBatch];
+            Value values[kBatch][2];
+            RunPlace places_of[kBatch];
             TILEWISE_UNROLL
             for (int i = 0; i < kBatch; ++i) {
-                const unsigned at = staging + staged_at((first + i) * (128 / kPairs) + thread / kPairs, column);
-                pairs[i] = pack(load_sum(at), load_sum(at + 4));
+                const int row = (first + i) * (128 / kPairs) + thread / kPairs;
+                const unsigned at = staging + staged_at(row, column);
+                const int count = row_begin + row >= args.m ? 0 : left < 2 ? static_cast<int>(left) : 2;
+                places_of[i] = run_place(args, tile.batch, row_begin + row, column_begin + column, count);
+                const Sum sums[2] = {load_sum(at), load_sum(at + 4)};
+                finish_in_registers<Chain, Out, Along::columns>(args, sums, places_of[i], values[i]);
             }
             TILEWISE_UNROLL
-            for (int i = 0; i < kBatch; ++i) {
-                const Index at_row = row_begin + (first + i) * (128 / kPairs) + thread / kPairs;
-                if (!inside || at_row >= args.m) continue;
-                auto* to = c + at_row * args.c.row_stride + at_column;
-                if (whole && reinterpret_cast<u64>(to) % 4 == 0) {
-                    *reinterpret_cast<u32*>(to) = pairs[i];
-                } else {
-                    to[0] = static_cast<u16>(pairs[i]);
-                    if (whole) to[1] = static_cast<u16>(pairs[i] >> 16);
-                }
-            }
+            for (int i = 0; i < kBatch; ++i) write_run<Out>(args, places_of[i], values[i]);
         }
     }
+
+    // The part's element (row, column) is C's; `left` of its neighbours along a run are too.
+    struct InC {
+        Index batch, row, column, left;
+    };
+    TILEWISE_DEVICE InC element_at(const TilePlace& tile, int row_begin, int column_begin, int row, int column) const {
+        if constexpr (Places::kMoves) {
+            const auto place = places.columns(column_begin);
+            const Index at_row = places.row(row_begin + row);
+            return {places.group(tile), at_row, place.first + column, at_row < 0 ? 0 : place.count - column};
+        }
+        const Index at_row = Shape::kSwapped ? column_begin + column : row_begin + row;
+        const Index at_column = Shape::kSwapped ? row_begin + row : column_begin + column;
+        const Index left = Config::c_row ? args.n - at_column : args.m - at_row;
+        return {tile.batch, at_row, at_column, at_row < args.m && at_column < args.n ? left : 0};
+    }
+    // Threads that are neighbours take elements that are: along the tile's columns, or its rows.
+    static constexpr bool kAlongColumns = Config::c_row != Shape::kSwapped;
 
     TILEWISE_DEVICE void finish_part(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
                                      int thread) const {
-        constexpr int kElements = 64 * Shape::kStagedColumns;
-        // Threads that are neighbours write elements that are: along the tile's columns, or its rows.
-        constexpr bool kAlongColumns = Config::c_row != Shape::kSwapped;
+        constexpr int kRun = 4, kRowRuns = Shape::kStagedColumns / kRun, kColumnRuns = 64 / kRun;
         TILEWISE_ROLLED
-        for (int i = thread; i < kElements; i += 128) {
-            const int row = kAlongColumns ? i / Shape::kStagedColumns : i % 64;
-            const int column = kAlongColumns ? i % Shape::kStagedColumns : i / 64;
-            const Index at_row = Shape::kSwapped ? column_begin + column : row_begin + row;  // of C
-            const Index at_column = Shape::kSwapped ? row_begin + row : column_begin + column;
-            if (at_row >= args.m || at_column >= args.n) continue;
-            finish_element(load_sum(staging + staged_at(row, column)), tile, tile.batch, at_row, at_column);
+        for (int i = thread; i < 64 * kRowRuns; i += 128) {
+            const int row = kAlongColumns ? i / kRowRuns : i % kColumnRuns * kRun;
+            const int column = kAlongColumns ? i % kRowRuns * kRun : i / kColumnRuns;
+            const InC at = element_at(tile, row_begin, column_begin, row, column);
+            if (at.left <= 0) continue;
+            Sum sums[kRun];
+            TILEWISE_UNROLL
+            for (int e = 0; e < kRun; ++e) {
+                sums[e] = load_sum(staging + (kAlongColumns ? staged_at(row, column + e) : staged_at(row + e, column)));
+            }
+            const int count = at.left < kRun ? static_cast<int>(at.left) : kRun;
+            const RunPlace place = run_place(args, at.batch, at.row, at.column, count);
+            Value values[kRun];
+            finish_run<Chain, Out, Config::c_row ? Along::columns : Along::rows>(args, sums, place, values);
+            write_run<Out>(args, place, values);
         }
     }
 
-    // The same where rows or columns have other places in C.
-    TILEWISE_DEVICE void finish_moved(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
-                                      int thread) const {
-        const auto place = places.columns(column_begin);
+    // Partial sums to the workspace, one by one.
+    TILEWISE_DEVICE void store_sums(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
+                                    int thread) const {
         TILEWISE_ROLLED
         for (int i = thread; i < 64 * Shape::kStagedColumns; i += 128) {
-            const int row = i / Shape::kStagedColumns, column = i % Shape::kStagedColumns;
-            const Index at_row = places.row(row_begin + row);
-            if (at_row < 0 || column >= place.count) continue;
-            finish_element(load_sum(staging + staged_at(row, column)), tile, places.group(tile), at_row,
-                           place.first + column);
-        }
-    }
-
-    TILEWISE_DEVICE void finish_element(Sum sum, const TilePlace& tile, Index batch, Index row, Index column) const {
-        if (args.split_k > 1) {
-            const Index matrix = static_cast<Index>(tile.k_part) * args.batch + batch;
-            static_cast<Sum*>(args.workspace)[(matrix * args.m + row) * args.n + column] = sum;
-        } else {
-            store<Out>(args, finish<Out>(args, sum, batch, row, column), batch, row, column);
+            const int row = kAlongColumns ? i / Shape::kStagedColumns : i % 64;
+            const int column = kAlongColumns ? i % Shape::kStagedColumns : i / 64;
+            const InC at = element_at(tile, row_begin, column_begin, row, column);
+            if (at.left <= 0) continue;
+            const Index matrix = static_cast<Index>(tile.k_part) * args.batch + at.batch;
+            static_cast<Sum*>(args.workspace)[(matrix * args.m + at.row) * args.n + at.column] =
+                load_sum(staging + staged_at(row, column));
         }
     }
 };

@@ -19,7 +19,7 @@ namespace {
 bool is_along(const KernelConfig& c, int operand, Axis axis) { return contiguous_axis(c, operand) == axis; }
 
 std::string common_lines(const KernelConfig& c, const LaunchSpec& launch) {
-    std::string text;
+    std::string text = "    using Chain = TILEWISE_CHAIN;\n";
     for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
         text += fmt::format("    using {} = tilewise::gpu::{};\n", name, element_type(dtype));
     }
@@ -104,6 +104,14 @@ std::string cuda_source(const CudaTemplate& from, const KernelConfig& c, const A
         code_name(c), c.warp_tile.m == kWarpgroupRows ? c.warp_tile.n : 0, from.header, text, macro_of(from.header),
         leaves_parts(c) ? from.second_kernel : "", packs_operands(c, arch) ? "TILEWISE_GPU_PACK(Config)\n" : "",
         c.pipeline == Pipeline::preshuffle ? "TILEWISE_GPU_PACK_B(Config)\n" : "");
+}
+
+std::string chain_line(const std::optional<Chain>& chain) {
+    if (!chain) return "#define TILEWISE_CHAIN tilewise::gpu::RunTimeChain\n";
+    std::string text = fmt::format("#define TILEWISE_CHAIN tilewise::gpu::Chain<{}, tilewise::KernelScale::{}",
+                                   chain->beta, name_of(chain->scale));
+    for (const EpilogueOp op : chain->ops) text += fmt::format(", tilewise::KernelEpilogueOp::{}", name_of(op));
+    return text + ">\n";
 }
 
 std::string emulated_source(const std::string& cuda_source) {

@@ -2,11 +2,13 @@
 // The source of a CUDA kernel: a struct of constants, and the macro of the family's template.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "config/arch_spec.hpp"
 #include "config/kernel_config.hpp"
+#include "problem/chain.hpp"
 
 namespace tilewise {
 
@@ -20,7 +22,10 @@ inline constexpr std::string_view kReduceLine = "TILEWISE_GPU_REDUCE(Config)\n";
 std::string cuda_source(const CudaTemplate& from, const KernelConfig& config, const ArchSpec& arch,
                         std::string_view lines = "");
 
-// The same for a device that emulates the GPU on the host.
+// What every kernel's source begins with: the chain that it is compiled for, or any.
+std::string chain_line(const std::optional<Chain>& chain);
+
+// The source for a device that emulates the GPU on the host.
 std::string emulated_source(const std::string& cuda_source);
 
 }  // namespace tilewise

@@ -18,7 +18,7 @@ constexpr std::int64_t kRowsOfProduct = 64, kSwizzleBlock = 1024, kTaps = kResid
 constexpr int kFullBytes = resident_filter_line_bytes(kResidentFilterFullSteps);
 
 bool refuses_problem(const Problem& p, const KernelConv& conv, Rejected* out) {
-    if (!p.epilogue.empty() || !p.d_ops.empty() || p.scale != Scale::none || p.beta) {
+    if (!p.epilogue.empty() || p.scale != Scale::none || p.beta) {
         return refuse(out, TILEWISE_TEXT("an epilogue, D tensors, scales or beta"),
                       TILEWISE_TEXT("none of these, or gather=tensor"));
     }
