@@ -149,7 +149,7 @@ bench-cpu: ## compare with OpenBLAS and oneDNN on one CPU thread (an hour; downl
 	@$(BUILD) release --target cpu_gemm cpu_conv cpu_choice
 	@tools/bench_cpu $(ARGS)
 
-bench-gpu: ## compare GEMM on an NVIDIA GPU with cuBLAS (minutes; python3 with torch, build/lib as it is; ARGS=--help)
+bench-gpu: ## compare GEMM on an NVIDIA GPU with cuBLAS, ARGS=epilogues fused steps (minutes; python3 with torch, build/lib as it is; ARGS=--help)
 	@PYTHONPATH=python python3 benchmarks/gpu_gemm.py $(ARGS)
 
 bench-gpu-conv: ## compare convolutions on an NVIDIA GPU with cuDNN (minutes; as above)

@@ -2,6 +2,7 @@
 """Compares tilewise.gemm on torch's CUDA tensors with cuBLAS and cuBLASLt, as torch calls them; `make bench-gpu` runs it.
 
   PYTHONPATH=python python3 benchmarks/gpu_gemm.py [--only REGEX] [--strategy measure|auto|rules] [--markdown FILE] ...
+  PYTHONPATH=python python3 benchmarks/gpu_gemm.py epilogues ...  (steps that follow a product: benchmarks/gpu_epilogues.py)
 
 How it measures:
 - Random data (torch.randn). As many sets of operands as exceed 128 MB, twice the L2 cache of an H200, take turns, so that
@@ -24,6 +25,7 @@ A ratio is the peer's time over ours: above 1, tilewise is faster. Exits with 1 
 import argparse
 import sys
 
+import gpu_epilogues
 from gpu_child import Child
 from gpu_comparison import make_parser, run, write_json
 from gpu_problems import parse_cases
@@ -47,4 +49,6 @@ def host_cost(child: Child, options: argparse.Namespace, environment: dict) -> i
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["epilogues"]:
+        sys.exit(gpu_epilogues.run(sys.argv[2:]))
     sys.exit(run("gpu_gemm", read_options(), parse_cases, summary_table, markdown, host_cost))

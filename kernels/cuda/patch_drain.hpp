@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The way of a warp's sums in patch_conv.hpp from registers to the output: rows of the tile are pixels anywhere in it, found
 // through the row table (patch.hpp), and of a product's columns those of its groups lie side by side. Where the epilogue is
-// known and reads neither C nor D, or is nothing but alpha, elements are made in registers, put into a region of the warp's own and
+// known, or is nothing but alpha, elements are made in registers, put into a region of the warp's own and
 // leave as whole accesses; else the sums of one matrix step at a time go through the region to the epilogue, in a rolled loop.
 #pragma once
 #include "../common/patch_conv_layout.hpp"
@@ -26,6 +26,11 @@ struct PatchDrain {
     static_assert(kStepsM % kSteps == 0 && kColumns * Out::bytes % kAccessBytes == 0);
 
     using Sums = Sum[kStepsM][kStepsN][4];
+
+    // Whether what the chain reads is held in registers before it is needed.
+    static constexpr bool kHolds = Chain::kFixed && !Chain::kPlain && kIsAccess<Out, 2> && Config::vector_c > 1;
+    using Terms = HeldTerms<typename ChooseType<Chain::kFixed, Chain, PlainChain>::type, Out, 2>;
+    using Held = typename ChooseType<kHolds, Terms, ReadLater>::type;
 
     // A lane's accesses: at a time and in all. Where these are few, their rows are looked up once for all products of a tile.
     static constexpr int kTurns = (kRows * kAccesses + kLanes - 1) / kLanes, kAllTurns = kTurns * (kStepsM / kSteps);
@@ -61,7 +66,7 @@ struct PatchDrain {
     };
 
     static TILEWISE_DEVICE bool is_made_in_registers(const KernelArgs& args) {
-        if constexpr (Chain::kFixed && Chain::kReadsTensors) return false;
+        if constexpr (Chain::kFixed && Chain::kReadsTensors && !kHolds) return false;
         return finishes_in_registers < Chain, Out, Sum, Config::vector_c == 1 ? 1 : 2 > (args);
     }
 
@@ -99,60 +104,117 @@ private:
         place.count = columns.count - col;
         return place;
     }
-    // Two neighbours of a row, the first in column `col` of the product.
+    TILEWISE_DEVICE RunPlace place_of(const PatchEntry& entry, const Target& to, const Columns& columns,
+                                      int col) const {
+        RunPlace place = bias_place(columns, col);
+        place.row = Index(to.first_row) + entry.offset;
+        place.at = place.row * args.c.row_stride + columns.group * args.c.batch_stride + columns.first + col;
+        if (!to.inside.holds(entry.place)) place.count = 0;
+        return place;
+    }
+
+    // A step of 16 rows and 8 columns: of each of a lane's two rows the two sums, and what they are combined with.
+    struct Step {
+        int i, j;
+        Held held[2];
+    };
+    // The bias of a lane's pair in every step along n.
+    struct Bias {
+        typename Terms::Access pairs[kStepsN];
+    };
+    TILEWISE_DEVICE Bias read_bias(const Columns& columns) const {
+        Bias bias{};
+        if constexpr (kHolds && Chain::kHasBias) {
+            const auto* first = static_cast<const typename Out::Storage*>(args.bias);
+            TILEWISE_UNROLL
+            for (int j = 0; j < kStepsN; ++j) {
+                const RunPlace place = bias_place(columns, j * kStepN + lane_col());
+                bias.pairs[j] = load_global<2 * Out::bytes>(place.count >= 2 ? first + place.bias : first);
+            }
+        }
+        return bias;
+    }
+    // `row` is i's in all sums: only some of their rows are put at a time.
+    TILEWISE_DEVICE Step step_of(int row, int i, int j, const Target& to, const Columns& columns,
+                                 const Bias& bias) const {
+        Step step{i, j, {}};
+        if constexpr (kHolds) {
+            const int col = j * kStepN + lane_col();
+            TILEWISE_UNROLL
+            for (int half = 0; half < 2; ++half) {
+                if constexpr (Chain::kReadsTensors) {
+                    const int at = row * kStepM + half * kMatrix + lane_row();
+                    const PatchEntry entry = load_entry(row_table + at * kPatchEntryBytes);
+                    hold_tensors(args, place_of(entry, to, columns, col), step.held[half]);
+                }
+                if constexpr (Chain::kHasBias) step.held[half].bias = bias.pairs[j];
+            }
+        }
+        return step;
+    }
+    // Two neighbours of a row.
     template <bool unscaled>
-    TILEWISE_DEVICE Packet<2 * Out::bytes> pair_of(Sum first, Sum second, const Columns& columns, int col) const {
+    TILEWISE_DEVICE Packet<2 * Out::bytes> pair_of(Sum first, Sum second, const Columns& columns, const Step& step,
+                                                   int half) const {
         Value values[2] = {Value(first), Value(second)};
         if constexpr (!unscaled) {
             const Sum sums[2] = {first, second};
-            finish_in_registers<Chain, Out, Along::columns, true>(args, sums, bias_place(columns, col), values);
+            const RunPlace place = bias_place(columns, step.j * kStepN + lane_col());
+            finish_in_registers<Chain, Out, Along::columns>(args, sums, place, values, step.held[half]);
         }
         return pack_values<Out>(values);
     }
     template <bool unscaled>
-    TILEWISE_DEVICE void put_step(const Sum (&sum)[4], const Columns& columns, int i, int j) const {
-        const int col = j * kStepN + lane_col();
-        const SharedAddress to = region + (i * kStepM + lane_row()) * kPitch + col * int(Out::bytes);
-        store_shared<2 * Out::bytes>(to, pair_of<unscaled>(sum[0], sum[1], columns, col));
-        store_shared<2 * Out::bytes>(to + kMatrix * kPitch, pair_of<unscaled>(sum[2], sum[3], columns, col));
+    TILEWISE_DEVICE void put_step(const Sum (&sum)[4], const Columns& columns, const Step& step) const {
+        const SharedAddress to =
+            region + (step.i * kStepM + lane_row()) * kPitch + (step.j * kStepN + lane_col()) * int(Out::bytes);
+        store_shared<2 * Out::bytes>(to, pair_of<unscaled>(sum[0], sum[1], columns, step, 0));
+        store_shared<2 * Out::bytes>(to + kMatrix * kPitch, pair_of<unscaled>(sum[2], sum[3], columns, step, 1));
     }
-    // Steps (i, j) and (i2, j2), the second below the first or beside it.
+    // Two steps, the second below the first or beside it.
     template <bool unscaled>
-    TILEWISE_DEVICE void put_steps(const Sum (&one)[4], const Sum (&two)[4], const Columns& columns, int i, int j,
-                                   bool is_beside) const {
+    TILEWISE_DEVICE void put_steps(const Sum (&one)[4], const Sum (&two)[4], const Columns& columns, const Step& first,
+                                   const Step& second) const {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
         if constexpr (Out::bytes == 2) {
-            const int col = j * kStepN + lane_col(), other = is_beside ? col + kStepN : col;
-            const u32 four[4] = {pair_of<unscaled>(one[0], one[1], columns, col).words[0],
-                                 pair_of<unscaled>(one[2], one[3], columns, col).words[0],
-                                 pair_of<unscaled>(two[0], two[1], columns, other).words[0],
-                                 pair_of<unscaled>(two[2], two[3], columns, other).words[0]};
-            const int second = lane_index() / kStepM, row = i * kStepM + lane_index() % kStepM;
-            store_matrices(region + (is_beside ? row * kPitch + (j + second) * kChunkBytes
-                                               : (row + second * kStepM) * kPitch + j * kChunkBytes),
+            const u32 four[4] = {pair_of<unscaled>(one[0], one[1], columns, first, 0).words[0],
+                                 pair_of<unscaled>(one[2], one[3], columns, first, 1).words[0],
+                                 pair_of<unscaled>(two[0], two[1], columns, second, 0).words[0],
+                                 pair_of<unscaled>(two[2], two[3], columns, second, 1).words[0]};
+            const int half = lane_index() / kStepM, row = first.i * kStepM + lane_index() % kStepM;
+            store_matrices(region + (first.i == second.i ? row * kPitch + (first.j + half) * kChunkBytes
+                                                         : (row + half * kStepM) * kPitch + first.j * kChunkBytes),
                            four);
             return;
         }
 #endif
-        put_step<unscaled>(one, columns, i, j);
-        put_step<unscaled>(two, columns, is_beside ? i : i + 1, is_beside ? j + 1 : j);
+        put_step<unscaled>(one, columns, first);
+        put_step<unscaled>(two, columns, second);
     }
     template <bool unscaled>
-    TILEWISE_DEVICE void put(const Sums& sums, const Columns& columns, int first) const {
+    TILEWISE_DEVICE void put(const Sums& sums, const Target& to, const Columns& columns, const Bias& bias,
+                             int first) const {
         TILEWISE_UNROLL
         for (int i = 0; i < kSteps; ++i) {
+            const Sum(&row)[kStepsN][4] = sums[first + i];
             TILEWISE_UNROLL
-            for (int j = 0; j + 1 < kStepsN; j += 2)
-                put_steps<unscaled>(sums[first + i][j], sums[first + i][j + 1], columns, i, j, true);
+            for (int j = 0; j + 1 < kStepsN; j += 2) {
+                put_steps<unscaled>(row[j], row[j + 1], columns, step_of(first + i, i, j, to, columns, bias),
+                                    step_of(first + i, i, j + 1, to, columns, bias));
+            }
         }
         if constexpr (kStepsN % 2 != 0) {
+            constexpr int last = kStepsN - 1;
             TILEWISE_UNROLL
             for (int i = 0; i + 1 < kSteps; i += 2) {
-                put_steps<unscaled>(sums[first + i][kStepsN - 1], sums[first + i + 1][kStepsN - 1], columns, i,
-                                    kStepsN - 1, false);
+                put_steps<unscaled>(sums[first + i][last], sums[first + i + 1][last], columns,
+                                    step_of(first + i, i, last, to, columns, bias),
+                                    step_of(first + i + 1, i + 1, last, to, columns, bias));
             }
-            if constexpr (kSteps % 2 != 0)
-                put_step<unscaled>(sums[first + kSteps - 1][kStepsN - 1], columns, kSteps - 1, kStepsN - 1);
+            if constexpr (kSteps % 2 != 0) {
+                const int i = kSteps - 1;
+                put_step<unscaled>(sums[first + i][last], columns, step_of(first + i, i, last, to, columns, bias));
+            }
         }
     }
 
@@ -161,9 +223,10 @@ private:
         const u32 column = u32(columns.group) * u32(args.c.batch_stride) + u32(columns.first);  // of all groups
         char* const base = to.first + u64(column) * Out::bytes;
         const u32 row_bytes = u32(args.c.row_stride) * Out::bytes;
+        const Bias bias = read_bias(columns);
         TILEWISE_UNROLL
         for (int first = 0; first < kStepsM; first += kSteps) {
-            put<unscaled>(sums, columns, first);
+            put<unscaled>(sums, to, columns, bias, first);
             sync_warp();
             TILEWISE_UNROLL
             for (int t = 0; t < kTurns; ++t) {
@@ -228,9 +291,7 @@ private:
         Sum sums[kRun];
         TILEWISE_UNROLL
         for (int i = 0; i < kRun; ++i) sums[i] = __builtin_bit_cast(Sum, words[i]);
-        RunPlace place = bias_place(columns, col);
-        place.row = Index(to.first_row) + entry.offset;
-        place.at = place.row * args.c.row_stride + columns.group * args.c.batch_stride + columns.first + col;
+        const RunPlace place = place_of(entry, to, columns, col);
         Value values[kRun];
         finish_run<Chain, Out, Along::columns>(args, sums, place, values);
         write_run<Out>(args, place, values);

@@ -115,6 +115,7 @@ TILEWISE_DEVICE int warp_index() { return __shfl_sync(0xffffffffu, int(threadIdx
 TILEWISE_DEVICE int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
 // What the lane has whose index differs in the bits of `mask`. All lanes of a warp together.
+TILEWISE_DEVICE u32 from_lane(u32 x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
 TILEWISE_DEVICE float exchange(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 
 TILEWISE_DEVICE void sync_block() { __syncthreads(); }

@@ -29,6 +29,7 @@ TILEWISE_DEVICE int block_threads() { return tilewise_machine->me->block_threads
 TILEWISE_DEVICE int warp_index() { return thread_index() >> 5; }
 TILEWISE_DEVICE int uniform(int x) { return x; }
 
+TILEWISE_DEVICE u32 from_lane(u32 x, int lane) { return tilewise_machine->shuffle(x, lane); }
 TILEWISE_DEVICE float exchange(float x, int mask) {
     return float_of(tilewise_machine->shuffle(bits_of(x), lane_index() ^ mask));
 }

@@ -118,9 +118,8 @@ template <class T, int V>
 inline constexpr bool kIsAccess = V > 1 && V* T::bytes >= 4 && V* T::bytes <= 16 && !kSame<T, Int32>;
 
 template <class T, int V, class Real>
-TILEWISE_DEVICE void read_access(const typename T::Storage* from, Real (&x)[V]) {
+TILEWISE_DEVICE void unpack_access(const Packet<V * T::bytes>& packet, Real (&x)[V]) {
     constexpr int kBytes = V * T::bytes, kEach = 4 / T::bytes;
-    const Packet<kBytes> packet = load_global<kBytes>(from);
     TILEWISE_UNROLL
     for (int w = 0; w < kBytes / 4; ++w) {
         float some[kEach];
@@ -130,22 +129,17 @@ TILEWISE_DEVICE void read_access(const typename T::Storage* from, Real (&x)[V]) 
     }
 }
 
-// The first `count` of V elements; the others are 0. Runs that are whole and lie on the boundary of an access come by one: `aligned`
-// ones are known to, or to be nowhere.
-template <class T, bool aligned, int V, class Real>
+// The first `count` of V elements; the others are 0. Runs that are whole and lie on the boundary of an access come by one.
+template <class T, int V, class Real>
 TILEWISE_DEVICE void read_run(const void* data, Index at, int count, Real (&x)[V]) {
-    const auto* first = static_cast<const typename T::Storage*>(data);
-    const auto* from = first + at;
-    if constexpr (aligned && kIsAccess<T, V>) {
-        // Always an access, if not of this run: branches would let accesses wait for each other.
-        read_access<T>(count >= V ? from : first, x);
-    } else {
-        if constexpr (kIsAccess<T, V>) {
-            if (count >= V && reinterpret_cast<u64>(from) % (V * T::bytes) == 0) return read_access<T>(from, x);
+    const auto* from = static_cast<const typename T::Storage*>(data) + at;
+    if constexpr (kIsAccess<T, V>) {
+        if (count >= V && reinterpret_cast<u64>(from) % (V * T::bytes) == 0) {
+            return unpack_access<T>(load_global<V * T::bytes>(from), x);
         }
-        TILEWISE_UNROLL
-        for (int i = 0; i < V; ++i) x[i] = i < count ? real_of<T, Real>(from[i]) : Real(0);
     }
+    TILEWISE_UNROLL
+    for (int i = 0; i < V; ++i) x[i] = i < count ? real_of<T, Real>(from[i]) : Real(0);
 }
 
 // Whether all runs of V that begin at multiples of V are aligned, in C, D and bias as far as the chain reads them.
@@ -165,22 +159,38 @@ TILEWISE_DEVICE bool has_aligned_runs(const KernelArgs& args) {
 
 // ---- Steps ----
 
-// The bias of a run, where it was read before; by value, since registers have no addresses.
-struct NoBias {
-    static constexpr bool kRead = false;
+// What a run reads beside its sums: when it comes to it,
+struct ReadLater {
+    static constexpr bool kHeld = false;
 };
-template <class Real, int V>
-struct ReadBias {
-    static constexpr bool kRead = true;
-    Real x[V];
+// or all before, so that many accesses are under way at a time. Neighbours are columns or channels, and every run is aligned.
+template <class Chain, class Out, int V>
+struct HeldTerms {
+    static constexpr bool kHeld = true;
+    using Access = Packet<V * Out::bytes>;
+    Access bias, c, d[Chain::kTensors > 0 ? Chain::kTensors : 1];
 };
+// All but the bias.
+template <class Chain, class Out, int V>
+TILEWISE_DEVICE void hold_tensors(const KernelArgs& args, const RunPlace& place, HeldTerms<Chain, Out, V>& terms) {
+    const auto read = [&](const void* data) {
+        const auto* first = static_cast<const typename Out::Storage*>(data);
+        return load_global<V * Out::bytes>(place.count >= V ? first + place.at : first);
+    };
+    if constexpr (Chain::kBeta) {
+        terms.c = read(args.c.data);
+        if (args.beta == 0.0f) terms.c = zero_packet<V * Out::bytes>();  // whatever C holds
+    }
+    TILEWISE_UNROLL
+    for (int i = 0; i < Chain::kTensors; ++i) terms.d[i] = read(args.d[i]);
+}
 
 // The sums of a run on their way to elements of type Out.
-template <class Out, Along along, bool aligned, class Real, int V, class Bias>
+template <class Out, Along along, class Real, int V, class Terms>
 struct FinishRun {
     const KernelArgs& args;
     const RunPlace& place;
-    Bias bias;
+    const Terms& terms;
     Real x[V];
 
     TILEWISE_DEVICE void scale_rows() {
@@ -192,28 +202,34 @@ struct FinishRun {
         }
     }
     TILEWISE_DEVICE void add_c() {
-        if (args.beta == 0.0f) return;  // then nobody may read C
         Real c[V];
-        read_run<Out, aligned>(args.c.data, place.at, place.count, c);
+        if constexpr (Terms::kHeld) {
+            unpack_access<Out>(terms.c, c);
+        } else {
+            if (args.beta == 0.0f) return;  // then nobody may read C
+            read_run<Out>(args.c.data, place.at, place.count, c);
+        }
         TILEWISE_UNROLL
         for (int i = 0; i < V; ++i) x[i] += args.beta * c[i];
     }
     TILEWISE_DEVICE void add_bias() {
         constexpr int kBiases = along == Along::rows ? 1 : V;
-        Real own[kBiases];
-        if constexpr (!Bias::kRead) read_run<Out, aligned>(args.bias, place.bias, place.count, own);
-        TILEWISE_UNROLL
-        for (int i = 0; i < V; ++i) {
-            if constexpr (Bias::kRead) {
-                x[i] += bias.x[i];
-            } else {
-                x[i] += own[kBiases == 1 ? 0 : i];
-            }
+        Real bias[kBiases];
+        if constexpr (Terms::kHeld) {
+            unpack_access<Out>(terms.bias, bias);
+        } else {
+            read_run<Out>(args.bias, place.bias, place.count, bias);
         }
+        TILEWISE_UNROLL
+        for (int i = 0; i < V; ++i) x[i] += bias[kBiases == 1 ? 0 : i];
     }
     TILEWISE_DEVICE void combine(KernelEpilogueOp op, int tensor) {
         Real d[V];
-        read_run<Out, aligned>(args.d[tensor], place.at, place.count, d);
+        if constexpr (Terms::kHeld) {
+            unpack_access<Out>(terms.d[tensor], d);
+        } else {
+            read_run<Out>(args.d[tensor], place.at, place.count, d);
+        }
         TILEWISE_UNROLL
         for (int i = 0; i < V; ++i) x[i] = op == KernelEpilogueOp::add ? x[i] + d[i] : x[i] * d[i];
     }
@@ -263,15 +279,15 @@ TILEWISE_DEVICE ValueOf<Sum, Out> finish_plain(const KernelArgs& args, Sum sum) 
     }
 }
 
-// The sums of a run made values of C. Those beyond place.count are anything. Who has read the bias already gives it.
-template <class Chain, class Out, Along along, bool aligned = false, int V, class Sum, class Bias = NoBias>
+// The sums of a run made values of C. Those beyond place.count are anything.
+template <class Chain, class Out, Along along, int V, class Sum, class Terms = ReadLater>
 TILEWISE_DEVICE void finish_run(const KernelArgs& args, const Sum (&sums)[V], const RunPlace& place,
-                                ValueOf<Sum, Out> (&values)[V], Bias bias = {}) {
+                                ValueOf<Sum, Out> (&values)[V], const Terms& terms = {}) {
     if constexpr (Chain::kFixed && Chain::kPlain) {
         TILEWISE_UNROLL
         for (int i = 0; i < V; ++i) values[i] = finish_plain<Out>(args, sums[i]);
     } else {
-        FinishRun<Out, along, aligned, RealOf<Sum, Out>, V, Bias> run{args, place, bias, {}};
+        FinishRun<Out, along, RealOf<Sum, Out>, V, Terms> run{args, place, terms, {}};
         const KernelScale scale = scale_kind<Chain>(args);
         float factor = args.alpha;
         if (scale == KernelScale::tensor) factor *= args.scale_a[0] * args.scale_b[0];
@@ -309,11 +325,11 @@ TILEWISE_DEVICE bool finishes_in_registers(const KernelArgs& args) {
         return true;
     }
 }
-template <class Chain, class Out, Along along, bool aligned = false, int V, class Sum, class Bias = NoBias>
+template <class Chain, class Out, Along along, int V, class Sum, class Terms = ReadLater>
 TILEWISE_DEVICE void finish_in_registers(const KernelArgs& args, const Sum (&sums)[V], const RunPlace& place,
-                                         ValueOf<Sum, Out> (&values)[V], Bias bias = {}) {
+                                         ValueOf<Sum, Out> (&values)[V], const Terms& terms = {}) {
     if constexpr (Chain::kFixed) {
-        finish_run<Chain, Out, along, aligned>(args, sums, place, values, bias);
+        finish_run<Chain, Out, along>(args, sums, place, values, terms);
     } else {
         TILEWISE_UNROLL
         for (int i = 0; i < V; ++i) {

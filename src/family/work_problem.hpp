@@ -13,13 +13,23 @@
 
 namespace tilewise {
 
+// The chain of an epilogue for each result: instructions, powers and reciprocals among them, and elements of C and D.
+struct ChainCounts {
+    double instructions = 0, powers = 0, tensors = 0;
+    bool has_bias = false;
+
+    bool is_plain() const { return instructions == 0; }
+};
+ChainCounts chain_counts(const Problem& problem);
+
 struct WorkProblem {
     WorkProblem(const Problem& problem, const ArchSpec& arch, int threads);
 
     ProblemView view;
     const ArchSpec& arch;
-    int threads;                     // of a CPU
-    double bytes;                    // that are read and written at least
+    int threads;   // of a CPU
+    double bytes;  // that are read and written at least
+    ChainCounts chain;
     std::optional<ConvCounts> conv;  // of a convolution on a CPU
 };
 

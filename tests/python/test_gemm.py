@@ -160,6 +160,19 @@ def test_d_tensors(rng):
     assert_close(tilewise.gemm(a, b, d=tuple(d), d_op=["add", "mul", "add"]), mixed)
 
 
+def test_d_tensors_where_they_stand(rng):
+    a, b, bias = random(rng, (M, K)), random(rng, (N, K)), random(rng, (N,))
+    d = [random(rng, (M, N)) for _ in range(3)]
+    want = np.maximum(wide(a) @ wide(b).T + wide(bias) + wide(d[0]), 0)
+    assert_close(tilewise.gemm(a, b, bias=bias, activation="add+relu", d=d[0]), want)
+    have = tilewise.gemm(a, b, bias=bias, activation="add+relu", d=d, d_op="mul+add")
+    assert_close(have, want * wide(d[1]) + wide(d[2]))
+    with pytest.raises(ValueError, match="2 operations for 1 arrays"):
+        tilewise.gemm(a, b, activation="add+relu", d=d[:2], d_op="add+mul")
+    with pytest.raises(ValueError, match="needs it"):
+        tilewise.gemm(a, b, activation="add+relu")
+
+
 def test_scales(rng):
     a, b = random(rng, (M, K), ml_dtypes.float8_e4m3fn), random(rng, (N, K), ml_dtypes.float8_e4m3fn)
     product = wide(a) @ wide(b).T

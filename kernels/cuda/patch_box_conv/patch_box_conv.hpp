@@ -100,7 +100,7 @@ private:
             const int col = step * kStepN + lane_index() % 4 * 2;
             place.bias += col, place.count -= col;
             const Sum pair[2] = {first, second};
-            finish_in_registers<Chain, Out, Along::columns, true>(args, pair, place, values);
+            finish_in_registers<Chain, Out, Along::columns>(args, pair, place, values);
         }
         return pack_values<Out>(values).words[0];
     }

@@ -21,6 +21,7 @@ struct PatchConv {
     using Out = typename Config::Out;
     using Sum = SumOf<T>;
     using Drain = PatchDrain<Config>;
+    using Chain = ChainOf<Config>;
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
     static constexpr int kStepM = 16, kStepN = 8, kMatrix = 8, kStepBytes = 32, kLanes = 32;
     static constexpr int kWaveM = Config::tile_m / Config::wave_m;
@@ -67,7 +68,8 @@ struct PatchConv {
           launch(TILEWISE_FAMILY_ARGS(PatchConvArgs, kernel_args)),
           plan(launch.plan),
           feed(plan, maps...),
-          leaves_as_boxes(Feed::kBoxes && plan.out_stages > 0 && Drain::is_made_in_registers(args)) {}
+          leaves_as_boxes(Feed::kBoxes && plan.out_stages > 0 && !(Chain::kFixed && Chain::kReadsTensors) &&
+                          Drain::is_made_in_registers(args)) {}
     // Where the bytes of a patch are that without a swizzle would be at this address.
     TILEWISE_DEVICE SharedAddress stored(SharedAddress address) const {
         if constexpr (Feed::kBoxes) return address ^ (address >> 3 & u32(plan.swizzle));

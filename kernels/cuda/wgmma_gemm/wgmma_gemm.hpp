@@ -306,7 +306,8 @@ struct WgmmaGemm {
             const int own_rows = Shape::kTakesTurns ? 0 : me.wave * Shape::kWaveRows;
             const int row = Shape::first_row(work.tile) + own_rows;
             store.places.begin(work.tile);
-            if constexpr (!Shape::kSumsInCluster) store.prefetch(work.tile, row, me.thread);
+            const typename Store::Bias bias = store.read_bias(work.tile);
+            store.prefetch_tensors(work.tile, row, me.thread);
             if constexpr (Shape::kTakesTurns) my_turn_to_multiply(me);
             multiply(sums, work, own_rows, at, me, refill);
             if (!combine(sums, work, me)) continue;
@@ -317,10 +318,10 @@ struct WgmmaGemm {
             if constexpr (Shape::kSumsInCluster) {
                 WgmmaClusterStore<Config>{args, shared}.store(sums, work.tile, me);
             } else if (boxes && in_boxes) {
-                if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, buffer);
+                if constexpr (Shape::kStoresBoxes) store.store_boxes(sums, work.tile, row, me, bias, buffer);
             } else if (boxes) {
                 if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)
-                    store.store_lines(sums, work.tile, row, me, buffer);
+                    store.store_lines(sums, work.tile, row, me, bias, buffer);
             } else {
                 store.store_elements(sums, work.tile, row, me);
             }

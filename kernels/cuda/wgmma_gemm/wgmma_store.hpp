@@ -37,34 +37,62 @@ struct WgmmaStore {
     using Value = ValueOf<Sum, Out>;
     using Results = Value[Shape::kStoreColumns / 2];  // of a thread, in one buffer
     using Element = typename Out::Storage;
-    static constexpr bool kHasBias = Chain::kFixed && Chain::kHasBias,
-                          kReadsBiasAhead = kHasBias && !Chain::kReadsTensors;
+    // Whether what the chain reads is held in registers before it is needed.
+    static constexpr bool kHolds = Chain::kFixed && !Chain::kPlain && kIsAccess<Out, 2> && Shape::kStoresBoxes;
+    using Terms = HeldTerms<typename ChooseType<Chain::kFixed, Chain, PlainChain>::type, Out, 2>;
+
+    struct ResultRows {
+        Index batch, row[2];  // of C; -1: not there
+    };
 
     const KernelArgs& args;
     const TensorMap& map_c;
     unsigned shared;  // its address
     Places places;
 
-    // Asks for what the results of a tile need beside its sums, while its products are computed: the bias into the nearest cache, a
-    // line of each row of C and D into L2.
-    TILEWISE_DEVICE void prefetch(const TilePlace& tile, int row_begin, int thread) const {
-        if constexpr (kHasBias) {
-            const int column = thread % 32 * 8;
-            if (column < Shape::kTileN) {
+    // ---- Bias, C and D of a tile ----
+
+    // The bias is read before a tile's products are computed. Lane l has of every eight groups of 8 columns pair l % 4 of group l / 4;
+    // each lane gets what it needs from another.
+    static constexpr int kBiasSets = (Shape::kTileN / 8 + 7) / 8;
+    struct TileBias {
+        typename Terms::Access sets[kBiasSets];
+    };
+    struct NoBias {};
+    using Bias = typename ChooseType<kHolds && Chain::kHasBias, TileBias, NoBias>::type;
+
+    TILEWISE_DEVICE Bias read_bias(const TilePlace& tile) const {
+        Bias bias{};
+        if constexpr (kHolds && Chain::kHasBias) {
+            const auto* first = static_cast<const Element*>(args.bias);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kBiasSets; ++i) {
+                const int group = Shape::first_column(tile) + (i * 8 + lane_index() / 4) * 8;
                 const RunPlace place =
-                    place_of<Places::kMoves>({batch_of(tile), {0, 0}}, 0, Shape::first_column(tile) + column, 0);
-                if (place.count > 0) load_global<Out::bytes>(static_cast<const Element*>(args.bias) + place.bias);
+                    place_of<Places::kMoves>({batch_of(tile), {0, 0}}, 0, group, lane_index() % 4 * 2);
+                bias.sets[i] = load_global<2 * Out::bytes>(place.count >= 2 ? first + place.bias : first);
             }
         }
-        if constexpr (Chain::kReadsTensors && Chain::kFixed && !Places::kMoves && Config::c_row && !Shape::kSwapped) {
-            const Index row = row_begin + thread % 64;
-            if (row >= args.m) return;
+        return bias;
+    }
+    static TILEWISE_DEVICE typename Terms::Access bias_of(const TileBias& bias, int group) {
+        typename Terms::Access pair;
+        TILEWISE_UNROLL
+        for (int i = 0; i < Out::bytes / 2; ++i) {
+            pair.words[i] = from_lane(bias.sets[group / 8].words[i], group % 8 * 4 + lane_index() % 4);
+        }
+        return pair;
+    }
+
+    // A line of each row of C and D on its way to L2 while products are computed.
+    TILEWISE_DEVICE void prefetch_tensors(const TilePlace& tile, int row_begin, int thread) const {
+        if constexpr (kHolds && Chain::kReadsTensors && !Places::kMoves) {
             TILEWISE_ROLLED
             for (int chunk = thread / 64; chunk < Shape::kRepeats * Shape::kStoreChunks; chunk += 2) {
                 const Index column = Shape::first_column(tile) + chunk % Shape::kStoreChunks * Shape::kStoreColumns;
-                const Index at_row = row + chunk / Shape::kStoreChunks * 64;
-                if (column >= args.n || at_row >= args.m) continue;
-                const Index at = tile.batch * args.c.batch_stride + at_row * args.c.row_stride + column;
+                const Index row = row_begin + chunk / Shape::kStoreChunks * 64 + thread % 64;
+                if (column >= args.n || row >= args.m) continue;
+                const Index at = tile.batch * args.c.batch_stride + row * args.c.row_stride + column;
                 if (Chain::kBeta && args.beta != 0.0f) prefetch_l2(static_cast<const Element*>(args.c.data) + at);
                 TILEWISE_UNROLL
                 for (int d = 0; d < Chain::kTensors; ++d) prefetch_l2(static_cast<const Element*>(args.d[d]) + at);
@@ -76,18 +104,52 @@ struct WgmmaStore {
         return tile.batch;
     }
 
+    // Those of a buffer.
+    using Held = typename ChooseType<kHolds, Terms, ReadLater>::type[Shape::kStoreColumns / 8][2];
+    template <bool moved>
+    TILEWISE_DEVICE void hold(const TilePlace& tile, int chunk, const ResultRows& rows, int thread, const Bias& bias,
+                              Held& held) const {
+        if constexpr (kHolds) {
+            TILEWISE_UNROLL
+            for (int g = 0; g < Shape::kStoreColumns / 8; ++g) {
+                if (g * 8 >= Shape::columns_of(chunk)) break;
+                const int group = chunk * (Shape::kStoreColumns / 8) + g;
+                TILEWISE_UNROLL
+                for (int half = 0; half < 2; ++half) {
+                    if constexpr (Chain::kReadsTensors) {
+                        hold_tensors(args,
+                                     place_of<moved>(rows, half, Shape::first_column(tile) + group * 8, thread % 4 * 2),
+                                     held[g][half]);
+                    }
+                }
+                if constexpr (Chain::kHasBias) held[g][0].bias = held[g][1].bias = bias_of(bias, group);
+            }
+        }
+    }
+
     // Results that are finished in registers: through shared memory, by tensor copies.
     TILEWISE_DEVICE void store_boxes(const Sums& sums, const TilePlace& tile, int row_begin, const WgmmaPlace& me,
-                                     unsigned& turn) const {
+                                     const Bias& bias, unsigned& turn) const {
         const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
+        // C and D of the next buffer are on their way while one is finished, where registers allow it.
+        constexpr bool kAhead = Shape::kRepeats * Shape::kOwnSums < 128 && Shape::kWaves < 3;
+        Held held[2];
+        if constexpr (kAhead)
+            hold<false>(tile, 0, rows_of<false>(tile, row_begin, me.thread), me.thread, bias, held[0]);
         TILEWISE_UNROLL
         for (int r = 0; r < Shape::kRepeats; ++r) {
             const typename Places::Box box = places.box(tile, row_begin + r * 64);
             const ResultRows rows = rows_of<false>(tile, row_begin + r * 64, me.thread);
             TILEWISE_UNROLL
             for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
+                const int now = r * Shape::kStoreChunks + chunk, next = kAhead ? now + 1 : now;
+                if (next < Shape::kRepeats * Shape::kStoreChunks) {
+                    hold<false>(tile, next % Shape::kStoreChunks,
+                                rows_of<false>(tile, row_begin + next / Shape::kStoreChunks * 64, me.thread), me.thread,
+                                bias, held[next % 2]);
+                }
                 Results results;
-                finish_chunk<false>(sums[r], tile, chunk, rows, me.thread, results);
+                finish_chunk<false>(sums[r], tile, chunk, rows, me.thread, held[now % 2], results);
                 // The buffers take turns across tiles too: the copy before the last may still be reading its own.
                 const unsigned buffer = staging + turn * Shape::kStagingBytes;
                 turn ^= 1;
@@ -106,7 +168,7 @@ struct WgmmaStore {
 
     // The same where rows or columns have other places in C: threads write 16 bytes of a line each.
     TILEWISE_DEVICE void store_lines(const Sums& sums, const TilePlace& tile, int row_begin, const WgmmaPlace& me,
-                                     unsigned& turn) const {
+                                     const Bias& bias, unsigned& turn) const {
         constexpr int kPacks = Shape::kStoreBytes / 16, kElements = 16 / Out::bytes, kRows = 128 / kPacks;
         const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
         auto* c = static_cast<typename Out::Storage*>(args.c.data) + places.group(tile) * args.c.batch_stride;
@@ -119,8 +181,10 @@ struct WgmmaStore {
             for (int i = 0; i < 64 / kRows; ++i) rows[i] = places.row(row_begin + r * 64 + i * kRows + first);
             TILEWISE_UNROLL
             for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
+                Held held;
+                hold<true>(tile, chunk, own, me.thread, bias, held);
                 Results results;
-                finish_chunk<true>(sums[r], tile, chunk, own, me.thread, results);
+                finish_chunk<true>(sums[r], tile, chunk, own, me.thread, held, results);
                 // Everyone has left the buffer before the last one.
                 const unsigned buffer = staging + turn * Shape::kStagingBytes;
                 turn ^= 1;
@@ -145,9 +209,6 @@ struct WgmmaStore {
 
     // ---- Finishing in registers: a thread has two rows of 64, eight apart, and of each group of 8 columns two neighbours ----
 
-    struct ResultRows {
-        Index batch, row[2];  // of C; -1: not there
-    };
     template <bool moved>
     TILEWISE_DEVICE ResultRows rows_of(const TilePlace& tile, int first, int thread) const {
         const Index row = first + thread / 32 * 16 + thread % 32 / 4;
@@ -156,29 +217,18 @@ struct WgmmaStore {
     }
     template <bool moved>
     TILEWISE_DEVICE void finish_chunk(const Sum (&d)[Shape::kOwnSums], const TilePlace& tile, int chunk,
-                                      const ResultRows& rows, int thread, Results& results) const {
-        using Real = RealOf<Sum, Out>;
-        constexpr int kGroupsOfEight = Shape::kStoreColumns / 8;
-        const int first_column = Shape::first_column(tile) + chunk * Shape::kStoreColumns, own = thread % 4 * 2;
-        typename ChooseType<kReadsBiasAhead, ReadBias<Real, 2>, NoBias>::type bias[kGroupsOfEight];
-        // The same for both rows; all are asked for before the first is needed, but where C or D take the registers.
-        if constexpr (kReadsBiasAhead) {
-            TILEWISE_UNROLL
-            for (int g = 0; g < kGroupsOfEight; ++g) {
-                const RunPlace place = place_of<moved>({rows.batch, {0, 0}}, 0, first_column + g * 8, own);
-                read_run<Out, true>(args.bias, place.bias, place.count, bias[g].x);
-            }
-        }
+                                      const ResultRows& rows, int thread, const Held& held, Results& results) const {
         TILEWISE_UNROLL
-        for (int g = 0; g < kGroupsOfEight; ++g) {
+        for (int g = 0; g < Shape::kStoreColumns / 8; ++g) {
             if (g * 8 >= Shape::columns_of(chunk)) break;
+            const int column = chunk * Shape::kStoreColumns + g * 8;
             TILEWISE_UNROLL
             for (int half = 0; half < 2; ++half) {
-                const int from = (chunk * Shape::kStoreColumns + g * 8) / 2 + half * 2, to = g * 4 + half * 2;
+                const int from = column / 2 + half * 2, to = g * 4 + half * 2;
                 const Sum pair[2] = {d[from], d[from + 1]};
                 Value values[2];
-                const RunPlace place = place_of<moved>(rows, half, first_column + g * 8, own);
-                finish_in_registers<Chain, Out, Along::columns, true>(args, pair, place, values, bias[g]);
+                const RunPlace place = place_of<moved>(rows, half, Shape::first_column(tile) + column, thread % 4 * 2);
+                finish_in_registers<Chain, Out, Along::columns>(args, pair, place, values, held[g][half]);
                 results[to] = values[0], results[to + 1] = values[1];
             }
         }

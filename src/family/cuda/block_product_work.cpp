@@ -7,6 +7,7 @@
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
+#include "family/cuda/chain_work.hpp"
 #include "family/cuda/works.hpp"
 #include "kernels/common/stream_slots.hpp"
 
@@ -108,6 +109,7 @@ struct TileWork {
     double flops, memory_bytes;  // of memory, as its share of all
     N bytes;                     // through the cache
     N store_us;
+    N chain_us;  // that nothing hides
 };
 
 template <class N>
@@ -129,7 +131,17 @@ TileWork<N> tile_work(const KernelConfig& c, const ArchSpec& arch, double depth,
         store_us = wide ? N(elements) / N(price.elements_per_us)
                         : N(elements) / (N(price.single_elements_per_us) * c.vector_c);
     }
-    return {2.0 * c.tile.m * c.tile.n * depth, memory_bytes, bytes, store_us};
+    return {2.0 * c.tile.m * c.tile.n * depth, memory_bytes, bytes, store_us, 0.0};
+}
+
+// The epilogue of a tile, beside whose products others run. Split sums are finished by another kernel.
+template <class N>
+N chain_us(const WorkProblem& problem, const KernelConfig& c, double flops, double neighbours) {
+    if (problem.chain.is_plain() || (c.split_k > 1 && !c.cluster_k)) return 0.0;
+    const ArchSpec& arch = problem.arch;
+    const N unit_cycles = N(arch.prices.clock.cycles_per_us) * arch.units;
+    const N product_cycles = N(flops) * unit_cycles / (peak_tflops<N>(arch, c.dtype) * 1e6);
+    return cycles_us<N>("chain", exposed_chain_cycles<N>(problem, c, neighbours, product_cycles), arch);
 }
 
 // The part of its speed that the arithmetic of a unit with so many blocks reaches.
@@ -180,7 +192,7 @@ N round_us(double blocks, const TileWork<N>& tile, const KernelConfig& c, const 
                                   named("copies of a warp", tile.bytes / (N(price.warp_copy_gbps) *
                                                                           static_cast<double>(wave_count(c)) * 1e3))});
     return soft_max(N(price.sharpness), {named("unit", unit), cache, memory}) +
-           named("stores", tile.store_us * sharing);
+           named("stores", tile.store_us * sharing) + named("epilogue", tile.chain_us * sharing);
 }
 
 // The time to add up the sums of blocks that share a tile.
@@ -214,7 +226,8 @@ N shared_sums_us(const KernelConfig& c, const ArchSpec& arch, double sharers) {
 }  // namespace
 
 template <class N>
-N block_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c, const ArchSpec& arch) {
+N block_product_us(const GemmView& v, const WorkProblem& problem, const KernelConfig& c) {
+    const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.block_product;
     const std::int64_t rows = c.swap_ab ? v.n : v.m, columns = c.swap_ab ? v.m : v.n;
     const double tiles_m = blocks_of(rows, c.tile.m), tiles_n = blocks_of(columns, c.tile.n);
@@ -226,7 +239,8 @@ N block_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c
 
     const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
     const bool one_row = !c.swap_ab && tiles_m == 1 && v.batch == 1;
-    const TileWork<N> tile = tile_work<N>(c, arch, depth, memory_bytes / tiles, one_row);
+    TileWork<N> tile = tile_work<N>(c, arch, depth, problem.bytes / tiles, one_row);
+    tile.chain_us = chain_us<N>(problem, c, tile.flops, neighbours);
     const double full = std::floor(tiles / places), rest = tiles - full * places;
     // Blocks of stream-K share what is left over.
     const double sharers = rest > 0 ? stream_sharers_of(c, places / rest, depth / c.tile.k) : 1;
@@ -246,14 +260,14 @@ N block_product_us(const GemmView& v, double memory_bytes, const KernelConfig& c
     return named("tiles", all_tiles) + named("between", between) + N(price.fill_us) + rate<N>(arch.launch_us) +
            named("sums", sums_us<N>(v, c, arch)) + named("shared sums", shared_sums_us<N>(c, arch, sharers));
 }
-template double block_product_us<double>(const GemmView&, double, const KernelConfig&, const ArchSpec&);
-template Term block_product_us<Term>(const GemmView&, double, const KernelConfig&, const ArchSpec&);
+template double block_product_us<double>(const GemmView&, const WorkProblem&, const KernelConfig&);
+template Term block_product_us<Term>(const GemmView&, const WorkProblem&, const KernelConfig&);
 
 template <class N>
 N block_gemm_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.block_product;
-    const N product = block_product_us<N>(problem.view.gemm, problem.bytes, c, arch);
+    const N product = block_product_us<N>(problem.view.gemm, problem, c);
     if (!packs_operands(c, arch)) return product;
     // Read and written once before anything else.
     double bytes = 0;

@@ -7,9 +7,9 @@
 
 namespace tilewise {
 
-// The work of a product that reads and writes so many bytes of memory at least.
+// The work of a product, whose view may be another than the problem's own.
 template <class N>
-N block_product_us(const GemmView& view, double memory_bytes, const KernelConfig& config, const ArchSpec& arch);
+N block_product_us(const GemmView& view, const WorkProblem& problem, const KernelConfig& config);
 
 // The reads of a unit: a load takes its latency, however much is on its way, and then its turn at the port.
 template <class N>

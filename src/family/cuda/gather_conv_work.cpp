@@ -25,7 +25,7 @@ template <class N>
 N gather_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const auto& price = problem.arch.prices.gather_conv;
     const bool wide = c.vector_a * bytes_of(c.dtype) >= 4 && c.vector_b * bytes_of(c.dtype_b) >= 4;
-    return named("product", block_product_us<N>(worked_view(problem.view, c), problem.bytes, c, problem.arch)) *
+    return named("product", block_product_us<N>(worked_view(problem.view, c), problem, c)) *
            N(wide ? price.look_up_share : price.by_element_share);
 }
 template double gather_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);

@@ -7,6 +7,7 @@
 #include "config/conv_tiles.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
+#include "family/cuda/chain_work.hpp"
 #include "family/cuda/works.hpp"
 #include "kernels/common/stream_slots.hpp"
 #include "problem/facts.hpp"
@@ -168,7 +169,8 @@ N im2col_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
     const double steps = std::max(1.0, static_cast<double>(tensor_conv_steps(p, c)) / classes / c.split_k);
     const bool streams = c.stream_k != StreamK::off;
     const N stage = named("stage", stage_cycles<N>(p, c, arch, streams ? 1 : std::min(1.0, tiles / units)));
-    const N end = named("ending", ending_cycles<N>(c, arch, classes));
+    const N chain = adds_in_workspace(c) ? N(0.0) : exposed_chain_cycles<N>(problem, c, 1, stage * steps);
+    const N end = named("ending", ending_cycles<N>(c, arch, classes) + named("chain", chain));
     const double rounds = std::ceil(tiles / units);
     N cycles = streams ? streamed_cycles<N>(c, arch, tiles, steps, stage, end)
                        : counted<N>("rounds", rounds) * (stage * counted<N>("steps", steps) + end);

@@ -133,7 +133,7 @@ struct GroupConfig {
     using Out = kernel::Fp16;
     static constexpr int tile_m = 128, tile_n = n, tile_k = 64, wave_m = 2, wave_n = 1, wave_k = 1;
     static constexpr int warp_m = 64, warp_n = n, warp_k = 16, stages = 1, cluster_m = 1, cluster_n = 1, threads = 384;
-    static constexpr int producer_waves = 1;
+    static constexpr int producer_waves = 1, vector_c = 8;
     static constexpr auto stream_k = kernel::StreamK::off;
     static constexpr int shared_bytes = (tile_m + tile_n) * tile_k * 2 + wave_m * 2 * 8192 + 1024;
     static constexpr auto pipeline = kernel::Pipeline::compv6;
@@ -260,7 +260,7 @@ protected:
                     want[{place >> 8, place & 255}] = static_cast<u32>(thread * (n / 2) + i + 1);
                 }
                 unsigned buffer = 0;
-                gemm.store().store_boxes(sums, {}, 0, {0, thread}, buffer);
+                gemm.store().store_boxes(sums, {}, 0, {0, thread}, {}, buffer);
             }
             put_matrices(shared);
         }
