@@ -130,6 +130,10 @@ struct BlockDiagonalConv {
         }
     }
 
+    struct OwnOutputs {
+        u32 at[2];  // in C, of the lane's first channel
+        bool is_there[2];
+    };
     // A row of a warp's 16 outputs, through a place of its own in shared memory so that a lane writes 16 bytes.
     struct Target {
         static constexpr int kWrites = Shape::kOwn / 16;
@@ -137,13 +141,12 @@ struct BlockDiagonalConv {
         bool inside[kWrites];
         MatrixPlaces<kRowPitch, 8 * kRowPitch, 16> put;
         SharedAddress get, row_step;
-        // The lane's own two outputs, 8 apart: where the first channel is in C, and whether they are there.
-        u32 at[2];
-        bool has[2];
+        OwnOutputs own;
+        int tile, top;  // of the next row
 
         template <bool called>
         TILEWISE_DEVICE void put_results(const BlockDiagonalConv& self, const float (&sums)[Shape::kGroups][4],
-                                         const Held& held) const {
+                                         const OwnOutputs& outputs, const Held& held) const {
             TILEWISE_UNROLL
             for (int g = 0; g < Shape::kGroups; g += 2) {
                 u32 words[4];  // 8 outputs each
@@ -152,8 +155,8 @@ struct BlockDiagonalConv {
                     const int group = g + i / 2, half = i % 2, channel = self.lane_channel() + group * Shape::kGroup;
                     const float(&sum)[4] = sums[group];
                     const auto values = Runs::template finish<called>(
-                        self.args, {{sum[half * 2], sum[half * 2 + 1]}}, at[half] + u32(group * Shape::kGroup), channel,
-                        has[half] && channel < int(self.args.conv.groups), held.bias[group]);
+                        self.args, {{sum[half * 2], sum[half * 2 + 1]}}, outputs.at[half] + u32(group * Shape::kGroup),
+                        channel, outputs.is_there[half] && channel < int(self.args.conv.groups), held.bias[group]);
                     words[i] = pack_pair<T>(values.x[0], values.x[1]);
                 }
                 put.put(g * 16, words);
@@ -162,12 +165,16 @@ struct BlockDiagonalConv {
         TILEWISE_DEVICE void write(const BlockDiagonalConv& self, const float (&sums)[Shape::kGroups][4],
                                    const Held& held) {
             if (Runs::in_registers(self.args)) {
-                put_results<false>(self, sums, held);
+                put_results<false>(self, sums, own, held);
             } else {
-                put_results<true>(self, sums, held);
+                // Looked up for every row: calls leave few registers.
+                auto number = SharedAddress(tile);
+                hide(number);
+                put_results<true>(self, sums, self.own_outputs(Block(self.launch, int(number)), top), held);
             }
             TILEWISE_UNROLL
-            for (int half = 0; half < 2; ++half) at[half] += row_step / Shape::kBytes;
+            for (int half = 0; half < 2; ++half) own.at[half] += row_step / Shape::kBytes;
+            ++top;
             sync_warp();
             TILEWISE_UNROLL
             for (int i = 0; i < kWrites; ++i) {
@@ -177,9 +184,9 @@ struct BlockDiagonalConv {
             sync_warp();
         }
     };
-    TILEWISE_DEVICE Target target(const Block& block, int top) const {
+    TILEWISE_DEVICE Target target(const Block& block, int tile, int top) const {
         const SharedAddress place = shared + kRing + thread_index() / Shape::kLanes * kRowBytes;
-        Target t{{}, {}, decltype(Target::put)(place), 0, 0, {}, {}};
+        Target t{{}, {}, decltype(Target::put)(place), 0, 0, {}, 0, 0};
         constexpr int chunks = Shape::kOwn / Shape::kGroup;
         const int lane = lane_index(), own = Shape::channel_warp() * Shape::kOwn;
         t.get = place + lane / chunks * kRowPitch + lane % chunks * 16;
@@ -190,18 +197,16 @@ struct BlockDiagonalConv {
             const int channel = first_channel + own + lane % chunks * Shape::kGroup;
             const Output output = output_of(block, top, lane / chunks + i * (16 / Target::kWrites));
             t.inside[i] = output.is_there && channel < int(args.conv.groups);
-            t.to[i] = static_cast<char*>(args.c.data) + (output.at + channel) * Shape::kBytes;
+            const Index at = Index(output.image) * out.image_stride + (output.offset + channel);
+            t.to[i] = static_cast<char*>(args.c.data) + at * Shape::kBytes;
         }
-        TILEWISE_UNROLL
-        for (int half = 0; half < 2; ++half) {
-            const Output output = output_of(block, top, lane / 4 + half * 8);
-            t.at[half] = u32(output.at + lane_channel()), t.has[half] = output.is_there;
-        }
+        t.tile = tile, t.top = top;
+        t.own = own_outputs(block, top);
         return t;
     }
-    // One of a warp's 16 outputs of row `top`: where its first channel is in C.
+    // One of a warp's 16 outputs of row `top`: from its image on in C.
     struct Output {
-        Index at;
+        int image, offset;
         bool is_there;
     };
     TILEWISE_DEVICE Output output_of(const Block& block, int top, int number) const {
@@ -210,11 +215,23 @@ struct BlockDiagonalConv {
         const int column = block.first_column + o - in_block * block.across();
         const bool is_there = in_block < launch.frames && frame < launch.total_frames && column < out.width;
         const int image = block.image_of(frame);
-        return {Index(image) * out.image_stride + out.offset(frame, top, column), is_there};
+        return {image, out.offset(frame, top, column), is_there};
+    }
+    // The two outputs that a lane has sums of, 8 apart.
+    TILEWISE_DEVICE OwnOutputs own_outputs(const Block& block, int top) const {
+        OwnOutputs own;
+        TILEWISE_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            const Output output = output_of(block, top, lane_index() / 4 + half * 8);
+            own.at[half] = u32(output.image) * u32(out.image_stride) + u32(output.offset + lane_channel());
+            own.is_there[half] = output.is_there;
+        }
+        return own;
     }
 
     // Rows [top, top + rows) of the block's frames.
-    TILEWISE_DEVICE void walk(const Block& block, int top, int rows, Held& held, bool& is_held) const {
+    TILEWISE_DEVICE void walk(int tile, int top, int rows, Held& held, bool& is_held) const {
+        const Block block(launch, tile);
         const int padding = before(1, Shape::kRows) - top * Shape::kStride;
         // Lines above the image are passed over as far as no row ends there; rows that begin there have no sums yet.
         const int outside = padding < 0 ? 0 : padding < Shape::kRows ? padding : Shape::kRows - 1;
@@ -242,7 +259,7 @@ struct BlockDiagonalConv {
                                   Shape::channel_warp() * Shape::kOwn * Shape::kBytes;
         SharedAddress pair = own + lane / 16 * block.to_next_tap() * Shape::kPitch, single = own + lane / 16 * 16;
         hide(pair), hide(single);
-        Target to = target(block, top);
+        Target to = target(block, tile, top);
         Sums sums = {};
         SharedAddress stage = 0, last = (Shape::kStages - 1) * Lines::kBytes;  // of the line, of the one before
         TILEWISE_ROLLED
@@ -292,7 +309,7 @@ struct BlockDiagonalConv {
         TILEWISE_ROLLED
         while (left.at < left.end) {
             const DepthwiseRows::Run run = left.next(launch);
-            self.walk(Block(launch, run.tile), run.top, run.rows, held, is_held);
+            self.walk(run.tile, run.top, run.rows, held, is_held);
         }
     }
 };

@@ -116,12 +116,16 @@ struct ToeplitzConv {
         return o;
     }
     // The row of outputs whose last line was line j of a turn, as [channel][strip][8 outputs].
-    TILEWISE_DEVICE void close(const Results& to, SharedAddress results, int j, const Sums& sums, Outputs& outputs,
-                               const Held& held) const {
+    TILEWISE_DEVICE void close(const Results& to, SharedAddress results, int j, const Sums& sums, int tile, int row,
+                               Outputs& outputs, const Held& held) const {
         if (Runs::in_registers(args)) {
             put_results<false>(to, results, (j + 1) % kRows, sums, outputs, held);
         } else {
-            put_results<true>(to, results, (j + 1) % kRows, sums, outputs, held);
+            // Looked up for every row: calls leave few registers.
+            auto number = SharedAddress(tile);
+            hide(number);
+            const ToeplitzStrips strips(TILEWISE_FAMILY_ARGS(DepthwiseTilesArgs, args), int(number));
+            put_results<true>(to, results, (j + 1) % kRows, sums, outputs_of(strips, row), held);
         }
         TILEWISE_UNROLL
         for (int i = 0; i < 2; ++i) outputs.at[i] += outputs.row_step;
@@ -179,7 +183,8 @@ struct ToeplitzConv {
     }
 
     // Rows [top, top + rows) of a block's strips.
-    TILEWISE_DEVICE void walk(const ToeplitzStrips& strips, int top, int rows, Held& held, bool& is_held) const {
+    TILEWISE_DEVICE void walk(int tile, int top, int rows, Held& held, bool& is_held) const {
+        const ToeplitzStrips strips(TILEWISE_FAMILY_ARGS(DepthwiseTilesArgs, args), tile);
         const int shift = before(args.conv, 2, kColumns), padding = before(args.conv, 1, kRows) - top;
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
         // Lines above the image are passed over as far as no row ends there; rows that begin there have no sums yet.
@@ -239,7 +244,7 @@ struct ToeplitzConv {
                 if (row > 0) to.write(shared + kResults + results);
                 if (row >= 0) {
                     results = Shape::kRowBytes - results;
-                    close(own_results, results, j, sums, outputs, held);
+                    close(own_results, results, j, sums, tile, top + row, outputs, held);
                 }
                 if (row == rows - 1) {  // all threads
                     sync_block();
@@ -265,7 +270,7 @@ struct ToeplitzConv {
         TILEWISE_ROLLED
         while (left.at < left.end) {
             const DepthwiseRows::Run run = left.next(launch);
-            self.walk(ToeplitzStrips(launch, run.tile), run.top, run.rows, held, is_held);
+            self.walk(run.tile, run.top, run.rows, held, is_held);
         }
     }
 };
