@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
 #include "config/rule_groups.hpp"
@@ -73,14 +72,6 @@ bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpe
     const std::int64_t taps = product(s.filter);
     if (c.dtype == DType::int8 && taps > kMostTaps) {
         return refuse(out, TILEWISE_TEXT("{} taps of int8", taps), TILEWISE_TEXT("at most {}", kMostTaps));
-    }
-    const Problem& p = v.problem;
-    const bool plain = p.epilogue.empty() && p.scale == Scale::none && !p.beta;
-    if ((c.warp_tile.k > 1 || family_of(c) == FamilyId::depthwise_channel_slice) && c.op != Op::conv_bwd_weight &&
-        !plain) {
-        return refuse(out,
-                      TILEWISE_TEXT("a depthwise kernel on matrix units or by slices with an epilogue, scales or beta"),
-                      TILEWISE_TEXT("none of these, or pipeline basic_v1 and a warp tile of depth 1"));
     }
     constexpr double kMostImageBytes = 2147483648.0;
     const double channels = static_cast<double>(s.c) * static_cast<double>(bytes_of(c.dtype));

@@ -2,6 +2,7 @@
 // The rules between a problem and a kernel: one broken pair for each, and what the numbers are.
 #include "config/fit.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -38,6 +39,15 @@ Pair conv_pair() { return {*parse_problem(kConvProblem), *parse_kernel_name(kCon
 
 Pair cuda_pair(std::string_view problem, std::string_view kernel) {
     return {*parse_problem(problem), *parse_kernel_name(kernel), arch_named("sm_90a")};
+}
+// A depthwise problem that does everything to its sums, and a kernel.
+Pair with_epilogue(std::string_view filter, std::string_view kernel, std::string_view dilation) {
+    return cuda_pair(
+        fmt::format("conv_fwd:n=1,g=16,c=16,k=16,in=9x9,filter={},dtype=bf16,layout=nhwgc,epilogue=bias+add+"
+                    "gelu,scale=tensor,beta=1",
+                    filter),
+        fmt::format("grouped_conv_fwd_bf16_nhwgc_2d_{}_va8_vc8_spec-depthwise_filter{}_stride1x1{}@sm_90a", kernel,
+                    filter, dilation));
 }
 
 struct BrokenPair {
@@ -194,6 +204,17 @@ TEST(Fit, BoundariesFit) {
          }},
         {kIsConv, [](Pair& p) { p.problem.conv.stride[0] = p.problem.conv.pad_after[0] = (1 << 29) - 1; }},
         {kIsConv, [](Pair& p) { p.config.layout = Layout::any; }},
+        // Depthwise kernels of every kind apply epilogues.
+        {kIsConv,
+         [](Pair& p) {
+             p = with_epilogue("7x7", "basic_v1_default_intrawave_64x16x16_4x2x1_16x8x16", "_dilation1x1");
+         }},
+        {kIsConv,
+         [](Pair& p) {
+             p = with_epilogue("3x3", "basic_v1_default_intrawave_64x32x16_4x2x1_16x8x16", "_dilation1x1");
+         }},
+        {kIsConv,
+         [](Pair& p) { p = with_epilogue("3x3", "basic_async_v1_default_intrawave_16x64x1_8x1x1_2x64x1", ""); }},
     };
     for (const auto& [conv, change] : cases) {
         Pair pair = conv ? conv_pair() : gemm_pair();

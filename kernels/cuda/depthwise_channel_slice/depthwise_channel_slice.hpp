@@ -2,11 +2,13 @@
 // Depthwise convolution by slices (channel_slice_shape.hpp): forward of stride 1 and 2 and backward data of stride 1, 16-bit types,
 // channels last, two dimensions. For layers of few microseconds: a block asks for all it needs at once, and then goes through it
 // without a barrier. A thread holds the weights of its channels as fp32 and walks along a row of outputs, or two, adding each
-// column of inputs to the outputs that it meets. Nothing but alpha is applied to the sums.
+// column of inputs to the outputs that it meets. Where sums are only multiplied by alpha, the weights are already; other epilogues are
+// applied in registers (channel_runs.hpp).
 //
 // Floors on an H200, for each output element: taps fp32 multiply-adds at 29.7e12 /s (3x3: 0.3 ps; with what goes with them, by
 // the compiled code, 0.5 ps); the bytes of one input and one output at 4.27e12 /s (bf16: 0.94 ps): memory.
 #pragma once
+#include "../channel_runs.hpp"
 #include "channel_slice_shape.hpp"
 
 namespace tilewise::cuda::depthwise_channel_slice {
@@ -22,6 +24,13 @@ struct DepthwiseChannelSlice {
     static_assert(!kBackward || Shape::kStride == 1);
     using Weights = float[kTaps][V];
     using Sums = float[Shape::kOwnRows][Window::kWindow][V];
+    using Chain = ChainOf<Config>;
+    using Runs = ChannelRuns<Chain, T, V>;
+    // What a thread holds of its channels.
+    struct Held {
+        Weights weights;
+        typename Runs::Bias bias;
+    };
 
     const KernelArgs& args;
     const ChannelSliceArgs& launch;
@@ -33,13 +42,15 @@ struct DepthwiseChannelSlice {
     TILEWISE_DEVICE int before(int d) const {
         return kBackward ? Config::ct_filter[d] - 1 - int(args.conv.pad[d]) : int(args.conv.pad[d]);
     }
-    // As fp32 [tap][channel], times alpha.
+    TILEWISE_DEVICE int own_channel() const { return first_channel + Shape::lane_across() * V; }
+    // As fp32 [tap][channel], times alpha where nothing else is done to the sums.
     TILEWISE_DEVICE void stage_weights(SharedAddress to) const {
+        const float alpha = is_plain<Chain>(args) ? args.alpha : 1.0f;
         const auto* from = static_cast<const typename T::Storage*>(args.b.data) + Index(first_channel) * kTaps;
         const int channels = least(int(args.conv.groups) - first_channel, Shape::kChannels);
         for (int i = thread_index(); i < Shape::kChannels * kTaps; i += Shape::kThreads) {
             const int channel = i / kTaps, tap = i - channel * kTaps;
-            const float value = channel < channels ? T::to_float(from[i]) * args.alpha : 0.0f;
+            const float value = channel < channels ? T::to_float(from[i]) * alpha : 0.0f;
             store_shared_float(to + ((kBackward ? kTaps - 1 - tap : tap) * Shape::kChannels + channel) * 4, value);
         }
     }
@@ -83,31 +94,48 @@ struct DepthwiseChannelSlice {
         int rows;  // that there are
 
         // The outputs whose last column is column u of a turn, if there are any.
-        TILEWISE_DEVICE void close(int u, bool has, const Sums& sums) {
+        TILEWISE_DEVICE void close(int u, bool has, const Sums& sums, const DepthwiseChannelSlice& self,
+                                   const Held& held) {
             TILEWISE_UNROLL
             for (int o = 0; o < Window::kWindow; ++o) {
                 const int output = Window::first_row(u) + o;
                 if (!Window::closes(u, output)) continue;
                 TILEWISE_UNROLL
                 for (int own = 0; own < Shape::kOwnRows; ++own) {
-                    const auto packed = pack_values<T>(sums[own][Window::place(output)]);
-                    if (has && own < rows) store_global<V * Shape::kBytes>(to + own * row_step, packed);
+                    const bool inside = has && own < rows;
+                    const auto packed = self.pack(sums[own][Window::place(output)], to + own * row_step, inside, held);
+                    if (inside) store_global<V * Shape::kBytes>(to + own * row_step, packed);
                 }
                 to += has ? column_step : 0u;
             }
         }
     };
+    // The elements of an output's sums, which go to `to`.
+    TILEWISE_DEVICE Packet<V * Shape::kBytes> pack(const float (&sums)[V], const char* to, bool inside,
+                                                   const Held& held) const {
+        if (is_plain<Chain>(args)) return pack_values<T>(sums);
+        const auto at = u32((to - static_cast<const char*>(args.c.data)) / Shape::kBytes);
+        typename Runs::Values own;
+        TILEWISE_UNROLL
+        for (int v = 0; v < V; ++v) own.x[v] = sums[v];
+        if (Chain::kFixed && Runs::in_registers(args)) {
+            own = Runs::template finish<false>(args, own, at, own_channel(), inside, held.bias);
+        } else {
+            own = Runs::template finish<true>(args, own, at, own_channel(), inside, held.bias);
+        }
+        return pack_values<T>(own.x);
+    }
     TILEWISE_DEVICE Target target(const ChannelSliceRange& outputs, const ChannelSlicePiece& piece) const {
         const Index pixel = Index(outputs.first_row + piece.row) * out.size[2] + piece.first_column;
         const Index element = (outputs.first_image + piece.image) * out.image_stride + pixel * out.pixel_stride;
-        const Index own = element + first_channel + Shape::lane_across() * V;
+        const Index own = element + own_channel();
         const u32 step = u32(out.pixel_stride * Shape::kBytes);
         return {static_cast<char*>(args.c.data) + own * Shape::kBytes, step, Index(out.size[2]) * step,
                 outputs.rows - piece.row};
     }
 
     TILEWISE_DEVICE void walk(const ChannelSliceRange& outputs, const ChannelSliceRange& inputs,
-                              const ChannelSlicePiece& piece, const Weights& weights) const {
+                              const ChannelSlicePiece& piece, const Held& held) const {
         const int columns = least(launch.columns, out.size[2] - piece.first_column);
         const int steps = (columns - 1) * Shape::kStride + Shape::kColumns;
         int column = piece.first_column * Shape::kStride - before(2);
@@ -122,8 +150,8 @@ struct DepthwiseChannelSlice {
             for (int u = 0; u < Window::kTurn; ++u, ++column) {
                 if (turn + u >= steps) return;
                 open(u, sums);
-                if (u32(column) < u32(in.size[2])) add_column(lines, u, weights, sums);
-                to.close(u, turn + u >= Shape::kColumns - 1, sums);
+                if (u32(column) < u32(in.size[2])) add_column(lines, u, held.weights, sums);
+                to.close(u, turn + u >= Shape::kColumns - 1, sums, *this, held);
             }
             lines.advance(Window::kTurn);
         }
@@ -150,17 +178,18 @@ struct DepthwiseChannelSlice {
         self.stage_weights(shared);
         wait_copies<0>();
         sync_block();
-        if (self.first_channel + Shape::lane_across() * V >= int(conv.groups)) return;  // no more barriers below
-        Weights weights;
+        if (self.own_channel() >= int(conv.groups)) return;  // no more barriers below
+        Held held;
+        held.bias = Runs::read_bias(args, self.own_channel());
         TILEWISE_UNROLL
         for (int t = 0; t < kTaps; ++t)
-            load_floats(shared + (t * Shape::kChannels + Shape::lane_across() * V) * 4, weights[t]);
+            load_floats(shared + (t * Shape::kChannels + Shape::lane_across() * V) * 4, held.weights[t]);
         const int pieces = channel_slice_pieces(launch, Shape::kOwnRows);
         TILEWISE_ROLLED
         for (int i = Shape::place(); i < pieces; i += Shape::kPlaces) {
             const ChannelSlicePiece piece(launch, i, Shape::kOwnRows);
             if (piece.image < outputs.images && piece.row < outputs.rows && piece.first_column < out.size[2])
-                self.walk(outputs, inputs, piece, weights);
+                self.walk(outputs, inputs, piece, held);
         }
     }
 };

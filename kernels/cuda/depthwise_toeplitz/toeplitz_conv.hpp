@@ -3,14 +3,13 @@
 // and one row of taps, 8 neighbouring outputs are 16 neighbouring inputs times a band matrix, whose columns are the row of taps,
 // each one lower than the one before it. So one mma.sync computes a row of taps for 16 strips (toeplitz_shape.hpp); most of its
 // products are with zero, which costs less than to do without them. A block walks down its strips line by line; while it
-// multiplies one line, it turns the next one around, fetches later ones and writes the row of outputs before. Nothing but
-// alpha is applied to the sums.
+// multiplies one line, it turns the next one around, fetches later ones and writes the row of outputs before. A lane
+// has the two channels of its warp for 4 outputs, which it finishes in registers (channel_runs.hpp).
 //
 // Floors on an H200, for each output element: one mma.sync for 128 outputs and a row of taps, at 132 x 0.6 / clock (3x3: 0.05
 // ps, 7x7: 0.4 ps at 44 % useful products); bytes of one input and one output at 4.27e12 /s (0.94 ps): memory.
 #pragma once
-#include "../../gpu/depthwise_shape.hpp"
-#include "../../gpu/drain.hpp"
+#include "../channel_runs.hpp"
 #include "toeplitz_shape.hpp"
 
 namespace tilewise::cuda::depthwise_toeplitz {
@@ -46,6 +45,12 @@ struct ToeplitzConv {
     using Lines = ToeplitzLines<true>;
     using Results = MatrixPlaces<16, 8 * 16, Shape::kRowPitch>;
     static_assert(Shape::kOwn == 2);
+    using Runs = ChannelRuns<ChainOf<Config>, T, Shape::kOwn>;
+    // What a lane holds of its warp's channels.
+    struct Held {
+        Bands bands;
+        typename Runs::Bias bias;
+    };
 
     // What a lane has of the band matrices: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
     TILEWISE_DEVICE void load_bands(int channel, Bands& bands) const {
@@ -85,14 +90,59 @@ struct ToeplitzConv {
                 multiply_add<T, T>(sums[c][(j - r + kRows) % kRows], a, bands[c][r][0], bands[c][r][1]);
         }
     }
+    // The outputs that a lane has sums of: two neighbours of a strip, and of the one 8 further.
+    struct Outputs {
+        int channel;
+        u32 at[2], next,
+            row_step;  // in C: the first of each strip in the next row; elements to its neighbour and to the row after
+        bool inside[4];
+    };
+    TILEWISE_DEVICE Outputs outputs_of(const ToeplitzStrips& strips, int top) const {
+        Outputs o;
+        o.channel = first_channel + thread_index() / 32 * Shape::kOwn;
+        o.next = u32(out.pixel_stride), o.row_step = u32(out.size[2]) * o.next;
+        TILEWISE_UNROLL
+        for (int i = 0; i < 2; ++i) {
+            const int strip = lane_index() / 4 + i * 8, image = strips.image_of_strip(strip);
+            const int first = strips.first_column + (strip - image * strips.across) * Shape::kOutputs,
+                      column = first + lane_index() % 4 * 2;
+            const bool has_strip =
+                image < strips.images && strips.first_image + image < args.conv.images && o.channel < args.conv.groups;
+            TILEWISE_UNROLL
+            for (int e = 0; e < 2; ++e) o.inside[i * 2 + e] = has_strip && column + e < out.size[2];
+            o.at[i] = u32(strips.first_image + image) * u32(out.image_stride) +
+                      u32(top * out.size[2] + column) * o.next + u32(o.channel);
+        }
+        return o;
+    }
     // The row of outputs whose last line was line j of a turn, as [channel][strip][8 outputs].
-    TILEWISE_DEVICE void close(const Results& to, SharedAddress results, int j, const Sums& sums) const {
+    TILEWISE_DEVICE void close(const Results& to, SharedAddress results, int j, const Sums& sums, int tile, int row,
+                               Outputs& outputs, const Held& held) const {
+        if (Runs::in_registers(args)) {
+            put_results<false>(to, results, (j + 1) % kRows, sums, outputs, held);
+        } else {
+            // Looked up for every row: calls leave few registers.
+            auto number = SharedAddress(tile);
+            hide(number);
+            const ToeplitzStrips strips(TILEWISE_FAMILY_ARGS(DepthwiseTilesArgs, args), int(number));
+            put_results<true>(to, results, (j + 1) % kRows, sums, outputs_of(strips, row), held);
+        }
+        TILEWISE_UNROLL
+        for (int i = 0; i < 2; ++i) outputs.at[i] += outputs.row_step;
+    }
+    template <bool called>
+    TILEWISE_DEVICE void put_results(const Results& to, SharedAddress results, int place, const Sums& sums,
+                                     const Outputs& outputs, const Held& held) const {
+        typename Runs::Values values[4];
+        TILEWISE_UNROLL
+        for (int e = 0; e < 4; ++e) {
+            values[e] = Runs::template finish<called>(args, {{sums[0][place][e], sums[1][place][e]}},
+                                                      outputs.at[e / 2] + e % 2 * outputs.next, outputs.channel,
+                                                      outputs.inside[e], held.bias);
+        }
         u32 words[4];  // 8 strips each
         TILEWISE_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            const float(&sum)[4] = sums[i / 2][(j + 1) % kRows];
-            words[i] = pack_pair<T>(sum[i % 2 * 2] * args.alpha, sum[i % 2 * 2 + 1] * args.alpha);
-        }
+        for (int i = 0; i < 4; ++i) words[i] = pack_pair<T>(values[i % 2 * 2].x[i / 2], values[i % 2 * 2 + 1].x[i / 2]);
         to.put(results, words);
     }
 
@@ -133,7 +183,8 @@ struct ToeplitzConv {
     }
 
     // Rows [top, top + rows) of a block's strips.
-    TILEWISE_DEVICE void walk(const ToeplitzStrips& strips, int top, int rows, Bands& bands, bool& has_bands) const {
+    TILEWISE_DEVICE void walk(int tile, int top, int rows, Held& held, bool& is_held) const {
+        const ToeplitzStrips strips(TILEWISE_FAMILY_ARGS(DepthwiseTilesArgs, args), tile);
         const int shift = before(args.conv, 2, kColumns), padding = before(args.conv, 1, kRows) - top;
         const int own = thread_index() / 32 * Shape::kOwn, lane = lane_index(), quarter = lane / 8;
         // Lines above the image are passed over as far as no row ends there; rows that begin there have no sums yet.
@@ -144,22 +195,26 @@ struct ToeplitzConv {
         const auto has_line = [&](int step) {
             return step < steps - skipped && u32(first_line + step) < u32(in.size[1]);
         };
-        if (has_bands) {
+        if (is_held) {
             wait_copies<0>();
             sync_block();  // the rows before are on their way
         }
         clear_raw<kStages * Shape::kRawBytes>(shared);
         sync_block();
-        if (!has_bands) griddep_wait();
+        if (!is_held) griddep_wait();
         TILEWISE_ROLLED
         for (int stage = 0; stage < kStages; ++stage) {
             lines.copy(shared + stage * Shape::kRawBytes, has_line(stage));
             commit_copies();
         }
         // While the first lines are on their way.
-        if (!has_bands) load_bands(first_channel + own, bands);
-        has_bands = true;
+        if (!is_held) {
+            load_bands(first_channel + own, held.bands);
+            held.bias = Runs::read_bias(args, first_channel + own);
+        }
+        is_held = true;
         Target to = target(strips, top);
+        Outputs outputs = outputs_of(strips, top);
         const int row_pixel = strips.pixel((quarter & 1) * 8 + lane % 8) + (quarter >> 1) * 8;
         SharedAddress own_plane = shared + kPlanes + own * Lines::kPitch + row_pixel * Shape::kBytes;
         const Results own_results(shared + kResults + own * Shape::kRowPitch);
@@ -183,13 +238,13 @@ struct ToeplitzConv {
                     lines.turn(shared + next_raw<kStages>(stage), shared + kPlanes + next_plane);
                     lines.copy(shared + stage, has_line(step + kStages));
                     commit_copies();
-                    multiply(own_plane + plane, j, bands, sums);
+                    multiply(own_plane + plane, j, held.bands, sums);
                     stage = next_raw<kStages>(stage), plane = next_plane;
                 }
                 if (row > 0) to.write(shared + kResults + results);
                 if (row >= 0) {
                     results = Shape::kRowBytes - results;
-                    close(own_results, results, j, sums);
+                    close(own_results, results, j, sums, tile, top + row, outputs, held);
                 }
                 if (row == rows - 1) {  // all threads
                     sync_block();
@@ -210,12 +265,12 @@ struct ToeplitzConv {
         const int tile = int(block_index()) - part * int(launch.channel_tiles.divisor);
         const ToeplitzConv self = {args, in, out, tile * Shape::kChannels, shared_start()};
         DepthwiseRows left(launch, part);
-        Bands bands;
-        bool has_bands = false;
+        Held held;
+        bool is_held = false;
         TILEWISE_ROLLED
         while (left.at < left.end) {
             const DepthwiseRows::Run run = left.next(launch);
-            self.walk(ToeplitzStrips(launch, run.tile), run.top, run.rows, bands, has_bands);
+            self.walk(run.tile, run.top, run.rows, held, is_held);
         }
     }
 };

@@ -10,13 +10,13 @@
 // Merged groups are one with weights of zero where rows and columns are not of the same one of them.
 // Groups whose channels end or begin inside 32 bytes: their neighbours' come with them, and their weights here are zeros. As with merged
 // groups, an infinity in one can become a NaN in its neighbour.
+// Results leave as resident_filter_store.hpp says.
 // Bytes   a run is read once for each tile of columns, and (rows + reach) / rows times; weights once for each block.
 #pragma once
 #include "../../common/resident_filter_conv_args.hpp"
-#include "../../gpu/divisor.hpp"
-#include "../../gpu/epilogue.hpp"
 #include "../hopper.hpp"
 #include "resident_filter.hpp"
+#include "resident_filter_store.hpp"
 
 namespace tilewise::cuda::resident_filter_conv {
 
@@ -27,22 +27,19 @@ TILEWISE_DEVICE const ResidentFilterConvArgs& resident_filter_conv_args_of(const
 template <class Config>
 struct ResidentFilterConv {
     using Element = typename Config::A;
-    using Out = typename Config::Out;
+    using Store = ResidentFilterStore<Config>;
     static constexpr bool kBackward = Config::direction == Direction::backward_data;
-    static constexpr int kColumns = Config::tile_n, kOwnSums = kColumns / 2, kWaves = Config::wave_m;
-    static constexpr int kRows = Config::tile_m / kWaves, kRepeats = kRows / 64;
+    static constexpr int kColumns = Store::kColumns, kOwnSums = Store::kOwnSums, kWaves = Config::wave_m;
+    static constexpr int kRows = Store::kRows, kRepeats = Store::kRepeats, kClasses = Store::kClasses;
     static constexpr int kStrideH = Config::ct_stride[1], kStrideW = Config::ct_stride[2];
-    static constexpr int kRemainders = kStrideH * kStrideW;
-    static constexpr int kWalks = kBackward ? 1 : kRemainders, kClasses = kBackward ? kRemainders : 1;
+    static constexpr int kWalks = kBackward ? 1 : kStrideH * kStrideW;
     static constexpr int kSharers = Config::cluster_n;
     static constexpr int kTaps = kResidentFilterTaps * kResidentFilterTaps, kStepBytes = 32;
-    static_assert(Config::ndim == 2 && kRows % 64 == 0 && Element::bytes == 2 && Out::bytes == 2);
+    static_assert(Config::ndim == 2 && kRows % 64 == 0 && Element::bytes == 2);
     static_assert(Config::threads == 128 * (kWaves + 1) && kWaves <= 4);
     // Shared memory: barriers, where the rows of a worker's results go, results on their way, weights, stages.
     static constexpr int kRowTable = 1024, kStaging = kRowTable + 1024;
-    static constexpr int kPitch = (kColumns / 8 | 1) * 16;  // an odd number of chunks: rows begin in different banks
-    static constexpr int kStagingBytes = 64 * kPitch,
-                         kWeights = (kStaging + kWaves * kStagingBytes + 1023) / 1024 * 1024;
+    static constexpr int kWeights = (kStaging + kWaves * Store::kStagingBytes + 1023) / 1024 * 1024;
     using Weights = ResidentFilter<Config>;
 
     const KernelArgs& args;
@@ -135,7 +132,7 @@ struct ResidentFilterConv {
         }
     }
 
-    using Sums = float[kRepeats][kClasses][kOwnSums];
+    using Sums = typename Store::Sums;
 
     static TILEWISE_DEVICE void pin_all(Sums& sums) {
         TILEWISE_UNROLL
@@ -217,7 +214,8 @@ struct ResidentFilterConv {
 
     TILEWISE_DEVICE void compute_all(int worker) const {
         const Ring from = ring(worker);
-        const Places places(*this);
+        const Store store(args, shape, shared + SharedAddress(kStaging + worker * Store::kStagingBytes),
+                          shared + SharedAddress(kRowTable + worker * Store::kTableBytes), 1 + worker, group, column);
         Cursor at;
         TILEWISE_ROLLED
         for (int tile = part + worker; tile < shape.tiles; tile += shape.parts) {
@@ -232,87 +230,8 @@ struct ResidentFilterConv {
             wgmma_wait<0>();
             pin_all(sums);
             release(from.empty(previous));
-            store(sums, tile, worker, places);
+            store.run(sums, tile);
         }
-    }
-
-    // ---- Results ----
-
-    // Which row of C a position's result is, of a class of pixels.
-    struct Places {
-        Divisor width, height;
-        int stride_h, stride_w, origin_h, origin_w, in_h, in_w, images;
-
-        TILEWISE_DEVICE explicit Places(const ResidentFilterConv& c)
-            : width(u32(c.shape.extent[2])), height(u32(c.shape.extent[1])) {
-            stride_h = kBackward ? kStrideH : 1, stride_w = kBackward ? kStrideW : 1;
-            origin_h = int(c.conv.pad[1]) % stride_h, origin_w = int(c.conv.pad[2]) % stride_w;
-            in_h = int(kBackward ? c.conv.in[1] : c.conv.out[1]), in_w = int(kBackward ? c.conv.in[2] : c.conv.out[2]);
-            images = int(c.conv.images);
-        }
-        TILEWISE_DEVICE int row(int position, int of_class) const {
-            u32 at = u32(position);
-            const u32 up = width.divide(at), image_up = up;
-            u32 line = image_up;
-            const u32 image = height.divide(line);
-            const int y = int(line) * stride_h + of_class / kStrideW - origin_h;
-            const int x = int(at) * stride_w + of_class % kStrideW - origin_w;
-            const bool is_there = y >= 0 && y < in_h && x >= 0 && x < in_w && int(image) < images;
-            return is_there ? (int(image) * in_h + y) * in_w + x : -1;
-        }
-    };
-
-    TILEWISE_DEVICE void store(const Sums& sums, int tile, int worker, const Places& places) const {
-        constexpr int kChunks = kColumns / 8, kChunkElements = 8;
-        const int thread = thread_index() % 128;
-        const SharedAddress staging = shared + SharedAddress(kStaging + worker * kStagingBytes);
-        const SharedAddress table = shared + SharedAddress(kRowTable + worker * 256);
-        const int columns = int(args.n) * Config::merge - column;
-        auto* const c = static_cast<typename Out::Storage*>(args.c.data) + group * args.c.batch_stride + column;
-        TILEWISE_UNROLL
-        for (int r = 0; r < kRepeats; ++r) {
-            TILEWISE_UNROLL
-            for (int q = 0; q < kClasses; ++q) {
-                named_sync(1 + worker, 128);  // nobody reads the results before these any more
-                put_results(staging, sums[r][q], thread);
-                if (thread < 64) {
-                    const int row = places.row(tile * kRows + r * 64 + thread, q);
-                    store_shared<4>(table + SharedAddress(thread * 4), Packet<4>{{u32(row)}});
-                }
-                named_sync(1 + worker, 128);
-                TILEWISE_UNROLL
-                for (int i = 0; i < (64 * kChunks + 127) / 128; ++i) {
-                    const int piece = i * 128 + thread, row = piece / kChunks, chunk = piece - row * kChunks;
-                    if (row >= 64 || chunk * kChunkElements >= columns) continue;
-                    const int to = int(load_shared<4>(table + SharedAddress(row * 4)).words[0]);
-                    if (to < 0) continue;
-                    store_global<16>(c + to * args.c.row_stride + chunk * kChunkElements,
-                                     load_shared<16>(staging + SharedAddress(row * kPitch + chunk * 16)));
-                }
-            }
-        }
-    }
-
-    // 64 rows of results in lines of kPitch bytes.
-    TILEWISE_DEVICE void put_results(SharedAddress to, const float (&d)[kOwnSums], int thread) const {
-        const int lane = thread % 32, warp_row = thread / 32 * 16;
-        // stmatrix: lanes 0-7 give the lines of the upper left 8 x 8, then lower left, upper right, lower right.
-        const SharedAddress lines = to + SharedAddress((warp_row + lane % 16) * kPitch + lane / 16 * 16);
-        TILEWISE_UNROLL
-        for (int c = 0; c + 16 <= kColumns; c += 16) {
-            const int i = c / 2;
-            store_matrices(lines + SharedAddress(c * 2), {pack(d[i], d[i + 1]), pack(d[i + 2], d[i + 3]),
-                                                          pack(d[i + 4], d[i + 5]), pack(d[i + 6], d[i + 7])});
-        }
-        if constexpr (kColumns % 16 != 0) {
-            constexpr int i = (kColumns - 8) / 2;
-            const SharedAddress at = to + SharedAddress((warp_row + lane / 4) * kPitch + i * 4 + lane % 4 * 4);
-            store_shared<4>(at, Packet<4>{{pack(d[i], d[i + 1])}});
-            store_shared<4>(at + SharedAddress(8 * kPitch), Packet<4>{{pack(d[i + 2], d[i + 3])}});
-        }
-    }
-    TILEWISE_DEVICE u32 pack(float low, float high) const {
-        return pack_pair<Out>(low * args.alpha, high * args.alpha);
     }
 
     TILEWISE_DEVICE void work() const {

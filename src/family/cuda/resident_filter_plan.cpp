@@ -17,11 +17,7 @@ namespace {
 constexpr std::int64_t kRowsOfProduct = 64, kSwizzleBlock = 1024, kTaps = kResidentFilterTaps * kResidentFilterTaps;
 constexpr int kFullBytes = resident_filter_line_bytes(kResidentFilterFullSteps);
 
-bool refuses_problem(const Problem& p, const KernelConv& conv, Rejected* out) {
-    if (!p.epilogue.empty() || p.scale != Scale::none || p.beta) {
-        return refuse(out, TILEWISE_TEXT("an epilogue, D tensors, scales or beta"),
-                      TILEWISE_TEXT("none of these, or gather=tensor"));
-    }
+bool refuses_problem(const KernelConv& conv, Rejected* out) {
     constexpr std::int64_t kChunk = 8;  // of channels that are of one group
     if (conv.c % kChunk != 0 || conv.k % kChunk != 0) {
         return refuse(out, TILEWISE_TEXT("groups of {} to {} channels", conv.c, conv.k),
@@ -98,7 +94,7 @@ std::optional<ResidentFilterPlan> resident_filter_plan(const Problem& p, const K
                                                        Rejected* why) {
     if (p.op != c.op || std::min({c.wave.m, c.tile.m, c.tile.n, c.cluster.n}) < 1) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
-    if (refuses_problem(p, conv, why)) return std::nullopt;
+    if (refuses_problem(conv, why)) return std::nullopt;
     const bool backward = c.op == Op::conv_bwd_data;
     ResidentFilterPlan plan{};
     ResidentFilterConvArgs& s = plan.shape;

@@ -124,8 +124,8 @@ TEST(ResidentFilterPlan, SaysWhyItDoesNotFit) {
         return resident_filter_plan(*p, c, arch, &why) ? std::string() : why.have;
     };
     EXPECT_EQ(refused("conv_fwd:n=2,g=1,c=64,k=64,in=9x9,filter=3x3,pad=1x1,dilation=2x2,dtype=bf16"), "dilation 2");
-    EXPECT_EQ(refused("conv_fwd:n=2,g=1,c=64,k=64,in=9x9,filter=3x3,pad=1x1,dtype=bf16,epilogue=relu"),
-              "an epilogue, D tensors, scales or beta");
+    EXPECT_EQ(refused("conv_fwd:n=2,g=1,c=64,k=64,in=9x9,filter=3x3,pad=1x1,dtype=bf16,epilogue=bias+add+relu,beta=1"),
+              "");
     EXPECT_NE(refused("conv_fwd:n=2,g=1,c=256,k=64,in=9x9,filter=3x3,pad=1x1,dtype=bf16"), "");
     EXPECT_NE(refused("conv_fwd:n=2,g=1,c=64,k=64,in=999x999,filter=3x3,pad=1x1,dtype=bf16"), "");
     EXPECT_EQ(refused("conv_fwd:n=2,g=1,c=64,k=64,in=9x9,filter=3x3,pad=1x1,dtype=bf16"), "");
