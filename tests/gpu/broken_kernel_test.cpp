@@ -25,16 +25,21 @@ namespace tilewise {
 namespace {
 
 struct BrokenFamily {
+    const char* name;
     const char* kernel;
     std::vector<Fault> faults;
+    const char* chain = nullptr;  // that the kernel is compiled for; null: for every one
 };
 
 // Several steps of k, and tiles that are not full.
 const std::string kProduct = "gemm:m=72,n=40,k=136,dtype=bf16,layout=rcr";
 const std::string kWide = "gemm:m=200,n=136,k=456,dtype=bf16,layout=rcr";
 
+const std::string kChain = kWide + ",epilogue=bias+add+relu,beta=1";
+
 const BrokenFamily kFamilies[] = {
-    {"gemm_bf16_rcr_mem_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8_stages4@sm_80",
+    {"Warps",
+     "gemm_bf16_rcr_mem_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8_stages4@sm_80",
      {{"tiles are read before all threads have brought their parts",
        "wait_copies<ahead - 1>();\n            sync_block();", "wait_copies<ahead - 1>();", kProduct},
       {"tiles are read before they are there", "wait_copies<ahead - 1>();", "wait_copies<ahead>();", kProduct},
@@ -47,7 +52,8 @@ const BrokenFamily kFamilies[] = {
        "return row < rows_left && col <= cols_left;", kProduct},
       {"sums are read while others write them", "core.put(pass, region);\n            sync_warp();",
        "core.put(pass, region);", kProduct}}},
-    {"gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_pw1@sm_90a",
+    {"Warpgroups",
+     "gemm_bf16_rcr_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_pw1@sm_90a",
      {{"stages are read before they are there",
        "barrier_wait(ring().ready(at.stage), at.parity);\n            pin_all(sums);", "pin_all(sums);", kWide},
       {"stages are filled while they are read", "wgmma_wait<kOverlaps ? 1 : 0>();", "", kWide},
@@ -64,6 +70,16 @@ const BrokenFamily kFamilies[] = {
       {"nobody waits for so many arrivals", "kReleases = 4 *", "kReleases = 5 *", kWide},
       {"more bytes are waited for than come", "barrier_expect(ring.full(at.stage), copied_bytes);",
        "barrier_expect(ring.full(at.stage), copied_bytes + 16);", kWide}}},
+    {"Chain",
+     "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x64x64_1x1x1_64x64x16_va8_vb8_vc8_stages13_pers_pw1@sm_90a",
+     {{"the bias is dropped", "if (op == KernelEpilogueOp::bias) return add_bias();",
+       "if (op == KernelEpilogueOp::bias) return;", kChain},
+      {"the bias is that of another column", "group % 8 * 4 + lane_index() % 4);",
+       "group % 8 * 4 + (lane_index() ^ 1) % 4);", kChain},
+      {"D is that of another row", "place.row = rows.row[half], place.col", "place.row = rows.row[0], place.col",
+       kChain},
+      {"C is not multiplied by beta", "x[i] += args.beta * c[i];", "x[i] += c[i];", kChain}},
+     "beta+bias+add+relu"},
 };
 
 void PrintTo(const BrokenFamily& family, std::ostream* out) { *out << family.kernel; }
@@ -77,27 +93,29 @@ std::string run_emulated(const Kernel& kernel, const std::string& problem_text, 
     OtherCode device(**emulated, built);
     auto ready = Executable::prepare(problem, kernel, device, builder);
     if (!ready) return ready.error().message;
+    const float beta = problem.beta ? 0.5f : 0.0f;
     auto tensors = Tensors::make(problem, 1);
     if (!tensors) return tensors.error().message;
     auto on_device = DeviceTensors::make(device, *tensors);
     if (!on_device) return on_device.error().message;
     auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), device,
-                                {&on_device->operands(), 1}, 1.0f, 0.0f);
+                                {&on_device->operands(), 1}, 1.0f, beta);
     if (!bound) return bound.error().message;
     if (auto status = bound->run(); !status) return status.error().message;
     if (auto status = on_device->fetch(); !status) return status.error().message;
-    const VerifyReport report = verify_result(*tensors, 1.0f, 0.0f, {});
+    const VerifyReport report = verify_result(*tensors, 1.0f, beta, {});
     return report.ok ? std::string() : describe(report);
 }
 
 class BrokenCudaKernel : public testing::TestWithParam<BrokenFamily> {};
 
 TEST_P(BrokenCudaKernel, EveryFaultIsCaught) {
-    const auto& [name, faults] = GetParam();
+    const auto& [name_of_test, name, faults, chain] = GetParam();
     const Kernel kernel = make_kernel(*parse_kernel_name(name));
     const ArchSpec& arch = arch_named(kernel.config.arch);
     Builder builder(build_settings().value());
-    auto request = build_request(kernel.config, arch, kEmulatedCode);
+    auto request = chain ? build_request(kernel.config, arch, kEmulatedCode, *parse_chain(chain))
+                         : build_request(kernel.config, arch, kEmulatedCode);
     ASSERT_TRUE(request.ok()) << request.error().message;
     request->source = flat_source(request->source);
     std::vector<BuildRequest> requests = {*request};
@@ -117,7 +135,7 @@ TEST_P(BrokenCudaKernel, EveryFaultIsCaught) {
 
 // The error of a launch that cannot end is all there is to find the reason by.
 TEST(EmulatedGpu, ADeadlockSaysWhoWaitsForWhat) {
-    const auto& [name, faults] = kFamilies[1];
+    const auto& [name_of_test, name, faults, chain] = kFamilies[1];
     const auto fault =
         std::find_if(faults.begin(), faults.end(), [](const Fault& f) { return f.text == "kReleases = 4 *"; });
     ASSERT_NE(fault, faults.end());
@@ -134,9 +152,43 @@ TEST(EmulatedGpu, ADeadlockSaysWhoWaitsForWhat) {
     EXPECT_NE(found.find("threads 1 to 127: at their end"), std::string::npos) << found;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, BrokenCudaKernel, testing::ValuesIn(kFamilies), [](const auto& family) {
-    return std::string(family.param.faults.size() > 6 ? "Warpgroups" : "Warps");
-});
+// A machine without a compiler runs what it has: the code for every epilogue, for plain problems without a word.
+TEST(EmulatedGpu, WithoutACompilerTheCodeForEveryEpilogueServes) {
+    const Kernel kernel = make_kernel(*parse_kernel_name(kFamilies[2].kernel));
+    auto device = make_emulated_device(arch_named(kernel.config.arch), 1);
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    BuildSettings settings = build_settings().value();
+    Builder builder(settings);
+    const auto any = build_request(kernel.config, **device);
+    ASSERT_TRUE(builder.build(*any).ok());
+    settings.compiler = "/nonexistent/c++";
+    Builder without(settings);
+    settings.exact_epilogues = false;
+    Builder for_any(settings);
+    // No other test has these chains.
+    const Problem plain = *parse_problem(kWide), fused = *parse_problem(kWide + ",epilogue=bias+tanh+tanh+relu6");
+
+    const auto code = [&](const Problem& problem, Builder& with) {
+        return choose_code(problem, kernel.config, **device, with).value();
+    };
+    EXPECT_NE(code(fused, builder).request, *any) << "there is a compiler";
+    EXPECT_FALSE(code(fused, builder).falls_back);
+    EXPECT_EQ(code(fused, without).request, *any);
+    EXPECT_TRUE(code(fused, without).falls_back);
+    EXPECT_FALSE(code(plain, without).falls_back);
+    EXPECT_EQ(code(fused, for_any).request, *any);
+    EXPECT_FALSE(code(fused, for_any).falls_back) << "it was asked for";
+    const auto ready = Executable::prepare(fused, kernel, **device, without);
+    ASSERT_TRUE(ready.ok()) << ready.error().message;
+    ASSERT_EQ(ready->notes().size(), 1u);
+    EXPECT_NE(ready->notes()[0].message.find("bias+tanh+tanh+relu6"), std::string::npos);
+    EXPECT_TRUE(is_code_of(ready->built().digest, fused, kernel.config, **device));
+    EXPECT_FALSE(
+        is_code_of(*digest_of(*build_request(kernel.config, **device, Chain{})), fused, kernel.config, **device));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, BrokenCudaKernel, testing::ValuesIn(kFamilies),
+                         [](const auto& family) { return std::string(family.param.name); });
 
 }  // namespace
 }  // namespace tilewise
