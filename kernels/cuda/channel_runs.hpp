@@ -33,7 +33,7 @@ struct ChannelRuns {
     static TILEWISE_DEVICE Bias read_bias(const KernelArgs& args, int channel) {
         if constexpr (kHoldsBias) {
             Values bias;
-            read_run<Out, false>(args.bias, channel, channel < int(args.conv.groups) ? V : 0, bias.x);
+            read_run<Out>(args.bias, channel, channel < int(args.conv.groups) ? V : 0, bias.x);
             return pack_values<Out>(bias.x);
         } else {
             return {};
@@ -60,12 +60,13 @@ struct ChannelRuns {
         if constexpr (called) return call_finish_channels<Chain, Out>(args, sums, at, channel, inside ? V : 0);
         const RunPlace place{Index(at), Index(channel), 0, 0, inside ? V : 0};
         Values values;
-        if constexpr (kHoldsBias) {
-            ReadBias<float, V> held;
-            unpack_values<Out, V>(bias, held.x);
-            finish_in_registers<Chain, Out, Along::channels, true>(args, sums.x, place, values.x, held);
+        if constexpr (Chain::kFixed && !Chain::kPlain) {
+            HeldTerms<Chain, Out, V> terms;
+            if constexpr (kHoldsBias) terms.bias = bias;
+            hold_tensors(args, place, terms);
+            finish_in_registers<Chain, Out, Along::channels>(args, sums.x, place, values.x, terms);
         } else {
-            finish_in_registers<Chain, Out, Along::channels, true>(args, sums.x, place, values.x);
+            finish_in_registers<Chain, Out, Along::channels>(args, sums.x, place, values.x);
         }
         return values;
     }

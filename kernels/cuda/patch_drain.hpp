@@ -65,37 +65,9 @@ struct PatchDrain {
         int group, first, count;
     };
 
-    static TILEWISE_DEVICE bool is_made_in_registers(const KernelArgs& args) {
-        if constexpr (Chain::kFixed && Chain::kReadsTensors && !kHolds) return false;
-        return finishes_in_registers < Chain, Out, Sum, Config::vector_c == 1 ? 1 : 2 > (args);
-    }
-
-    TILEWISE_DEVICE void run(const Sums& sums, const Target& to, const Columns& columns, const Lane& lane) const {
-        if (!is_made_in_registers(args)) {
-            finish_all(sums, to, columns);
-        } else if constexpr (Config::vector_c == 1) {
-            write_elements(sums, to, columns);
-        } else if constexpr (Chain::kFixed && !Chain::kPlain) {
-            write<false>(sums, to, columns, lane);
-        } else if (args.alpha == 1.0f) {
-            write<true>(sums, to, columns, lane);
-        } else {
-            write<false>(sums, to, columns, lane);
-        }
-    }
-
-private:
     // Lane l has of every step rows l / 4 and l / 4 + 8, in each the columns 2 (l % 4) and the next.
     static TILEWISE_DEVICE int lane_row() { return lane_index() / 4; }
     static TILEWISE_DEVICE int lane_col() { return lane_index() % 4 * 2; }
-
-    // Of the lane's access number `turn` of all.
-    static TILEWISE_DEVICE int place_of(int turn) { return turn % kTurns * kLanes + lane_index(); }
-    TILEWISE_DEVICE PatchEntry entry_of(int turn) const {
-        const int at = place_of(turn), row = turn / kTurns * kRows + at / kAccesses;
-        if (kRows * kAccesses % kLanes != 0 && at >= kRows * kAccesses) return {kPatchNowhere, 0};
-        return load_entry(row_table + row * kPatchEntryBytes);
-    }
 
     // Where the bias of a product's column is, and how many follow it. Groups have as many each as columns.
     TILEWISE_DEVICE RunPlace bias_place(const Columns& columns, int col) const {
@@ -104,20 +76,6 @@ private:
         place.count = columns.count - col;
         return place;
     }
-    TILEWISE_DEVICE RunPlace place_of(const PatchEntry& entry, const Target& to, const Columns& columns,
-                                      int col) const {
-        RunPlace place = bias_place(columns, col);
-        place.row = Index(to.first_row) + entry.offset;
-        place.at = place.row * args.c.row_stride + columns.group * args.c.batch_stride + columns.first + col;
-        if (!to.inside.holds(entry.place)) place.count = 0;
-        return place;
-    }
-
-    // A step of 16 rows and 8 columns: of each of a lane's two rows the two sums, and what they are combined with.
-    struct Step {
-        int i, j;
-        Held held[2];
-    };
     // The bias of a lane's pair in every step along n.
     struct Bias {
         typename Terms::Access pairs[kStepsN];
@@ -134,6 +92,50 @@ private:
         }
         return bias;
     }
+    static TILEWISE_DEVICE bool is_made_in_registers(const KernelArgs& args) {
+        if constexpr (Chain::kFixed && Chain::kReadsTensors && !kHolds) return false;
+        return finishes_in_registers < Chain, Out, Sum, Config::vector_c == 1 ? 1 : 2 > (args);
+    }
+
+    // The bias was read before the sums were computed.
+    TILEWISE_DEVICE void run(const Sums& sums, const Target& to, const Columns& columns, const Lane& lane,
+                             const Bias& bias) const {
+        if (!is_made_in_registers(args)) {
+            finish_all(sums, to, columns);
+        } else if constexpr (Config::vector_c == 1) {
+            write_elements(sums, to, columns);
+        } else if constexpr (Chain::kFixed && !Chain::kPlain) {
+            write<false>(sums, to, columns, lane, bias);
+        } else if (args.alpha == 1.0f) {
+            write<true>(sums, to, columns, lane, bias);
+        } else {
+            write<false>(sums, to, columns, lane, bias);
+        }
+    }
+
+private:
+    // Of the lane's access number `turn` of all.
+    static TILEWISE_DEVICE int place_of(int turn) { return turn % kTurns * kLanes + lane_index(); }
+    TILEWISE_DEVICE PatchEntry entry_of(int turn) const {
+        const int at = place_of(turn), row = turn / kTurns * kRows + at / kAccesses;
+        if (kRows * kAccesses % kLanes != 0 && at >= kRows * kAccesses) return {kPatchNowhere, 0};
+        return load_entry(row_table + row * kPatchEntryBytes);
+    }
+
+    TILEWISE_DEVICE RunPlace place_of(const PatchEntry& entry, const Target& to, const Columns& columns,
+                                      int col) const {
+        RunPlace place = bias_place(columns, col);
+        place.row = Index(to.first_row) + entry.offset;
+        place.at = place.row * args.c.row_stride + columns.group * args.c.batch_stride + columns.first + col;
+        if (!to.inside.holds(entry.place)) place.count = 0;
+        return place;
+    }
+
+    // A step of 16 rows and 8 columns: of each of a lane's two rows the two sums, and what they are combined with.
+    struct Step {
+        int i, j;
+        Held held[2];
+    };
     // `row` is i's in all sums: only some of their rows are put at a time.
     TILEWISE_DEVICE Step step_of(int row, int i, int j, const Target& to, const Columns& columns,
                                  const Bias& bias) const {
@@ -219,11 +221,11 @@ private:
     }
 
     template <bool unscaled>
-    TILEWISE_DEVICE void write(const Sums& sums, const Target& to, const Columns& columns, const Lane& lane) const {
+    TILEWISE_DEVICE void write(const Sums& sums, const Target& to, const Columns& columns, const Lane& lane,
+                               const Bias& bias) const {
         const u32 column = u32(columns.group) * u32(args.c.batch_stride) + u32(columns.first);  // of all groups
         char* const base = to.first + u64(column) * Out::bytes;
         const u32 row_bytes = u32(args.c.row_stride) * Out::bytes;
-        const Bias bias = read_bias(columns);
         TILEWISE_UNROLL
         for (int first = 0; first < kStepsM; first += kSteps) {
             put<unscaled>(sums, to, columns, bias, first);

@@ -170,6 +170,13 @@ struct HeldTerms {
     using Access = Packet<V * Out::bytes>;
     Access bias, c, d[Chain::kTensors > 0 ? Chain::kTensors : 1];
 };
+template <class Chain, class Out, int V>
+TILEWISE_DEVICE void hold_bias(const KernelArgs& args, const RunPlace& place, HeldTerms<Chain, Out, V>& terms) {
+    if constexpr (Chain::kHasBias) {
+        const auto* first = static_cast<const typename Out::Storage*>(args.bias);
+        terms.bias = load_global<V * Out::bytes>(place.count >= V ? first + place.bias : first);
+    }
+}
 // All but the bias.
 template <class Chain, class Out, int V>
 TILEWISE_DEVICE void hold_tensors(const KernelArgs& args, const RunPlace& place, HeldTerms<Chain, Out, V>& terms) {
@@ -177,10 +184,7 @@ TILEWISE_DEVICE void hold_tensors(const KernelArgs& args, const RunPlace& place,
         const auto* first = static_cast<const typename Out::Storage*>(data);
         return load_global<V * Out::bytes>(place.count >= V ? first + place.at : first);
     };
-    if constexpr (Chain::kBeta) {
-        terms.c = read(args.c.data);
-        if (args.beta == 0.0f) terms.c = zero_packet<V * Out::bytes>();  // whatever C holds
-    }
+    if constexpr (Chain::kBeta) terms.c = read(args.c.data);
     TILEWISE_UNROLL
     for (int i = 0; i < Chain::kTensors; ++i) terms.d[i] = read(args.d[i]);
 }
@@ -206,11 +210,12 @@ struct FinishRun {
         if constexpr (Terms::kHeld) {
             unpack_access<Out>(terms.c, c);
         } else {
-            if (args.beta == 0.0f) return;  // then nobody may read C
+            if (args.beta == 0.0f) return;
             read_run<Out>(args.c.data, place.at, place.count, c);
         }
+        // Without beta it does not matter what C holds.
         TILEWISE_UNROLL
-        for (int i = 0; i < V; ++i) x[i] += args.beta * c[i];
+        for (int i = 0; i < V; ++i) x[i] = args.beta == 0.0f ? x[i] : x[i] + args.beta * c[i];
     }
     TILEWISE_DEVICE void add_bias() {
         constexpr int kBiases = along == Along::rows ? 1 : V;

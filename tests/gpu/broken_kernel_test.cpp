@@ -78,7 +78,7 @@ const BrokenFamily kFamilies[] = {
        "group % 8 * 4 + (lane_index() ^ 1) % 4);", kChain},
       {"D is that of another row", "place.row = rows.row[half], place.col", "place.row = rows.row[0], place.col",
        kChain},
-      {"C is not multiplied by beta", "x[i] += args.beta * c[i];", "x[i] += c[i];", kChain}},
+      {"C is not multiplied by beta", "x[i] + args.beta * c[i];", "x[i] + c[i];", kChain}},
      "beta+bias+add+relu"},
 };
 

@@ -155,7 +155,8 @@ struct FirstLayerConv {
         typename Drain::Lane lane;
         drain.find_rows(lane);
         const int k = int(args.conv.k);
-        drain.run(sums, drain.target(row, inside), {group, column, k - column}, lane);
+        const typename Drain::Columns columns = {group, column, k - column};
+        drain.run(sums, drain.target(row, inside), columns, lane, drain.read_bias(columns));
     }
 
     TILEWISE_DEVICE void work() {

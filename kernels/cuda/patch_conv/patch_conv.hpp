@@ -208,6 +208,9 @@ struct PatchConv {
             if (!leaves_as_boxes) target = target_of(which, origin);
             TILEWISE_ROLLED
             for (int product = warp % Config::wave_n; product < plan.products; product += Config::wave_n) {
+                const typename Drain::Columns columns = {slice.group + product * plan.product_groups, slice.column,
+                                                         plan.out_channels - slice.column};
+                const typename Drain::Bias bias = drain().read_bias(columns);
                 Sums sums = {};
                 multiply(sums, patch_at + product * plan.chunks * kChunkBytes, product, int(chunks.place),
                          int(chunks.offset));
@@ -217,10 +220,7 @@ struct PatchConv {
                         continue;
                     }
                 }
-                drain().run(
-                    sums, target,
-                    {slice.group + product * plan.product_groups, slice.column, plan.out_channels - slice.column},
-                    drain_lane);
+                drain().run(sums, target, columns, drain_lane, bias);
             }
         }
         if constexpr (Feed::kBoxes) {

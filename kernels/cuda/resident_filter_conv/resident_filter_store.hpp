@@ -166,8 +166,15 @@ private:
     TILEWISE_DEVICE u32 pack(const float (&d)[kOwnSums], int i, int row) const {
         const float pair[2] = {d[i], d[i + 1]};
         float values[2];
-        finish_in_registers<Chain, Out, Along::columns, true>(args, pair, place_of(row, i / 4 * 8 + lane_column(), 2),
-                                                              values);
+        const RunPlace place = place_of(row, i / 4 * 8 + lane_column(), 2);
+        if constexpr (Chain::kFixed && !Chain::kPlain) {
+            HeldTerms<Chain, Out, 2> terms;
+            hold_bias(args, place, terms);
+            hold_tensors(args, place, terms);
+            finish_in_registers<Chain, Out, Along::columns>(args, pair, place, values, terms);
+        } else {
+            finish_in_registers<Chain, Out, Along::columns>(args, pair, place, values);
+        }
         return pack_pair<Out>(values[0], values[1]);
     }
 

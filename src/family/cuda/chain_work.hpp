@@ -10,6 +10,14 @@ namespace tilewise {
 template <class N>
 N chain_cycles(const WorkProblem& problem, double results);
 
+// The time that a chip takes for the chain of all results, where every unit has as many.
+template <class N>
+N spread_chain_us(const WorkProblem& problem) {
+    if (problem.chain.is_plain()) return 0.0;
+    const double results = static_cast<double>(problem.view.elements[2]) / problem.arch.units;
+    return cycles_us<N>("epilogue", chain_cycles<N>(problem, results), problem.arch);
+}
+
 // Those that nothing hides. Warpgroups that take turns have the products of one beside the results of the other, which take
 // `product_cycles`; blocks that share a unit have each other.
 template <class N>

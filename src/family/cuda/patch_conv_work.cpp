@@ -5,6 +5,7 @@
 
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
+#include "family/cuda/chain_work.hpp"
 #include "family/cuda/patch_tile.hpp"
 #include "family/cuda/patch_traffic.hpp"
 #include "family/cuda/works.hpp"
@@ -139,7 +140,8 @@ N planned_patch_conv(const WorkProblem& problem, const KernelConfig& c, const Pa
 
 template <class N>
 N patch_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan* searched) {
-    return planned_patch_conv<N>(problem, c, patch_conv_plan_of(*searched->gpu(), problem.view.problem, c));
+    return planned_patch_conv<N>(problem, c, patch_conv_plan_of(*searched->gpu(), problem.view.problem, c)) +
+           spread_chain_us<N>(problem);
 }
 template double patch_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term patch_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);

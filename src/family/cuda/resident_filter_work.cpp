@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "family/cuda/chain_work.hpp"
 #include "family/cuda/resident_filter_plan.hpp"
 #include "family/cuda/works.hpp"
 #include "problem/facts.hpp"
@@ -54,7 +55,8 @@ N planned_resident_filter(const WorkProblem& problem, const KernelConfig& c, con
 
 template <class N>
 N resident_filter_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan* searched) {
-    return planned_resident_filter<N>(problem, c, resident_filter_plan_of(*searched->gpu(), c));
+    return planned_resident_filter<N>(problem, c, resident_filter_plan_of(*searched->gpu(), c)) +
+           spread_chain_us<N>(problem);
 }
 template double resident_filter_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term resident_filter_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
