@@ -191,8 +191,10 @@ N round_us(double blocks, const TileWork<N>& tile, const KernelConfig& c, const 
                        : longest({compute, cache_load, memory_load,
                                   named("copies of a warp", tile.bytes / (N(price.warp_copy_gbps) *
                                                                           static_cast<double>(wave_count(c)) * 1e3))});
-    return soft_max(N(price.sharpness), {named("unit", unit), cache, memory}) +
-           named("stores", tile.store_us * sharing) + named("epilogue", tile.chain_us * sharing);
+    // Memory has its time while a unit finishes results.
+    const N finished = unit + named("epilogue", tile.chain_us * sharing);
+    return soft_max(N(price.sharpness), {named("unit", finished), cache, memory}) +
+           named("stores", tile.store_us * sharing);
 }
 
 // The time to add up the sums of blocks that share a tile.
