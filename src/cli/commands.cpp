@@ -82,8 +82,7 @@ constexpr Option kBuildOptions[] = {
     {"op", "OP", "gemm, conv_fwd, conv_bwd_data or conv_bwd_weight", op_choices},
     {"dtype", "DTYPE", "fp32, fp16, bf16, fp8, bf8, int8, or a pair such as fp8_bf8", dtype_choices},
     {"jobs", "N", "compilers at a time"},
-    {"epilogues", "LIST",
-     "GPU kernels also for these alone, such as none,bias+gelu, or common; others interpret theirs"},
+    {"epilogues", "LIST", "GPU kernels also for each of these, such as bias+gelu, or common"},
     {"shard", "I/N", "only part I of N, 1/N to N/N, of the distinct sources: for several machines or sittings"},
     {"pack", "FILE", "write the kernels into one file as well (sm_80: with PTX for later GPUs)"},
 };

@@ -12,6 +12,7 @@
 namespace tilewise {
 
 struct Prices {
+// NOLINTBEGIN(bugprone-macro-parentheses): names of members cannot be in any
 #define TILEWISE_PRICES_BEGIN(backend, group) struct {
 #define TILEWISE_PRICE(name) Price name;
 #define TILEWISE_PRICES_END(group) \
@@ -21,6 +22,7 @@ struct Prices {
 #undef TILEWISE_PRICES_BEGIN
 #undef TILEWISE_PRICE
 #undef TILEWISE_PRICES_END
+    // NOLINTEND(bugprone-macro-parentheses)
 };
 
 struct PriceGroup {

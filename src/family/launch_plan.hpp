@@ -100,7 +100,7 @@ struct GpuGrid {
 struct LaunchPlan {
     LaunchPlan() = default;
     LaunchPlan(CpuParts parts) : share(std::move(parts)) {}
-    LaunchPlan(GpuGrid grid) : share(std::move(grid)) {}
+    LaunchPlan(const GpuGrid& grid) : share(grid) {}
 
     std::variant<CpuParts, GpuGrid> share;
     std::int64_t workspace_bytes = 0;

@@ -16,14 +16,14 @@ ChainCounts chain_counts(const Problem& problem) {
     };
     for (const EpilogueOp op : problem.epilogue) {
         switch (op) {
-            case EpilogueOp::bias: add(1, 0); break;
+            case EpilogueOp::bias:
             case EpilogueOp::relu: add(1, 0); break;
             case EpilogueOp::relu6: add(2, 0); break;
-            case EpilogueOp::gelu: add(12, 2); break;
+            case EpilogueOp::gelu:
+            case EpilogueOp::tanh: add(12, 2); break;
             case EpilogueOp::gelu_tanh: add(8, 2); break;
             case EpilogueOp::silu: add(5, 2); break;
             case EpilogueOp::sigmoid: add(4, 2); break;
-            case EpilogueOp::tanh: add(12, 2); break;
             case EpilogueOp::hardswish: add(4, 0); break;
             case EpilogueOp::add:
             case EpilogueOp::mul: break;  // counted with the tensors

@@ -23,7 +23,7 @@ struct ChainCounts {
 ChainCounts chain_counts(const Problem& problem);
 
 struct WorkProblem {
-    WorkProblem(const Problem& problem, const ArchSpec& arch, int threads);
+    WorkProblem(const Problem& problem, const ArchSpec& own_arch, int thread_count);
 
     ProblemView view;
     const ArchSpec& arch;

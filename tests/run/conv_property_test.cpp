@@ -18,7 +18,7 @@ namespace {
 using property_testing::number;
 
 // As for GEMM (gemm_property_test.cpp); a kernel takes about a second of compiling.
-constexpr int kConvKernels = 8;
+constexpr int kConvKernels = 6;
 #if defined(TILEWISE_SANITIZED)
 constexpr int kConvProblemsEach = 20;
 #else

@@ -20,7 +20,7 @@ using property_testing::number;
 
 // A kernel takes about half a second of compiling, a problem one or two milliseconds. A sanitizer makes the reference several
 // times slower.
-constexpr int kKernels = 8;
+constexpr int kKernels = 6;
 #if defined(TILEWISE_SANITIZED)
 constexpr int kProblemsEach = 30;
 #else
