@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a problem does to its sums before they are stored, as far as code depends on it: a GPU kernel is compiled for one chain, or for
-// any (kernels/gpu/chain.hpp). Values of alpha and beta are arguments; only whether C is read matters here.
+// A chain is all that a problem does to its sums before they are stored, as far as code depends on it: a GPU kernel is compiled for one
+// chain, or for any (kernels/gpu/chain.hpp). Values of alpha and beta are arguments; only whether C is read matters here.
 #pragma once
 
 #include <string>

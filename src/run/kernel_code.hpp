@@ -14,7 +14,7 @@
 
 namespace tilewise {
 
-// What to compile for a config on an arch, as one of code_suffixes(arch): for a chain, or for every epilogue.
+// The request for a config on an arch, as one of code_suffixes(arch): for a chain, or for every epilogue.
 Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& arch, std::string_view suffix,
                                    const std::optional<Chain>& chain = std::nullopt);
 // The same as the kind of code that a device loads.

@@ -22,7 +22,7 @@ inline constexpr std::string_view kReduceLine = "TILEWISE_GPU_REDUCE(Config)\n";
 std::string cuda_source(const CudaTemplate& from, const KernelConfig& config, const ArchSpec& arch,
                         std::string_view lines = "");
 
-// What every kernel's source begins with: the chain that it is compiled for, or any.
+// The first line of every kernel's source: the chain that it is compiled for, or any.
 std::string chain_line(const std::optional<Chain>& chain);
 
 // The source for a device that emulates the GPU on the host.
