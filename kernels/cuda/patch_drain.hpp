@@ -60,7 +60,7 @@ struct PatchDrain {
         const u64 row_bytes = u64(u32(args.c.row_stride) * u32(Out::bytes));
         return {first_row, inside, static_cast<char*>(args.c.data) + first_row * row_bytes};
     }
-    // Of the product: its first group, the first column and how many there are from it on.
+    // The columns of a product: its first group, the first column and how many there are from it on.
     struct Columns {
         int group, first, count;
     };
@@ -114,7 +114,7 @@ struct PatchDrain {
     }
 
 private:
-    // Of the lane's access number `turn` of all.
+    // The lane's access number `turn` of all.
     static TILEWISE_DEVICE int place_of(int turn) { return turn % kTurns * kLanes + lane_index(); }
     TILEWISE_DEVICE PatchEntry entry_of(int turn) const {
         const int at = place_of(turn), row = turn / kTurns * kRows + at / kAccesses;

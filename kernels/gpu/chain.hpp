@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an epilogue does, as a type: a source names the chain that its kernel is compiled for, in Config::Chain.
+// An epilogue as a type: a source names the chain that its kernel is compiled for, in Config::Chain.
 #pragma once
 #include "../common/args.hpp"
 

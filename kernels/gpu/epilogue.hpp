@@ -159,7 +159,7 @@ TILEWISE_DEVICE bool has_aligned_runs(const KernelArgs& args) {
 
 // ---- Steps ----
 
-// What a run reads beside its sums: when it comes to it,
+// The terms that a run reads beside its sums: when it comes to them,
 struct ReadLater {
     static constexpr bool kHeld = false;
 };

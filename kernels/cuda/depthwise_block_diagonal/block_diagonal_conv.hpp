@@ -40,7 +40,7 @@ struct BlockDiagonalConv {
     using Weights = u32[Shape::kDepth][Shape::kRows][Shape::kGroups][Shape::kPairs * 2 + Shape::kSingles];
     using Sums = float[Window::kWindow][Shape::kGroups][4];
     using Runs = ChannelRuns<ChainOf<Config>, T, 2>;
-    // What a lane holds of the channels.
+    // The part of the channels that a lane holds.
     struct Held {
         Weights weights;
         typename Runs::Bias bias[Shape::kGroups];

@@ -26,7 +26,7 @@ struct DepthwiseChannelSlice {
     using Sums = float[Shape::kOwnRows][Window::kWindow][V];
     using Chain = ChainOf<Config>;
     using Runs = ChannelRuns<Chain, T, V>;
-    // What a thread holds of its channels.
+    // The part of its channels that a thread holds.
     struct Held {
         Weights weights;
         typename Runs::Bias bias;

@@ -46,7 +46,7 @@ struct ToeplitzConv {
     using Results = MatrixPlaces<16, 8 * 16, Shape::kRowPitch>;
     static_assert(Shape::kOwn == 2);
     using Runs = ChannelRuns<ChainOf<Config>, T, Shape::kOwn>;
-    // What a lane holds of its warp's channels.
+    // The part of its warp's channels that a lane holds.
     struct Held {
         Bands bands;
         typename Runs::Bias bias;

@@ -233,7 +233,7 @@ struct WgmmaStore {
             }
         }
     }
-    // Of a group of 8 columns, two from `own` on.
+    // Two of a group of 8 columns, from `own` on.
     template <bool moved>
     TILEWISE_DEVICE RunPlace place_of(const ResultRows& rows, int half, int group, int own) const {
         RunPlace place{};
