@@ -67,15 +67,22 @@ def compare_all(child: Child, cases: list, options: argparse.Namespace, environm
     return results
 
 
-def run(name: str, options: argparse.Namespace, parse_cases, summary_table, markdown, instead=None) -> int:
-    """The whole comparison; `instead` may do something else with the child and return an exit code."""
+def read_cases(name: str, options: argparse.Namespace, parse_cases) -> list:
+    """The problems that the options leave; none, after a word on stderr, where there are none or they cannot be read."""
     try:
         cases = choose_cases(parse_cases(options.problems.read_text(encoding="utf-8")), options.only, options.limit)
     except (OSError, ValueError) as error:
         print(f"{name}: {options.problems}: {error}", file=sys.stderr)
-        return 2
+        return []
     if not cases:
         print(f"{name}: no problem of {options.problems} is left; see --only and --limit", file=sys.stderr)
+    return cases
+
+
+def run(name: str, options: argparse.Namespace, parse_cases, summary_table, markdown, instead=None) -> int:
+    """The whole comparison; `instead` may do something else with the child and return an exit code."""
+    cases = read_cases(name, options, parse_cases)
+    if not cases:
         return 2
     with Child(WORKER) as child:
         try:

@@ -27,9 +27,9 @@ import sys
 
 import gpu_conv_problems
 import gpu_problems
-from gpu_comparison import pattern, write_json
+from gpu_comparison import pattern, read_cases, write_json
 from gpu_conv_problems import ConvCase
-from gpu_problems import ROOT, GemmCase, choose_cases, read_lines
+from gpu_problems import ROOT, GemmCase, read_lines
 from gpu_report import FAILED, OK, WRONG, environment_text, geomean, number, table
 
 PLAIN = "plain"
@@ -187,13 +187,8 @@ def compare_all(cases: list, options: argparse.Namespace, environment: dict, com
 
 def run(arguments: list[str]) -> int:
     options = read_options(arguments)
-    try:
-        cases = choose_cases(parse_cases(options.problems.read_text(encoding="utf-8")), options.only, options.limit)
-    except (OSError, ValueError) as error:
-        print(f"gpu_epilogues: {options.problems}: {error}", file=sys.stderr)
-        return 2
+    cases = read_cases("gpu_epilogues", options, parse_cases)
     if not cases:
-        print(f"gpu_epilogues: no problem of {options.problems} is left; see --only and --limit", file=sys.stderr)
         return 2
     try:
         from gpu_epilogues_compare import compare, read_environment  # needs torch

@@ -83,18 +83,18 @@ struct PatchDrain {
     TILEWISE_DEVICE Bias read_bias(const Columns& columns) const {
         Bias bias{};
         if constexpr (kHolds && Chain::kHasBias) {
-            const auto* first = static_cast<const typename Out::Storage*>(args.bias);
             TILEWISE_UNROLL
             for (int j = 0; j < kStepsN; ++j) {
                 const RunPlace place = bias_place(columns, j * kStepN + lane_col());
-                bias.pairs[j] = load_global<2 * Out::bytes>(place.count >= 2 ? first + place.bias : first);
+                bias.pairs[j] = read_access<Out, 2>(args.bias, place.bias, place.count);
             }
         }
         return bias;
     }
     static TILEWISE_DEVICE bool is_made_in_registers(const KernelArgs& args) {
         if constexpr (Chain::kFixed && Chain::kReadsTensors && !kHolds) return false;
-        return finishes_in_registers < Chain, Out, Sum, Config::vector_c == 1 ? 1 : 2 > (args);
+        constexpr int kRun = Config::vector_c == 1 ? 1 : 2;
+        return finishes_in_registers<Chain, Out, Sum, kRun>(args);
     }
 
     // The bias was read before the sums were computed.

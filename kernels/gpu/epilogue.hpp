@@ -170,23 +170,24 @@ struct HeldTerms {
     using Access = Packet<V * Out::bytes>;
     Access bias, c, d[Chain::kTensors > 0 ? Chain::kTensors : 1];
 };
+// An aligned run, or, where it is nowhere, the first one: branches would let accesses wait for each other.
+template <class Out, int V>
+TILEWISE_DEVICE Packet<V * Out::bytes> read_access(const void* data, Index at, int count) {
+    const auto* first = static_cast<const typename Out::Storage*>(data);
+    return load_global<V * Out::bytes>(count >= V ? first + at : first);
+}
 template <class Chain, class Out, int V>
 TILEWISE_DEVICE void hold_bias(const KernelArgs& args, const RunPlace& place, HeldTerms<Chain, Out, V>& terms) {
-    if constexpr (Chain::kHasBias) {
-        const auto* first = static_cast<const typename Out::Storage*>(args.bias);
-        terms.bias = load_global<V * Out::bytes>(place.count >= V ? first + place.bias : first);
-    }
+    if constexpr (Chain::kHasBias) terms.bias = read_access<Out, V>(args.bias, place.bias, place.count);
 }
 // All but the bias.
 template <class Chain, class Out, int V>
 TILEWISE_DEVICE void hold_tensors(const KernelArgs& args, const RunPlace& place, HeldTerms<Chain, Out, V>& terms) {
-    const auto read = [&](const void* data) {
-        const auto* first = static_cast<const typename Out::Storage*>(data);
-        return load_global<V * Out::bytes>(place.count >= V ? first + place.at : first);
-    };
-    if constexpr (Chain::kBeta) terms.c = read(args.c.data);
+    if constexpr (Chain::kBeta) terms.c = read_access<Out, V>(args.c.data, place.at, place.count);
     TILEWISE_UNROLL
-    for (int i = 0; i < Chain::kTensors; ++i) terms.d[i] = read(args.d[i]);
+    for (int i = 0; i < Chain::kTensors; ++i) {
+        terms.d[i] = read_access<Out, V>(args.d[i], place.at, place.count);
+    }
 }
 
 // The sums of a run on their way to elements of type Out.

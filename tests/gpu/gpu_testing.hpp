@@ -149,7 +149,7 @@ inline void GpuTest::check(const KernelList& list, const Draw& draw) const {
                 !may_run(ProblemView(*problem), kernel->config, device->arch())) {
                 continue;
             }
-            // Of every other kernel the first problem has code of its own.
+            // The first problem of every other kernel has code of its own.
             const bool is_exact = mine == 0 && (&kernel - list.data()) % 2 == 0;
             ++mine, ++runs;
             right = run(random, *kernel, *problem, is_exact ? *exact_builder : *builder);

@@ -64,13 +64,12 @@ struct WgmmaStore {
     TILEWISE_DEVICE Bias read_bias(const TilePlace& tile) const {
         Bias bias{};
         if constexpr (kHolds && Chain::kHasBias) {
-            const auto* first = static_cast<const Element*>(args.bias);
             TILEWISE_UNROLL
             for (int i = 0; i < kBiasSets; ++i) {
                 const int group = Shape::first_column(tile) + (i * 8 + lane_index() / 4) * 8;
                 const RunPlace place =
                     place_of<Places::kMoves>({batch_of(tile), {0, 0}}, 0, group, lane_index() % 4 * 2);
-                bias.sets[i] = load_global<2 * Out::bytes>(place.count >= 2 ? first + place.bias : first);
+                bias.sets[i] = read_access<Out, 2>(args.bias, place.bias, place.count);
             }
         }
         return bias;
