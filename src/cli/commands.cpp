@@ -89,6 +89,7 @@ constexpr Option kBuildOptions[] = {
 constexpr Option kFitOptions[] = {
     {"chip", "NAME|CHIP.json", "the chip that was measured, whose prices the fit starts from", chip_names},
     {"family", "FAMILY", "only records of this family", family_choices},
+    {"hold", "W", "how strongly prices stay where they are, such as 1; hardly at all unless given"},
     {"out", "FILE", "write the chip with the prices that were found there; to standard output unless given"},
 };
 constexpr Option kCacheOptions[] = {{"max", "BYTES", "prune: most bytes to keep, such as 512M"}};

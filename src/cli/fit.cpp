@@ -2,6 +2,8 @@
 // tilewise fit: the prices of a chip from measured times.
 #include <fmt/core.h>
 
+#include <charconv>
+
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/runtime.hpp"
@@ -20,6 +22,13 @@ Result<Chip> chip_named(const std::string& name) {
     const auto text = read_file(name);
     if (!text) return text.error();
     return parse_chip(*text, name);
+}
+
+Result<double> parse_hold(std::string_view text) {
+    double hold = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hold);
+    if (error == std::errc() && end == text.data() + text.size() && hold > 0) return hold;
+    return usage_error(fmt::format("--hold '{}': need a number above 0, such as 1", text));
 }
 
 std::string report_of(const PriceFit& fit) {
@@ -75,8 +84,13 @@ Result<int> run_fit(Context& context) {
     const std::string file(arguments.operands().front());
     const auto records = read_records(file);
     if (!records) return records.error();
-    const auto fit = fit_prices(*chip, *records, context.archs, *threads > 0 ? *threads : usable_cpus(),
-                                family ? &*family : nullptr);
+    FitOptions options{.family = family ? &*family : nullptr};
+    if (const auto text = arguments.value("hold")) {
+        const auto hold = parse_hold(*text);
+        if (!hold) return hold.error();
+        options.hold = *hold;
+    }
+    const auto fit = fit_prices(*chip, *records, context.archs, *threads > 0 ? *threads : usable_cpus(), options);
     if (!fit) return fit.error();
     const std::string fitted = chip_to_json(fit->chip).dump(2) + "\n";
     const auto out = arguments.value("out");

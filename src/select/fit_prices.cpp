@@ -101,7 +101,7 @@ bool solve(std::vector<double> matrix, const std::vector<double>& added, std::ve
 
 class Fitting {
 public:
-    Fitting(Samples& samples, const Prices& start) : samples_(samples), prices_(start) {
+    Fitting(Samples& samples, const Prices& start, double hold) : samples_(samples), prices_(start), hold_(hold) {
         std::set<std::size_t> used;
         for (const Sample& sample : samples.all()) {
             for (const WorkNode& node : sample.work.nodes) {
@@ -128,7 +128,7 @@ public:
             for (int i = 0; i < kMostTries && !better; ++i) {
                 std::vector<double> move = now.gradient, next = logs_, added(logs_.size());
                 for (std::size_t j = 0; j < move.size(); ++j) {
-                    added[j] = damping * now.matrix[j * move.size() + j] + kPull;
+                    added[j] = damping * now.matrix[j * move.size() + j] + hold_;
                     move[j] = -move[j];
                 }
                 if (!solve(now.matrix, added, move)) {
@@ -154,9 +154,6 @@ public:
     const std::vector<std::size_t>& fitted() const { return fitted_; }
 
 private:
-    // Holds a price where it was, if records do not say otherwise.
-    static constexpr double kPull = 1e-9;
-
     void set(const std::vector<double>& logs) {
         for (std::size_t i = 0; i < fitted_.size(); ++i) all_prices(prices_)[fitted_[i]].value = std::exp(logs[i]);
         samples_.set_prices(prices_);
@@ -189,14 +186,15 @@ private:
         }
         for (std::size_t i = 0; i < n; ++i) {
             const double moved = logs[i] - start_[i];
-            all.sum += kPull * moved * moved;
-            all.gradient[i] += kPull * moved;
+            all.sum += hold_ * moved * moved;
+            all.gradient[i] += hold_ * moved;
         }
         return all;
     }
 
     Samples& samples_;
     Prices prices_;
+    double hold_;
     std::vector<std::size_t> fitted_;  // sorted
     std::vector<double> logs_, start_;
 };
@@ -217,7 +215,8 @@ double rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c
 }  // namespace
 
 Result<PriceFit> fit_prices(const Chip& chip, const std::vector<Record>& records, const ArchCatalog& archs, int threads,
-                            const FamilyId* family) {
+                            const FitOptions& options) {
+    const FamilyId* family = options.family;
     PriceFit result{chip, {}, {}, {}, 0};
     Samples samples(chip, archs, threads);
     for (const Record& record : records) {
@@ -229,7 +228,7 @@ Result<PriceFit> fit_prices(const Chip& chip, const std::vector<Record>& records
     }
     for (const Sample& sample : samples.all()) ++result.families[sample.family].records;
     tell_errors(samples, &FamilyFit::before, result.families);
-    Fitting fitting(samples, chip.prices);
+    Fitting fitting(samples, chip.prices, options.hold);
     fitting.run();
     result.fitted = fitting.fitted();
     result.chip.prices = fitting.prices();

@@ -30,9 +30,15 @@ struct PriceFit {
         0;  // records of failures, and whose kernel or problem this library, or this chip, does not have
 };
 
-// Failures, kernels of other backends, and of other families where one is given, are left out. Launches are those that the chip's prices choose to
-// begin with. An error says that no record is left.
+struct FitOptions {
+    const FamilyId* family = nullptr;  // whose records count; null: every family's
+    // How strongly prices stay where they are: a price that becomes e times as large counts as so many records that are e times off.
+    double hold = 1e-9;
+};
+
+// Failures, and kernels of other backends, are left out. Launches are those that the chip's prices choose to begin with. An error says
+// that no record is left.
 Result<PriceFit> fit_prices(const Chip& chip, const std::vector<Record>& records, const ArchCatalog& archs, int threads,
-                            const FamilyId* family = nullptr);
+                            const FitOptions& options = {});
 
 }  // namespace tilewise

@@ -133,6 +133,25 @@ TEST(FitPrices, MakesDoWithFewRecords) {
     EXPECT_LT(same->families.begin()->second.after, 1e-3);
 }
 
+TEST(FitPrices, HoldsPricesAsStronglyAsAsked) {
+    const ArchSpec& arch = arch_named("sm_90a");
+    auto records = times_of(arch, {"gemm:m=4096,n=4096,k=4096,dtype=bf16,layout=rcr"}, 20);
+    for (Record& record : records) record.time_us *= 2;
+    double moved = 1e9;
+    for (const double hold : {1e-9, 1.0, 1e6}) {
+        const auto fit = fit_prices(chip_of(arch), records, embedded_archs(), 1, {.hold = hold});
+        ASSERT_TRUE(fit.ok());
+        double farthest = 0;
+        for (const std::size_t i : fit->fitted) {
+            const double ratio = all_prices(fit->chip.prices)[i].value / all_prices(arch.prices)[i].value;
+            farthest = std::max(farthest, std::abs(std::log(ratio)));
+        }
+        EXPECT_LT(farthest, moved) << hold;
+        moved = farthest;
+    }
+    EXPECT_LT(moved, 1e-3);
+}
+
 TEST(FitPrices, LeavesOutWhatIsNoRecordOfTheChip) {
     const ArchSpec& arch = arch_named("sm_90a");
     auto records = times_of(arch, {"gemm:m=512,n=512,k=512,dtype=bf16,layout=rcr"}, 20);
@@ -153,7 +172,7 @@ TEST(FitPrices, LeavesOutWhatIsNoRecordOfTheChip) {
     for (const auto& [family, errors] : fit->families) used += errors.records;
     EXPECT_EQ(used, usable);
     const FamilyId none = FamilyId::gemv;
-    EXPECT_FALSE(fit_prices(chip_of(arch), {good}, embedded_archs(), 1, &none).ok());
+    EXPECT_FALSE(fit_prices(chip_of(arch), {good}, embedded_archs(), 1, {.family = &none}).ok());
     EXPECT_FALSE(fit_prices(chip_of(arch), {}, embedded_archs(), 1).ok());
 }
 
