@@ -69,7 +69,9 @@ struct BlockGemm {
         }
         if (!combine(args, work, blocks, core)) return;
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
-        Out(args, Index(place.batch), int(place.k_part), args.m, row, col, region, EvenRows{row}).run(core);
+        Out(args, Index(place.batch), int(place.k_part), args.m, args.n, row, col, region, EvenRows{row},
+            EvenColumns{col})
+            .run(core);
     }
 
     // What the first steps of the block's first tile will read along k, towards the cache: this may be done before the kernels ahead

@@ -43,6 +43,14 @@ struct EvenRows {
     TILEWISE_DEVICE Index operator()(int row) const { return first + row; }
 };
 
+// Columns of a tile that are neighbours in C.
+struct EvenColumns {
+    static constexpr bool kEven = true;
+    Index first;
+    static TILEWISE_DEVICE bool exists(int) { return true; }
+    TILEWISE_DEVICE Index operator()(int col) const { return first + col; }
+};
+
 // Whether sums go to the workspace although there is only one part of them.
 template <class Config>
 TILEWISE_DEVICE constexpr bool sums_apart() {
@@ -62,8 +70,8 @@ TILEWISE_DEVICE constexpr bool has_uneven_images() {
     }
 }
 
-// Rows gives the row of C for each row of the tile.
-template <class Config, class Core, class Rows = EvenRows>
+// Rows gives the row of C for each row of the tile, Columns the column, where it exists.
+template <class Config, class Core, class Rows = EvenRows, class Columns = EvenColumns>
 struct Drain {
     using Chain = ChainOf<Config>;
     using Out = typename Config::Out;
@@ -78,6 +86,7 @@ struct Drain {
     // Rows of the region that are apart in C cannot leave together.
     static constexpr int kVector = Config::c_row || Core::kRowStep == 1 ? Config::vector_c : 1;
     static_assert((Config::c_row ? kCols : kRows) % kVector == 0);
+    static_assert(Columns::kEven || (Config::c_row && kVector == 1), "columns that are apart leave one by one");
 
     using Element = typename Out::Storage;
     // Rows of a channels-first activation do not go on from image to image.
@@ -87,18 +96,19 @@ struct Drain {
     Index batch;
     int k_part;
     Rows rows;
-    Index first_col;           // of the tile
+    Columns columns;
     int rows_left, cols_left;  // of the product from there on, at most a tile
     Element* tile;             // where rows are even, its first element in C
     SharedAddress region;      // of this warp
 
-    // The tile at row and col of a product with m rows.
-    TILEWISE_DEVICE Drain(const KernelArgs& kernel_args, Index entry, int part, Index m, Index row, Index col,
-                          SharedAddress own_region, Rows place)
-        : args(kernel_args), batch(entry), k_part(part), rows(place), first_col(col), region(own_region) {
+    // The tile at row and col of a product of m x n.
+    TILEWISE_DEVICE Drain(const KernelArgs& kernel_args, Index entry, int part, Index m, Index n, Index row, Index col,
+                          SharedAddress own_region, Rows row_places, Columns column_places)
+        : args(kernel_args), batch(entry), k_part(part), rows(row_places), columns(column_places), region(own_region) {
         rows_left = m - row < Config::tile_m ? int(m - row) : Config::tile_m;
-        cols_left = args.n - col < Config::tile_n ? int(args.n - col) : Config::tile_n;
-        if constexpr (Rows::kEven) tile = static_cast<Element*>(args.c.data) + c_offset(args, batch, row, col);
+        cols_left = n - col < Config::tile_n ? int(n - col) : Config::tile_n;
+        if constexpr (Rows::kEven && Columns::kEven)
+            tile = static_cast<Element*>(args.c.data) + c_offset(args, batch, row, col);
     }
 
     // Rows and columns are counted from the tile's first, here and below.
@@ -122,7 +132,9 @@ struct Drain {
     }
 
 private:
-    TILEWISE_DEVICE bool is_inside(int row, int col) const { return row < rows_left && col < cols_left; }
+    TILEWISE_DEVICE bool is_inside(int row, int col) const {
+        return row < rows_left && col < cols_left && columns.exists(col);
+    }
 
     static constexpr Along kAlong = Config::c_row ? Along::columns : Along::rows;
 
@@ -130,15 +142,15 @@ private:
     template <int V>
     TILEWISE_DEVICE RunPlace place_of(int row, int col) const {
         const int left = Config::c_row ? cols_left - col : rows_left - row;
-        return run_place(args, batch, rows(row), first_col + col, left < V ? left : V);
+        return run_place(args, batch, rows(row), columns(col), left < V ? left : V);
     }
     template <int V>
     TILEWISE_DEVICE void write_values(const Value (&values)[V], int row, int col) const {
         Element* to = nullptr;
-        if constexpr (Rows::kEven && kEvenImages) {
+        if constexpr (Rows::kEven && Columns::kEven && kEvenImages) {
             to = tile + (Config::c_row ? row * args.c.row_stride + col : row + col * args.c.col_stride);
         } else {
-            to = static_cast<Element*>(args.c.data) + c_offset(args, batch, rows(row), first_col + col);
+            to = static_cast<Element*>(args.c.data) + c_offset(args, batch, rows(row), columns(col));
         }
         store_global<V * Out::bytes>(to, pack_values<Out>(values));
     }
@@ -204,12 +216,12 @@ private:
 
     // Raw sums to the workspace: [part][batch][m][n].
     TILEWISE_DEVICE void write_partial(int row, int col) const {
-        float* to = static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n + first_col;
+        float* to = static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n;
         for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
             const int r = e / kCols, c = e % kCols;
             const int out_row = row + r * Core::kRowStep, out_col = col + c;
             if (is_inside(out_row, out_col)) {
-                to[rows(out_row) * args.n + out_col] = load_shared_float(region + Region::at(r, c));
+                to[rows(out_row) * args.n + columns(out_col)] = load_shared_float(region + Region::at(r, c));
             }
         }
     }

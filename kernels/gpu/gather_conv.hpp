@@ -9,12 +9,16 @@
 // Operands    forward: rows are output pixels, k is (tap, channel), weights are a plain matrix. Backward data: rows are pixels
 //             of dx, k is (tap, output channel), weights are looked up. Backward weight: rows are output channels, columns
 //             are (tap, channel), k is the output pixels; dy is a plain matrix if channels come last.
+// Channels    Where pixels of 16-bit elements begin anywhere (a vector of 1, channels last), every tap takes whole chunks of 16
+//             bytes of shared memory, filled up with zeros: k counts those (forward and backward data), or the columns do
+//             (backward weight). No copy of a tensor is made.
 // Bytes       A tile reads tile_m x k elements of the activation and tile_n x k of the weights through the L2 cache: each
 //             input is fetched once for every tap that meets it.
 // With explicit_gemm a kernel before this one writes the gathered operand to the workspace (expand), from where it is read as
 // a plain matrix.
 // The arithmetic is 2 m n k; what of it falls into the padding is multiplied by zero.
 #pragma once
+#include "../common/channel_chunks.hpp"
 #include "../common/packing.hpp"
 #include "block_gemm.hpp"
 #include "gather_tile.hpp"
@@ -36,10 +40,14 @@ struct ConvTiles {
                                                             : 0;
     static constexpr int kTaps = kForward || kWeight ? kCompiledIn : 0;
     static constexpr bool kWide = Config::split_image;
-    using Activation = Patches<Gathered, Config::ndim, kWeight, kTaps, kWide>;
+    // Whether the channels that are gathered are counted in whole chunks.
+    static constexpr bool kAnywhere = Config::channels_last && !Config::explicit_gemm && Config::A::bytes == 2;
+    static constexpr bool kWholeChunks =
+        kAnywhere && (kWeight || Config::vector_a == 1) && (!(kForward || kWeight) || Config::vector_b == 1);
+    using Activation = Patches<Gathered, Config::ndim, kWeight, kTaps, kWide, kWholeChunks>;
     // dy of backward weight with channels first: pixels without taps.
     using Pixels = Patches<typename Config::A, Config::ndim, true, 0, kWide>;
-    using Turned = Weights<typename Config::B, Config::ndim, kWide>;
+    using Turned = Weights<typename Config::B, Config::ndim, kWide, kAnywhere>;
 
     // Channels-first activations are contiguous along pixels.
     static constexpr bool kRowsAlongK = Config::channels_last, kPixelsAlongK = !Config::channels_last;
@@ -48,9 +56,10 @@ struct ConvTiles {
     template <class T, int extent, bool along_k, int vector>
     using Matrix = typename TileChoice<T, extent, Config::tile_k, along_k, vector, Config::threads>::type;
 
-    using WeightA =
-        typename Either<Config::channels_last, Matrix<typename Config::A, Config::tile_m, false, Config::vector_a>,
-                        Gather<typename Config::A, Pixels, Config::tile_m, true, Config::vector_a>>::type;
+    using Lines = typename ProductTileChoice<typename Config::A, Config::tile_m, Config::tile_k, false,
+                                             Config::vector_a, Config::threads>::type;
+    using WeightA = typename Either<Config::channels_last, Lines,
+                                    Gather<typename Config::A, Pixels, Config::tile_m, true, Config::vector_a>>::type;
     using RowsA =
         typename Either<Config::explicit_gemm, Matrix<typename Config::A, Config::tile_m, true, Config::vector_a>,
                         Gather<typename Config::A, Activation, Config::tile_m, kRowsAlongK, Config::vector_a>>::type;
@@ -59,7 +68,10 @@ struct ConvTiles {
         typename Either<Config::explicit_gemm, Matrix<typename Config::B, Config::tile_n, false, Config::vector_b>,
                         Gather<typename Config::B, Activation, Config::tile_n, kPixelsAlongK, Config::vector_b>>::type;
     using DataB = Gather<typename Config::B, Turned, Config::tile_n, false, Config::vector_b>;
-    using ForwardB = Matrix<typename Config::B, Config::tile_n, true, Config::vector_b>;
+    using ForwardB =
+        typename Either<kWholeChunks,
+                        Gather<typename Config::B, Filters<typename Config::B, kWide>, Config::tile_n, true, 1>,
+                        Matrix<typename Config::B, Config::tile_n, true, Config::vector_b>>::type;
     using B = typename Either<kWeight, WeightB, typename Either<kForward, ForwardB, DataB>::type>::type;
 };
 
@@ -81,6 +93,24 @@ struct ClassRows {
         Count at[kMaxKernelDims];
         const auto image = Index(positions.locate(first + Count(row), at));
         return image * pixels + walk.out_pixel(Index(at[0]), Index(at[1]), Index(at[2]));
+    }
+};
+
+// Columns of backward weight that are counted in whole chunks of channels: those that fill up a chunk are nowhere.
+struct ChunkColumns {
+    static constexpr bool kEven = false;
+    u32 first, channels;
+    Divisor counted;
+
+    TILEWISE_DEVICE bool exists(int col) const {
+        u32 channel = first + u32(col);
+        counted.divide(channel);
+        return channel < channels;
+    }
+    TILEWISE_DEVICE Index operator()(int col) const {
+        u32 channel = first + u32(col);
+        const u32 tap = counted.divide(channel);
+        return Index(tap * channels + channel);
     }
 };
 
@@ -115,12 +145,13 @@ struct GatherConv {
     static constexpr bool kStreams = Config::stream_k != StreamK::off;
     static_assert(!kStreams || !kData, "tiles that are shared out by steps have all the same number of them");
     using Rows = typename Either<kData, ClassRows<Config::ndim, Tiles::kWide>, EvenRows>::type;
-    using Out = Drain<Config, Core, Rows>;
+    using Columns = typename Either<kWeight && Tiles::kWholeChunks, ChunkColumns, EvenColumns>::type;
+    using Out = Drain<Config, Core, Rows, Columns>;
 
     const KernelArgs& args;
     const KernelConv& conv;
     Walk walk;
-    Index m, k;           // of the walk's product
+    Index m, n, k;        // of the walk's product
     Index written_first;  // explicit_gemm: elements before those of this walk in the workspace
 
     TILEWISE_DEVICE GatherConv(const KernelArgs& kernel_args, Index residue, Index elements_before)
@@ -130,7 +161,11 @@ struct GatherConv {
           written_first(elements_before) {
         const Index positions = conv.images * walk.positions();
         m = kWeight ? conv.k : positions;
-        k = kWeight ? positions : walk.taps() * (kForward ? conv.c : conv.k);
+        n = kWeight ? walk.taps() * counted(conv.c) : args.n;
+        k = kWeight ? positions : walk.taps() * counted(kForward ? conv.c : conv.k);
+    }
+    static TILEWISE_DEVICE Index counted(Index channels) {
+        return Tiles::kWholeChunks ? whole_chunks(channels, Config::A::bytes) : channels;
     }
 
     template <class T>
@@ -139,8 +174,20 @@ struct GatherConv {
     }
     TILEWISE_DEVICE typename Tiles::Activation activation(Index group) const {
         const KernelActivation& shape = kData ? conv.y : conv.x;
-        return {at_group<typename Tiles::Gathered>(kWeight ? args.b.data : args.a.data, group * shape.group_stride),
-                shape, walk, conv.images, kData ? conv.k : conv.c};
+        const void* data = kWeight ? args.b.data : args.a.data;
+        const Index channels = kData ? conv.k : conv.c;
+        const Index elements = (conv.images - 1) * shape.image_stride + (walk.in_pixels - 1) * shape.pixel_stride +
+                               (conv.groups - 1) * shape.group_stride + channels;
+        return {at_group<typename Tiles::Gathered>(data, group * shape.group_stride),
+                shape,
+                walk,
+                conv.images,
+                channels,
+                counted(channels),
+                InnerChunks::of(data, elements * Gathered::bytes)};
+    }
+    TILEWISE_DEVICE InnerChunks weight_chunks() const {
+        return InnerChunks::of(args.b.data, conv.groups * conv.k * weights_per_filter(conv) * Config::B::bytes);
     }
     // explicit_gemm: a matrix for each group, lines of k or, for backward weight, of n; behind the partial sums.
     using Gathered = typename Tiles::Gathered;
@@ -203,11 +250,17 @@ struct GatherConv {
                                          F&& f) const {
         if constexpr (kForward) {
             const void* weights = at_group<typename Config::B>(args.b.data, group * args.b.batch_stride);
-            f(typename Tiles::A(source, row, k_begin),
-              typename Tiles::B({weights, args.n, k, args.b.col_stride}, col, k_begin));
+            if constexpr (Tiles::kWholeChunks) {
+                const Filters<typename Config::B, Tiles::kWide> filters(weights, conv, walk.taps(), counted(conv.c),
+                                                                        weight_chunks());
+                f(typename Tiles::A(source, row, k_begin), typename Tiles::B(filters, col, k_begin));
+            } else {
+                f(typename Tiles::A(source, row, k_begin),
+                  typename Tiles::B({weights, args.n, k, args.b.col_stride}, col, k_begin));
+            }
         } else if constexpr (kData) {
             const void* weights = at_group<typename Config::B>(args.b.data, group * conv.k * weights_per_filter(conv));
-            const typename Tiles::Turned turned(weights, conv, walk);
+            const typename Tiles::Turned turned(weights, conv, walk, counted(conv.k), weight_chunks());
             f(typename Tiles::A(source, row, k_begin), typename Tiles::B(turned, col, k_begin));
         } else {
             const void* dy = at_group<typename Config::A>(args.a.data, group * conv.y.group_stride);
@@ -215,7 +268,7 @@ struct GatherConv {
                 f(typename Tiles::A({dy, args.m, k, conv.y.pixel_stride}, row, k_begin),
                   typename Tiles::B(source, col, k_begin));
             } else {
-                const typename Tiles::Pixels pixels(dy, conv.y, pixels_alone(), conv.images, conv.k);
+                const typename Tiles::Pixels pixels(dy, conv.y, pixels_alone(), conv.images, conv.k, conv.k, {});
                 f(typename Tiles::A(pixels, row, k_begin), typename Tiles::B(source, col, k_begin));
             }
         }
@@ -227,6 +280,14 @@ struct GatherConv {
                     PositionWalk<Config::ndim, Tiles::kWide>(walk)};
         } else {
             return {row};
+        }
+    }
+
+    TILEWISE_DEVICE Columns columns_from(Index col) const {
+        if constexpr (Columns::kEven) {
+            return {col};
+        } else {
+            return {u32(col), u32(conv.c), Divisor(u32(counted(conv.c)))};
         }
     }
 
@@ -243,7 +304,8 @@ struct GatherConv {
         });
         if (!BlockGemm<Config, Core>::combine(args, work, blocks, core)) return;
         const SharedAddress region = shared + core.warp * Out::Region::kBytes;
-        Out(args, Index(place.batch), int(place.k_part), m, row, col, region, rows_from(row)).run(core);
+        Out(args, Index(place.batch), int(place.k_part), m, n, row, col, region, rows_from(row), columns_from(col))
+            .run(core);
     }
 
     // The tiles of this walk; `blocks` counts from the one that takes the first.
@@ -263,7 +325,7 @@ struct GatherConv {
         griddep_wait();
         u32 first = 0;  // number of the walk's first tile
         each_walk(args, [&](const GatherConv& conv) {
-            const ConvOrder order(args, tile_count(conv.m, Config::tile_m), tile_count(args.n, Config::tile_n));
+            const ConvOrder order(args, tile_count(conv.m, Config::tile_m), tile_count(conv.n, Config::tile_n));
             conv.run_tiles(order, {next_id(first) - first, block_count()});
             first += order.total();
         });

@@ -5,9 +5,12 @@
 //   Patches   an activation through the taps of the filter: one side is a pixel of the output (a row), the other a tap and a
 //             channel. Whichever lies along k, so that forward, backward data (one residue class) and backward weight share it.
 //   Weights   of backward data: rows of k are (tap, output channel), columns are input channels.
+//   Filters   weights of the forward direction: rows of k are (tap, input channel).
+// Sources may count more channels than there are (common/channel_chunks.hpp); `left` says how many bytes of a chunk exist.
 #pragma once
 #include "../common/conv_walk.hpp"
 #include "divisor.hpp"
+#include "inner_chunks.hpp"
 
 namespace tilewise::gpu {
 
@@ -90,8 +93,17 @@ struct PositionWalk {
     }
 };
 
-template <class T, int ndim, bool pixels_along_k, int fixed_taps = 0, bool wide = false>
+// Bytes of a chunk whose first element is number `at` of `count`.
+template <class T, class Count>
+TILEWISE_DEVICE int bytes_left(Count at, Count count) {
+    constexpr Count kElements = kChunkBytes / T::bytes;
+    if (at >= count) return 0;
+    return int(count - at < kElements ? count - at : kElements) * T::bytes;
+}
+
+template <class T, int ndim, bool pixels_along_k, int fixed_taps = 0, bool wide = false, bool unaligned = false>
 struct Patches {
+    static constexpr bool kUnaligned = unaligned;
     using Count = typename Counting<wide>::Count;
     using Place = typename Counting<wide>::Place;
     static constexpr int kFirst = kMaxKernelDims - ndim;
@@ -103,6 +115,7 @@ struct Patches {
     struct Tap {
         Index offset;  // in bytes, of the tap and the channel
         Place shift[ndim];
+        int left;  // bytes of the tap's channels from there on
     };
     using Outer = typename Either<pixels_along_k, Tap, Pixel>::type;  // along the extent
     using Inner = typename Either<pixels_along_k, Pixel, Tap>::type;  // along k
@@ -111,18 +124,22 @@ struct Patches {
     Index image_bytes, channel_bytes;
     Index dim_bytes[ndim];  // from pixel to pixel
     Place size[ndim], step[ndim], first[ndim], tap_shift[ndim];
-    Count rows, columns;  // pixels; taps x channels
+    Count rows, columns;       // pixels; taps x channels
+    Count channels;            // that exist
+    InnerChunks inner_chunks;  // of the whole tensor
     TapWalk<ndim, fixed_taps, wide> taps;
     PositionWalk<ndim, wide> positions;
 
     TILEWISE_DEVICE Patches(const void* group, const KernelActivation& shape, const Walk& walk, Index images,
-                            Index channels)
+                            Index existing, Index counted, const InnerChunks& chunks)
         : data(static_cast<const char*>(group)),
           image_bytes(shape.image_stride * T::bytes),
           channel_bytes(shape.channel_stride * T::bytes),
           rows(Count(images * walk.positions())),
-          columns(Count(walk.taps() * channels)),
-          taps(walk, channels),
+          columns(Count(walk.taps() * counted)),
+          channels(Count(existing)),
+          inner_chunks(chunks),
+          taps(walk, counted),
           positions(walk) {
         Index bytes = shape.pixel_stride * T::bytes;
         TILEWISE_UNROLL
@@ -157,7 +174,9 @@ struct Patches {
     TILEWISE_DEVICE Tap tap(Count index) const {
         Tap t;
         Count at[kMaxKernelDims];
-        t.offset = Index(taps.locate(index, at)) * channel_bytes;
+        const Count channel = taps.locate(index, at);
+        t.offset = Index(channel) * channel_bytes;
+        t.left = bytes_left<T>(channel, channels);
         TILEWISE_UNROLL
         for (int d = 0; d < ndim; ++d) {
             t.shift[d] = Place(at[kFirst + d]) * tap_shift[d];
@@ -189,15 +208,19 @@ struct Patches {
         return inside;
     }
     TILEWISE_DEVICE bool is_inside(const Tap& t, const Pixel& p) const { return is_inside(p, t); }
+    // Bytes of a chunk that exist.
+    TILEWISE_DEVICE int valid(const Pixel& p, const Tap& t) const { return is_inside(p, t) ? t.left : 0; }
+    TILEWISE_DEVICE int valid(const Tap& t, const Pixel& p) const { return valid(p, t); }
 };
 
 // [output channel][tap][input channel], read by the taps of a walk.
-template <class T, int ndim, bool wide = false>
+template <class T, int ndim, bool wide = false, bool unaligned = false>
 struct Weights {
+    static constexpr bool kUnaligned = unaligned;
     using Count = typename Counting<wide>::Count;
     struct Outer {
         Index offset;
-        bool exists;
+        int left;
     };
     struct Inner {
         const char* at;
@@ -206,24 +229,30 @@ struct Weights {
 
     const char* data;  // of the group
     Index filter_bytes, tap_bytes;
-    Count rows, columns;
+    Count filters, rows, columns;
+    InnerChunks inner_chunks;
     TapWalk<ndim, 0, wide> taps;
     Count tap_first[kMaxKernelDims], tap_step[kMaxKernelDims], size[kMaxKernelDims];
 
-    TILEWISE_DEVICE Weights(const void* group, const KernelConv& conv, const Walk& walk)
+    TILEWISE_DEVICE Weights(const void* group, const KernelConv& conv, const Walk& walk, Index counted,
+                            const InnerChunks& chunks)
         : data(static_cast<const char*>(group)),
           filter_bytes(weights_per_filter(conv) * T::bytes),
           tap_bytes(conv.c * T::bytes),
-          rows(Count(walk.taps() * conv.k)),
+          filters(Count(conv.k)),
+          rows(Count(walk.taps() * counted)),
           columns(Count(conv.c)),
-          taps(walk, conv.k) {
+          inner_chunks(chunks),
+          taps(walk, counted) {
         TILEWISE_UNROLL
         for (int d = 0; d < kMaxKernelDims; ++d) {
             tap_first[d] = Count(walk.dim[d].tap_first), tap_step[d] = Count(walk.dim[d].tap_step);
             size[d] = Count(conv.filter[d]);
         }
     }
-    TILEWISE_DEVICE Outer outer(Count column) const { return {Index(column) * T::bytes, column < columns}; }
+    TILEWISE_DEVICE Outer outer(Count column) const {
+        return {Index(column) * T::bytes, bytes_left<T>(column, columns)};
+    }
     TILEWISE_DEVICE Inner inner(Count index) const {
         Count at[kMaxKernelDims];
         const Count channel = taps.locate(index, at);
@@ -232,10 +261,51 @@ struct Weights {
         for (int d = kMaxKernelDims - ndim; d < kMaxKernelDims; ++d) {
             tap = tap * size[d] + tap_first[d] + at[d] * tap_step[d];
         }
-        return {data + channel * filter_bytes + tap * tap_bytes, index < rows};
+        return {data + channel * filter_bytes + tap * tap_bytes, index < rows && channel < filters};
     }
     static TILEWISE_DEVICE const char* address(const Outer& o, const Inner& i) { return i.at + o.offset; }
-    static TILEWISE_DEVICE bool is_inside(const Outer& o, const Inner& i) { return o.exists && i.exists; }
+    static TILEWISE_DEVICE int valid(const Outer& o, const Inner& i) { return i.exists ? o.left : 0; }
+    static TILEWISE_DEVICE bool is_inside(const Outer& o, const Inner& i) { return valid(o, i) > 0; }
+};
+
+// [output channel][tap][input channel] as the forward direction reads it.
+template <class T, bool wide = false>
+struct Filters {
+    static constexpr bool kUnaligned = true;
+    using Count = typename Counting<wide>::Count;
+    struct Outer {
+        const char* at;
+        bool exists;
+    };
+    struct Inner {
+        Index offset;
+        int left;
+    };
+
+    const char* data;  // of the group
+    Index filter_bytes;
+    Count filters, rows, channels;
+    InnerChunks inner_chunks;
+    typename Counting<wide>::By by_tap;
+
+    TILEWISE_DEVICE Filters(const void* group, const KernelConv& conv, Index taps, Index counted,
+                            const InnerChunks& chunks)
+        : data(static_cast<const char*>(group)),
+          filter_bytes(weights_per_filter(conv) * T::bytes),
+          filters(Count(conv.k)),
+          rows(Count(taps * counted)),
+          channels(Count(conv.c)),
+          inner_chunks(chunks),
+          by_tap(Count(counted)) {}
+    TILEWISE_DEVICE Outer outer(Count filter) const { return {data + filter * filter_bytes, filter < filters}; }
+    TILEWISE_DEVICE Inner inner(Count index) const {
+        Count channel = index;
+        const Count tap = by_tap.divide(channel);
+        const int left = index < rows ? bytes_left<T>(channel, channels) : 0;
+        return {Index(tap * channels + channel) * T::bytes, left};
+    }
+    static TILEWISE_DEVICE const char* address(const Outer& o, const Inner& i) { return o.at + i.offset; }
+    static TILEWISE_DEVICE int valid(const Outer& o, const Inner& i) { return o.exists ? i.left : 0; }
 };
 
 }  // namespace tilewise::gpu

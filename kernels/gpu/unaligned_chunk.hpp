@@ -2,25 +2,10 @@
 // 16 bytes of global memory from anywhere: two aligned accesses shifted together, where element by element it would be eight or
 // sixteen. At either end of a matrix an aligned chunk may hold bytes that are not the caller's; there it is element by element.
 #pragma once
+#include "inner_chunks.hpp"
 #include "packet.hpp"
-#include "tile_layout.hpp"
 
 namespace tilewise::gpu {
-
-// The chunks of a matrix whose neighbours on both sides lie inside it, too: `first` is the lowest such place, and `reach` how
-// far above it the highest is, below 0 for none.
-struct InnerChunks {
-    u64 first;
-    Index reach;
-
-    static TILEWISE_DEVICE InnerChunks of(const void* begin, Index bytes) {
-        const u64 low = reinterpret_cast<u64>(begin), high = low + u64(bytes);
-        const u64 first = (low + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
-        return {first, Index(high / kChunkBytes * kChunkBytes - first) - 2 * kChunkBytes};
-    }
-    // Whether two aligned chunks from `at` on may be read.
-    TILEWISE_DEVICE bool hold(u64 at) const { return at >= first && Index(at - first) <= reach; }
-};
 
 // Two neighbouring chunks of memory on their way, of which 16 bytes count, beginning `skip` bytes into the first; of those
 // the first `valid` lie inside the matrix. A chunk without any such byte has not been read and is zero.

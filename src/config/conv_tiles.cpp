@@ -4,8 +4,8 @@
 #include "base/bounded_product.hpp"
 #include "base/rounding.hpp"
 #include "config/im2col.hpp"
+#include "kernels/common/channel_chunks.hpp"
 #include "kernels/common/conv_walk.hpp"
-#include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 
 namespace tilewise {
@@ -31,8 +31,29 @@ std::int64_t class_row_tiles(const KernelConv& conv, std::int64_t tile) {
 
 }  // namespace
 
+GemmView gathered_view(const Problem& p, const KernelConfig& c) {
+    GemmView view = gemm_view(p);
+    if (!counts_whole_chunks(c)) return view;
+    const ConvShape& s = p.conv;
+    const std::int64_t channels = (p.op == Op::conv_bwd_data ? s.k : s.c) / s.g;
+    const std::int64_t counted = product(s.filter) * whole_chunks(channels, bytes_of(c.dtype));
+    (p.op == Op::conv_bwd_weight ? view.n : view.k) = counted;
+    return view;
+}
+
+bool reads_chunks_anywhere(const KernelConfig& c) {
+    constexpr std::int64_t kElementBytes = 2;
+    return is_channels_last(c.layout) && !c.explicit_gemm && bytes_of(c.dtype) == kElementBytes;
+}
+
+bool counts_whole_chunks(const KernelConfig& c) {
+    if (!reads_chunks_anywhere(c)) return false;
+    const bool a = c.vector_a == 1, b = c.vector_b == 1;
+    return c.op == Op::conv_fwd ? a && b : c.op == Op::conv_bwd_data ? a : b;
+}
+
 std::int64_t gather_conv_tiles(const Problem& p, const KernelConfig& c) {
-    const GemmView gemm = gemm_view(p);
+    const GemmView gemm = gathered_view(p, c);
     const std::int64_t rows =
         p.op == Op::conv_bwd_data ? class_row_tiles(kernel_conv(p), c.tile.m) : ceil_div(gemm.m, c.tile.m);
     return bounded_product({rows, ceil_div(gemm.n, c.tile.n), gemm.batch, c.split_k});

@@ -7,11 +7,20 @@
 #include <cstdint>
 
 #include "config/kernel_config.hpp"
+#include "problem/facts.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
 
-// Tiles of the GEMM view; a tile of backward data belongs to one residue class.
+// Whether a gathering kernel reads elements that may begin anywhere as chunks of 16 bytes that it puts together.
+bool reads_chunks_anywhere(const KernelConfig& config);
+// Whether a gathering kernel counts the channels of every tap in whole chunks of shared memory, since they may begin anywhere
+// (kernels/common/channel_chunks.hpp).
+bool counts_whole_chunks(const KernelConfig& config);
+// The product that a gathering kernel computes.
+GemmView gathered_view(const Problem& problem, const KernelConfig& config);
+
+// Tiles of that product; a tile of backward data belongs to one residue class.
 std::int64_t gather_conv_tiles(const Problem& problem, const KernelConfig& config);
 
 std::int64_t tensor_conv_tiles(const Problem& problem, const KernelConfig& config);

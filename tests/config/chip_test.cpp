@@ -32,7 +32,6 @@ TEST(Chip, GivesTheArchItsNumbers) {
     EXPECT_EQ(arch.chip, "h200");
     EXPECT_EQ(arch.units, 132);
     EXPECT_EQ(arch.memory_gbps, 4270);
-    EXPECT_EQ(arch.prices.block_product.fill_us.value, 0.37);
     EXPECT_EQ(arch.prices.clock.cycles_per_us.value, 1700);
     EXPECT_EQ(arch.prices.blocked_gemm.call_steps.value, 0) << "no CPU";
     EXPECT_EQ(arch_named("sm_80").prices.patch_conv.store_cycles, arch.prices.patch_conv.store_cycles);
@@ -66,9 +65,9 @@ TEST(Chip, ABrokenFileIsRefusedWithItsPlace) {
         std::string from, to, what;
     };
     const Bad cases[] = {
-        {"\"fill_us\": 0.37", "\"fill_us\": 0", "prices.block_product.fill_us: needs a number above 0"},
-        {"\"fill_us\": 0.37", "\"fil_us\": 0.37", "prices.block_product.fill_us: is missing"},
-        {"\"fill_us\": 0.37", "\"fill_us\": 0.37, \"fll\": 1", "prices.block_product.fll: unknown key"},
+        {"\"cycles_per_us\": 1700", "\"cycles_per_us\": 0", "prices.clock.cycles_per_us: needs a number above 0"},
+        {"\"cycles_per_us\": 1700", "\"cycle_per_us\": 1700", "prices.clock.cycles_per_us: is missing"},
+        {"\"cycles_per_us\": 1700", "\"cycles_per_us\": 1700, \"fll\": 1", "prices.clock.fll: unknown key"},
         {"\"clock\": {", "\"clok\": {", "prices.clock: is missing"},
         {"\"units\": 132", "\"units\": 0", "units: needs a whole number"},
         {"\"prices\": {", "\"price\": {", "prices: is missing"},

@@ -85,18 +85,18 @@ TEST(FamilyWork, AConvolutionIsTold) {
         told("grouped_conv_fwd_bf16_nhwgc_2d_compv6_cshuffle_intrawave_128x128x64_2x1x1_64x128x16_va8_vb8_vc8_stages6_"
              "pers_gather-tensor_pw1@sm_90a",
              "conv_fwd:n=64,g=1,c=64,k=128,in=56x56,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc"),
-        R"(time 55.22 = soft_max(im2col_conv.memory_sharpness 3; tiles, memory) + im2col_conv.fill_us 3.44
-  tiles 51.03 = rounds 12 * (stage * steps 9 + ending) / clock.cycles_per_us 1700
-    stage 594.7 = soft_max(im2col_conv.sharpness 4; products, shared memory, cache, copies)
-      products 469.1 = 2.09715e+06 / (peaks.tflops.bf16 790 * 1e+06 / (clock.cycles_per_us 1700 * 132)) / im2col_conv.reached_share 1.27 * multiplied 1
-      shared memory 418.3 = 81920 / (128 * im2col_conv.shared_reached_share 1.53)
-      cache 360.2 = 32768 / (peaks.cache_gbps 1.215e+04 * 1000 / (clock.cycles_per_us 1700 * 132) * im2col_conv.cache_reached_share 1.68)
-      copies 413.4 = pixels + rows
-        pixels 302.1 = 128 * im2col_conv.pixel_cycles 2.36
-        rows 111.4 = 128 * im2col_conv.row_cycles 0.87
-    ending 1877 = im2col_conv.start_cycles 1320 + results
-      results 557.1 = 16384 * im2col_conv.result_cycles 0.034
-  memory 18.08 = 7.72178e+07 / (peaks.memory_gbps 4270 * im2col_conv.memory_reached_share 1 * 1000)
+        R"(time 58.55 = soft_max(im2col_conv.memory_sharpness 2.05; tiles, memory) + im2col_conv.fill_us 3.16
+  tiles 52.92 = rounds 12 * (stage * steps 9 + ending) / clock.cycles_per_us 1700
+    stage 618 = soft_max(im2col_conv.sharpness 2.66; products, shared memory, cache, copies)
+      products 405.2 = 2.09715e+06 / (peaks.tflops.bf16 790 * 1e+06 / (clock.cycles_per_us 1700 * 132)) / im2col_conv.reached_share 1.47 * multiplied 1
+      shared memory 361.6 = 81920 / (128 * im2col_conv.shared_reached_share 1.77)
+      cache 338.1 = 32768 / (peaks.cache_gbps 1.215e+04 * 1000 / (clock.cycles_per_us 1700 * 132) * im2col_conv.cache_reached_share 1.79)
+      copies 357.6 = pixels + rows
+        pixels 275.2 = 128 * im2col_conv.pixel_cycles 2.15
+        rows 82.43 = 128 * im2col_conv.row_cycles 0.644
+    ending 1934 = im2col_conv.start_cycles 1300 + results
+      results 634.1 = 16384 * im2col_conv.result_cycles 0.0387
+  memory 17.06 = 7.72178e+07 / (peaks.memory_gbps 4270 * im2col_conv.memory_reached_share 1.06 * 1000)
 )");
 }
 

@@ -35,6 +35,10 @@ struct BrokenFamily {
 const std::string kProduct = "gemm:m=72,n=40,k=136,dtype=bf16,layout=rcr";
 const std::string kWide = "gemm:m=200,n=136,k=456,dtype=bf16,layout=rcr";
 
+// Rows of C, and pixels of an image, that begin anywhere.
+const std::string kOdd = "gemm:m=72,n=91,k=136,dtype=bf16,layout=rcr";
+const std::string kOddChannels = "conv_fwd:n=1,g=1,c=11,k=13,in=7x6,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc";
+
 const std::string kChain = kWide + ",epilogue=bias+add+relu,beta=1";
 
 const BrokenFamily kFamilies[] = {
@@ -48,8 +52,8 @@ const BrokenFamily kFamilies[] = {
        "static TILEWISE_DEVICE u32 target(int i) { return Layout::byte_offset(line_of(i) ^ 2,", kProduct},
       {"one vector too many of k is read",
        "line < left && element < k_left :", "line < left && element <= k_left :", kProduct},
-      {"one column too many is written", "return row < rows_left && col < cols_left;",
-       "return row < rows_left && col <= cols_left;", kProduct},
+      {"one column too many is written", "return row < rows_left && col < cols_left &&",
+       "return row < rows_left && col <= cols_left &&", kProduct},
       {"sums are read while others write them", "core.put(pass, region);\n            sync_warp();",
        "core.put(pass, region);", kProduct}}},
     {"Warpgroups",
@@ -80,6 +84,20 @@ const BrokenFamily kFamilies[] = {
        kChain},
       {"C is not multiplied by beta", "x[i] + args.beta * c[i];", "x[i] + c[i];", kChain}},
      "beta+bias+add+relu"},
+    {"Rows",
+     "gemm_bf16_rcr_compv6_cshuffle_intrawave_64x64x64_1x1x1_64x64x16_va8_vb8_stages13_pers_pw1@sm_90a",
+     {{"rows are not shifted", "chunk.skip = ahead * T::bytes", "chunk.skip = 0", kOdd},
+      {"both ends of a row stay away", "ahead > 0 && i * kChunks", "ahead < 0 && i * kChunks", kOdd},
+      {"a row's end is another row's", "at < ahead ? at : kColumns - kElements + at", "at", kOdd},
+      {"rows leave before all are put",
+       "put_results(buffer, results, chunk, me.thread);\n                me.sync();\n                write",
+       "put_results(buffer, results, chunk, me.thread);\n                write", kOdd}}},
+    {"Channels",
+     "grouped_conv_fwd_bf16_nhwgc_2d_compv3_default_intrawave_64x64x64_2x2x1_16x8x16@sm_90a",
+     {{"channels of the next pixel are multiplied",
+       "return int(count - at < kElements ? count - at : kElements) * T::bytes;", "return kChunkBytes;", kOddChannels},
+      {"channels are counted as they are", "return (channels + each - 1) / each * each;", "return channels;",
+       kOddChannels}}},
 };
 
 void PrintTo(const BrokenFamily& family, std::ostream* out) { *out << family.kernel; }

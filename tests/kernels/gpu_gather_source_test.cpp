@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "kernels/common/channel_chunks.hpp"
 #include "kernels/gpu/gather_source.hpp"
 #include "problem/random_problem.hpp"
 #include "run/executable.hpp"
@@ -63,17 +64,21 @@ void expect_forward(Random& random) {
     using Count = typename Counting<wide>::Count;
     const KernelConv conv = problem_args(conv_problem(random, Op::conv_fwd, ndim, wide)).conv;
     const Walk walk = forward_walk(conv);
-    const Patches<Byte, ndim, false, 0, wide> rows(kData, conv.x, walk, conv.images, conv.c);
-    const Patches<Byte, ndim, true, 0, wide> columns(kData, conv.x, walk, conv.images, conv.c);
-    const Index count = conv.images * product(conv.out), depth = product(conv.filter) * conv.c;
+    // Channels may be counted in whole chunks; those that fill one up do not exist.
+    const Index counted = random.between(0, 1) == 0 ? conv.c : whole_chunks(conv.c, 1);
+    const Patches<Byte, ndim, false, 0, wide> rows(kData, conv.x, walk, conv.images, conv.c, counted, {});
+    const Patches<Byte, ndim, true, 0, wide> columns(kData, conv.x, walk, conv.images, conv.c, counted, {});
+    const Index count = conv.images * product(conv.out), depth = product(conv.filter) * counted;
     for (int i = 0; i < 300; ++i) {
-        const Index row = random.between(0, count + 3), k = random.between(0, depth + 3);
-        const Index expected = row < count && k < depth ? input_at(conv, row, k / conv.c, k % conv.c) : -1;
+        const Index row = random.between(0, count + 3), k = random.between(0, depth + 3), channel = k % counted;
+        const Index expected = row < count && k < depth ? input_at(conv, row, k / counted, channel) : -1;
         const auto outer = rows.outer(Count(row));
         const auto inner = rows.inner(Count(k));
         ASSERT_EQ(rows.is_inside(outer, inner), expected >= 0) << row << ", " << k;
         ASSERT_EQ(columns.is_inside(columns.outer(Count(k)), columns.inner(Count(row))), expected >= 0);
-        if (expected < 0) continue;
+        const Index left = std::clamp<Index>(conv.c - channel, 0, kChunkBytes);
+        ASSERT_EQ(rows.valid(outer, inner), expected >= 0 ? left : 0) << row << ", " << k;
+        if (expected < 0 || left == 0) continue;
         ASSERT_EQ(rows.address(outer, inner) - kData, expected) << row << ", " << k;
         ASSERT_EQ(columns.address(columns.outer(Count(k)), columns.inner(Count(row))) - kData, expected);
     }
@@ -89,6 +94,26 @@ void expect_forward_of_all(Random random) {
 TEST(CudaGatherSource, PatchesAreWhatTheForwardPassReads) { expect_forward_of_all<false>(Random(5)); }
 TEST(CudaGatherSource, WidePatchesAreWhatTheForwardPassReads) { expect_forward_of_all<true>(Random(5)); }
 
+// A filter's chunks lie one after the other in memory, those of a tap filled up.
+TEST(CudaGatherSource, FiltersAreWhatTheForwardPassMultiplies) {
+    Random random(6);
+    for (int i = 0; i < 200; ++i) {
+        const KernelConv conv = problem_args(conv_problem(random, Op::conv_fwd, 2, false)).conv;
+        const Index taps = product(conv.filter), counted = whole_chunks(conv.c, 1);
+        const Filters<Byte> filters(kData, conv, taps, counted, {});
+        for (int j = 0; j < 50; ++j) {
+            const Index filter = random.between(0, conv.k + 2), k = random.between(0, taps * counted + 2);
+            const Index tap = k / counted, channel = k % counted;
+            const bool exists = filter < conv.k && tap < taps;
+            const auto outer = filters.outer(u32(filter));
+            const auto inner = filters.inner(u32(k));
+            ASSERT_EQ(filters.valid(outer, inner), exists ? std::clamp<Index>(conv.c - channel, 0, kChunkBytes) : 0);
+            if (filters.valid(outer, inner) == 0) continue;
+            ASSERT_EQ(filters.address(outer, inner) - kData, (filter * taps + tap) * conv.c + channel);
+        }
+    }
+}
+
 // Every pixel of dx, over all residue classes, meets every output that it was read for, with the right weight, once.
 template <int ndim, bool wide>
 void expect_backward(Random& random) {
@@ -99,8 +124,8 @@ void expect_backward(Random& random) {
     Index rows = 0;
     for (Index residue = 0; residue < class_count(conv); ++residue) {
         const Walk walk = backward_walk(conv, residue);
-        const Patches<Byte, ndim, false, 0, wide> patches(kData, conv.y, walk, conv.images, conv.k);
-        const Weights<Byte, ndim, wide> weights(kData, conv, walk);
+        const Patches<Byte, ndim, false, 0, wide> patches(kData, conv.y, walk, conv.images, conv.k, conv.k, {});
+        const Weights<Byte, ndim, wide> weights(kData, conv, walk, conv.k, {});
         const PositionWalk<ndim, wide> positions(walk);
         const Index count = conv.images * walk.positions();
         rows += count;

@@ -285,6 +285,8 @@ struct WgmmaGemm {
     TILEWISE_DEVICE void compute_tiles(const Order& order, const Place& me, Refill&& refill) const {
         const bool boxes = Shape::kStoresBoxes && args.split_k == 1 &&
                            finishes_in_registers<ChainOf<Config>, typename Shape::Out, typename Shape::Sum, 2>(args);
+        const bool rows = Shape::kStoresRows && args.split_k == 1 &&
+                          finishes_in_registers<ChainOf<Config>, typename Shape::Out, typename Shape::Sum>(args);
         Store store = this->store();
         const bool in_boxes = store.places.in_boxes();
         Walk walk = this->walk(order);
@@ -322,6 +324,8 @@ struct WgmmaGemm {
             } else if (boxes) {
                 if constexpr (Shape::kStoresBoxes && Source::Places::kMoves)
                     store.store_lines(sums, work.tile, row, me, bias, buffer);
+            } else if (rows) {
+                if constexpr (Shape::kStoresRows) store.store_rows(sums, work.tile, row, me, buffer);
             } else {
                 store.store_elements(sums, work.tile, row, me);
             }

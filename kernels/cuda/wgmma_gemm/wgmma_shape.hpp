@@ -112,7 +112,9 @@ struct WgmmaShape {
     static constexpr int kStagedColumns = kTileN % 64 == 0 ? 64 : kTileN % 32 == 0 ? 32 : 16;
     static constexpr int kStagedChunks = kTileN / kStagedColumns;
 
-    static constexpr bool kStoresPairs = Out::bytes == 2 && Config::c_row && !kSwapped && !kStoresBoxes;
+    // Rows of 16-bit results that begin anywhere are shifted on their way.
+    static constexpr bool kStoresRows =
+        Out::bytes == 2 && Config::c_row && !kSwapped && !kStoresBoxes && !kSumsInCluster;
 
     static_assert(Config::wave_n == 1 && Config::wave_k == 1 && Config::warp_m == 64 && Config::warp_n == kTileN);
     static_assert(kTileK == kTaps * kDepth, "a stage is one line deep for each tap");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The way of a warpgroup's sums from registers to C: finished in registers and by tensor copies where the epilogue is known or nothing
-// but alpha, and C's rows begin on 16 bytes; in pairs of 16-bit results where they do not; in runs through shared memory, or as
-// partial sums of split_k, otherwise. All through the warpgroup's two buffers in shared memory, which nobody else uses, so that the
+// but alpha, and C's rows begin on 16 bytes; as rows shifted together in shared memory where they do not and results have 16 bits; in
+// runs through shared memory, or as partial sums of split_k, otherwise. All through the warpgroup's two buffers in shared memory, which nobody else uses, so that the
 // other warps go on with the next tile.
 #pragma once
 #include "../../gpu/epilogue.hpp"
+#include "../../gpu/unaligned_row.hpp"
 #include "wgmma_shape.hpp"
 
 namespace tilewise::cuda::wgmma_gemm {
@@ -206,6 +207,45 @@ struct WgmmaStore {
         }
     }
 
+    // The same where rows of C begin anywhere.
+    TILEWISE_DEVICE void store_rows(const Sums& sums, const TilePlace& tile, int row_begin, const WgmmaPlace& me,
+                                    unsigned& turn) const {
+        const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
+        auto* c = static_cast<Element*>(args.c.data) + batch_of(tile) * args.c.batch_stride;
+        TILEWISE_UNROLL
+        for (int r = 0; r < Shape::kRepeats; ++r) {
+            const ResultRows own = rows_of<Places::kMoves>(tile, row_begin + r * 64, me.thread);
+            TILEWISE_UNROLL
+            for (int chunk = 0; chunk < Shape::kStoreChunks; ++chunk) {
+                Results results;
+                finish_chunk<Places::kMoves>(sums[r], tile, chunk, own, me.thread, Held{}, results);
+                const unsigned buffer = staging + turn * Shape::kStagingBytes;
+                turn ^= 1;
+                put_results(buffer, results, chunk, me.thread);
+                me.sync();
+                write_rows(buffer, c, tile, row_begin + r * 64, chunk, me.thread);
+            }
+        }
+    }
+    TILEWISE_DEVICE void write_rows(unsigned buffer, Element* c, const TilePlace& tile, int row_begin, int chunk,
+                                    int thread) const {
+        constexpr int kPacks = Shape::kStoreBytes / 16, kRows = 128 / kPacks, kEach = 64 / kRows;
+        const int column = Shape::first_column(tile) + chunk * Shape::kStoreColumns, most = Shape::columns_of(chunk);
+        const auto chunks_of = [&](int i) {
+            const int row = i * kRows + thread / kPacks;
+            return [=](int pack) { return buffer + swizzled(row, pack * 16); };
+        };
+        UnalignedRow<Out, Shape::kStoreBytes> rows[kEach];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kEach; ++i) {
+            const InC at = element_at(tile, row_begin, column, i * kRows + thread / kPacks, 0);
+            const int count = at.left <= 0 ? 0 : at.left < most ? static_cast<int>(at.left) : most;
+            rows[i].load(c + at.row * args.c.row_stride + at.column, count, thread % kPacks, chunks_of(i));
+        }
+        TILEWISE_UNROLL
+        for (int i = 0; i < kEach; ++i) rows[i].store(chunks_of(i));
+    }
+
     // ---- Finishing in registers: a thread has two rows of 64, eight apart, and of each group of 8 columns two neighbours ----
 
     template <bool moved>
@@ -299,7 +339,6 @@ struct WgmmaStore {
                                         const WgmmaPlace& me) const {
         const unsigned staging = shared + Shape::kResults + static_cast<unsigned>(me.wave * 2 * Shape::kStagingBytes);
         const bool partial = args.split_k > 1;
-        const bool pairs = Shape::kStoresPairs && !partial && finishes_in_registers<Chain, Out, Sum>(args);
         // A copy of the last tile may still be reading.
         if (me.thread == 0) store_wait_read<0>();
         me.sync();
@@ -315,9 +354,7 @@ struct WgmmaStore {
             me.sync();
             const int row = row_begin + part / Shape::kStagedChunks * 64;
             const int column = Shape::first_column(tile) + part % Shape::kStagedChunks * Shape::kStagedColumns;
-            if (pairs) {
-                if constexpr (Shape::kStoresPairs) store_pairs(staging, tile, row, column, me.thread);
-            } else if (partial) {
+            if (partial) {
                 store_sums(staging, tile, row, column, me.thread);
             } else {
                 finish_part(staging, tile, row, column, me.thread);
@@ -343,32 +380,6 @@ struct WgmmaStore {
             const int i = (chunk * Shape::kStagedColumns + c * 8) / 2;
             store_shared_float2(staging + staged_at(row, c * 8 + column), word(d[i]), word(d[i + 1]));
             store_shared_float2(staging + staged_at(row + 8, c * 8 + column), word(d[i + 2]), word(d[i + 3]));
-        }
-    }
-
-    // Pairs of 16-bit results, in one access where they lie on its boundary.
-    TILEWISE_DEVICE void store_pairs(unsigned staging, const TilePlace& tile, int row_begin, int column_begin,
-                                     int thread) const {
-        // A few at a time are on their way from shared memory.
-        constexpr int kPairs = Shape::kStagedColumns / 2, kBatch = 4, kEach = 64 * kPairs / 128;
-        static_assert(kEach % kBatch == 0);
-        const int column = thread % kPairs * 2;
-        const Index left = args.n - column_begin - column;
-        TILEWISE_ROLLED
-        for (int first = 0; first < kEach; first += kBatch) {
-            Value values[kBatch][2];
-            RunPlace places_of[kBatch];
-            TILEWISE_UNROLL
-            for (int i = 0; i < kBatch; ++i) {
-                const int row = (first + i) * (128 / kPairs) + thread / kPairs;
-                const unsigned at = staging + staged_at(row, column);
-                const int count = row_begin + row >= args.m ? 0 : left < 2 ? static_cast<int>(left) : 2;
-                places_of[i] = run_place(args, tile.batch, row_begin + row, column_begin + column, count);
-                const Sum sums[2] = {load_sum(at), load_sum(at + 4)};
-                finish_in_registers<Chain, Out, Along::columns>(args, sums, places_of[i], values[i]);
-            }
-            TILEWISE_UNROLL
-            for (int i = 0; i < kBatch; ++i) write_run<Out>(args, places_of[i], values[i]);
         }
     }
 

@@ -108,9 +108,19 @@ template <class N>
 struct TileWork {
     double flops, memory_bytes;  // of memory, as its share of all
     N bytes;                     // through the cache
+    N copied_bytes;              // by threads, as if their accesses were whole
     N store_us;
     N chain_us;  // that nothing hides
 };
+
+// How much longer threads take to copy 16-bit elements by accesses that are less than whole. Single elements are put together
+// from whole accesses, which has a price of its own.
+template <class N>
+N narrow_copies(const KernelConfig& c, const ArchSpec& arch, int operand) {
+    if (vector_width(c, operand) == 1 || bytes_of(operand_dtype(c, operand)) != 2) return 1.0;
+    const double accesses = static_cast<double>(arch.load_bytes) / static_cast<double>(access_bytes(c, operand));
+    return N(1.0) + N(arch.prices.block_product.narrow_copy_share) * (accesses - 1);
+}
 
 template <class N>
 TileWork<N> tile_work(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes, bool one_row) {
@@ -123,15 +133,19 @@ TileWork<N> tile_work(const KernelConfig& c, const ArchSpec& arch, double depth,
                  columns = static_cast<double>(c.tile.n) / c.cluster.m;
     const N bytes = one_row && wide ? N(rows * line_bytes) * N(price.same_rows_share) + N(columns * line_bytes)
                                     : counted<N>("tile bytes", (rows + columns) * line_bytes);
-    // Warpgroups write element by element where tensor copies cannot; other warps do where accesses are less than whole.
+    // Warpgroups shift rows of 16 bits, or write element by element, where tensor copies cannot; other warps do where accesses are
+    // less than whole.
     const bool by_elements = wide ? (c.swap_ab || !whole) && !c.cluster_k : !whole;
+    const bool shifts = bytes_of(c.dtype_out) == 2 && is_row(c.layout, 2) && !c.swap_ab && c.split_k == 1;
     N store_us = 0.0;
     if (by_elements) {
         const double elements = c.tile.m * c.tile.n;
-        store_us = wide ? N(elements) / N(price.elements_per_us)
+        store_us = wide ? N(elements) / N(shifts ? price.shifted_elements_per_us : price.elements_per_us)
                         : N(elements) / (N(price.single_elements_per_us) * c.vector_c);
     }
-    return {2.0 * c.tile.m * c.tile.n * depth, memory_bytes, bytes, store_us, 0.0};
+    const N copied =
+        N(rows * line_bytes) * narrow_copies<N>(c, arch, 0) + N(columns * line_bytes) * narrow_copies<N>(c, arch, 1);
+    return {2.0 * c.tile.m * c.tile.n * depth, memory_bytes, bytes, copied, store_us, 0.0};
 }
 
 // The epilogue of a tile, beside whose products others run. Split sums are finished by another kernel.
@@ -186,11 +200,12 @@ N round_us(double blocks, const TileWork<N>& tile, const KernelConfig& c, const 
     const N memory =
         bytes_us<N>("memory", blocks * tile.memory_bytes, rate<N>(arch.memory_gbps) * N(price.memory_reached_share));
     // A warp that copies by itself asks for one access after the other.
-    const N unit = has_wide_waves(c, arch)
-                       ? longest({compute, cache_load, memory_load})
-                       : longest({compute, cache_load, memory_load,
-                                  named("copies of a warp", tile.bytes / (N(price.warp_copy_gbps) *
-                                                                          static_cast<double>(wave_count(c)) * 1e3))});
+    const N unit =
+        has_wide_waves(c, arch)
+            ? longest({compute, cache_load, memory_load})
+            : longest({compute, cache_load, memory_load,
+                       named("copies of a warp", tile.copied_bytes / (N(price.warp_copy_gbps) *
+                                                                      static_cast<double>(wave_count(c)) * 1e3))});
     // Memory has its time while a unit finishes results.
     const N finished = unit + named("epilogue", tile.chain_us * sharing);
     return soft_max(N(price.sharpness), {named("unit", finished), cache, memory}) +
@@ -256,6 +271,8 @@ N block_product_us(const GemmView& v, const WorkProblem& problem, const KernelCo
     }
     // Many small blocks that follow each other on a unit never wait all together.
     if (c.pipeline == Pipeline::mem && !has_wide_waves(c, arch)) all_tiles = all_tiles * N(price.many_blocks_share);
+    // Blocks that share their copies wait for each other.
+    if (c.cluster.m * c.cluster.n > 2) all_tiles = all_tiles * N(price.large_cluster_share);
     // A persistent block overlaps the ends of its tiles with the next ones; others do with those of their neighbours.
     const N between = (c.persistent ? N(price.between_tiles_us) : N(price.between_blocks_us) / neighbours) *
                       std::max(0.0, rounds - 1);

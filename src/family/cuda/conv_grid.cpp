@@ -29,12 +29,11 @@ GpuGrid tile_grid(const KernelConfig& c, const ArchSpec& arch, std::int64_t tile
     return plan;
 }
 
-std::int64_t product_steps(const Problem& p, const KernelConfig& c) { return ceil_div(gemm_view(p).k, c.tile.k); }
-
 }  // namespace
 
 std::optional<LaunchPlan> gather_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
-    GpuGrid plan = tile_grid(c, arch, gather_conv_tiles(p, c), product_steps(p, c));
+    const std::int64_t steps = ceil_div(gathered_view(p, c).k, c.tile.k);
+    GpuGrid plan = tile_grid(c, arch, gather_conv_tiles(p, c), steps);
     if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));
     if (c.explicit_gemm) {
         // Any number does: each walks over what is left.
@@ -56,7 +55,7 @@ std::optional<LaunchPlan> im2col_grid(const Problem& p, const KernelConfig& c, c
 
 std::optional<LaunchPlan> depthwise_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int,
                                          Rejected*) {
-    GpuGrid plan = tile_grid(c, arch, depthwise_blocks(p, c, arch), product_steps(p, c));
+    GpuGrid plan = tile_grid(c, arch, depthwise_blocks(p, c, arch), ceil_div(gemm_view(p).k, c.tile.k));
     set_depthwise_geometry(plan, p, c, arch);
     if (sums_in_workspace(c)) add_depthwise_reduction(plan, p, c.split_k);
     return plan;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "config/conv_tiles.hpp"
 #include "family/cuda/block_product_work.hpp"
 #include "family/cuda/works.hpp"
 
@@ -9,7 +10,7 @@ namespace {
 
 // Residue classes of strided backward data meet every stride-th tap only.
 GemmView worked_view(const ProblemView& view, const KernelConfig& c) {
-    GemmView v = view.gemm;
+    GemmView v = gathered_view(view.problem, c);
     if (c.op != Op::conv_bwd_data) return v;
     const ConvShape& s = view.problem.conv;
     std::int64_t taps = v.k, classes = 1;
@@ -18,15 +19,26 @@ GemmView worked_view(const ProblemView& view, const KernelConfig& c) {
     return v;
 }
 
+// How much longer products take whose operands are looked up; chunks that begin anywhere are also put together.
+template <class N>
+N look_up_share(const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.gather_conv;
+    const bool wide = c.vector_a * bytes_of(c.dtype) >= 4 && c.vector_b * bytes_of(c.dtype_b) >= 4;
+    if (wide) return N(price.look_up_share);
+    if (!reads_chunks_anywhere(c)) return N(price.by_element_share);
+    const N share(c.op == Op::conv_fwd        ? price.forward_chunk_share
+                  : c.op == Op::conv_bwd_data ? price.data_chunk_share
+                                              : price.weight_chunk_share);
+    return c.vector_a == 1 && c.vector_b == 1 ? share * N(price.both_sides_share) : share;
+}
+
 }  // namespace
 
 // A product like others, but looking up addresses takes its time from the arithmetic.
 template <class N>
 N gather_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
-    const auto& price = problem.arch.prices.gather_conv;
-    const bool wide = c.vector_a * bytes_of(c.dtype) >= 4 && c.vector_b * bytes_of(c.dtype_b) >= 4;
     return named("product", block_product_us<N>(worked_view(problem.view, c), problem, c)) *
-           N(wide ? price.look_up_share : price.by_element_share);
+           look_up_share<N>(c, problem.arch);
 }
 template double gather_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term gather_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
