@@ -99,7 +99,7 @@ test-builds: build ## compile every distinct source of the rule set full (ARCH=c
 	@TILEWISE_CACHE_DIR=build/test-builds TILEWISE_CACHE_MAX=32G \
 		build/bin/tilewise build --arch $(or $(ARCH),cpu-avx2) --rule-set full $(if $(PART),--shard $(PART))
 
-test-adversary: ## random cases on kernels of this CPU and of emulated GPUs against NumPy (an hour; CASES=10000)
+test-adversary: ## random cases on kernels of this CPU and of emulated GPUs against NumPy (minutes; CASES=10000)
 	$(PHASE) 'random cases against an independent reference'
 	@$(VENV)/python tests/adversary/run.py --cases $(or $(CASES),200000) --kernels 100 --gpu-kernels 80 --jobs $(JOBS)
 
