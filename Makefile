@@ -86,14 +86,16 @@ test-fuzz:
 	@$(BUILD) fuzz
 	@$(CTEST) fuzz
 
+# In two processes: each compiles on every core, but runs and judges on one.
 test-kernels:
 	$(PHASE) 'random problems on many kernels of this CPU'
-	@TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 TILEWISE_TEST_CONV_CONFIGS=300 TILEWISE_TEST_CONV_PROBLEMS=150 \
-		TILEWISE_TEST_CONV_FULL_TESTS=1 TILEWISE_TEST_CORRECTIONS=10000 TILEWISE_TEST_GEOMETRIES=8 \
-		build/bin/tilewise_tests --gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*:*CorrectorOn.*:*ConvGradient.*'
+	@printf '%s\n' 0 1 | TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 TILEWISE_TEST_CONV_CONFIGS=300 \
+		TILEWISE_TEST_CONV_PROBLEMS=150 TILEWISE_TEST_CONV_FULL_TESTS=1 TILEWISE_TEST_CORRECTIONS=10000 \
+		TILEWISE_TEST_GEOMETRIES=8 GTEST_TOTAL_SHARDS=2 xargs -P2 -I{} env GTEST_SHARD_INDEX={} build/bin/tilewise_tests \
+		--gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*:*CorrectorOn.*:*ConvGradient.*'
 	$(PHASE) 'random problems on CUDA kernels, emulated'
-	@for arch in sm_80 sm_90a; do TILEWISE_TEST_DEVICE=emulated:$$arch TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 \
-		build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*' || exit 1; done
+	@printf '%s\n' sm_80 sm_90a | TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 TILEWISE_CACHE_DIR=build/emulated-cache \
+		xargs -P2 -I{} env TILEWISE_TEST_DEVICE=emulated:{} build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*'
 
 # Of no other target: `full` is thousands of sources an arch. The cache remembers what is done.
 test-builds: build ## compile every distinct source of the rule set full (ARCH=cpu-avx2 PART=1/8; hours)
