@@ -43,7 +43,7 @@ test: setup test-release lint test-asan test-python ## build and run the tests (
 	$(PHASE) 'all tests passed'
 
 # The short ones first, and those that fail most.
-test-full: test tidy test-install test-toy-family test-pip test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (an hour)
+test-full: test tidy test-install test-toy-family test-pip test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -60,7 +60,9 @@ lint: ## quick checks of the sources: include order, layout, shell scripts
 
 test-asan:
 	$(PHASE) 'address sanitizer: build and test'
-	@$(CONFIGURE) asan
+	@$(CONFIGURE) release
+	@$(BUILD) release --target tilewise_watching_tests
+	@$(CONFIGURE) asan -DTILEWISE_WATCHING_TESTS=$(CURDIR)/build/lib/libtilewise_watching_tests.a
 	@$(BUILD) asan
 	@$(CTEST) asan
 
