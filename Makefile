@@ -15,6 +15,8 @@ BUILD = cmake --build -j$(JOBS) --preset
 CTEST = ctest -j$(JOBS) --progress --preset
 # Thread sanitizer of g++ 12 does not start where addresses are randomised widely; not every container may turn it off.
 NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
+# A compiler that is not there, where there are built-in kernels: what the Python tests look at needs no others.
+BUILTIN_ONLY = $$([ ! -s build/builtin.pack ] || echo /nonexistent)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples) -name '*.[ch]' -o -name '*.[ch]pp')
 SHELL_FILES = .ci/run tools/setup tools/demo tools/examples tools/bench_cpu tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
@@ -40,7 +42,8 @@ demo: build ## show what tilewise does
 test: setup test-release lint test-asan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
 
-test-full: test test-ubsan test-tsan test-fuzz test-kernels test-adversary tidy test-pip test-install test-toy-family ## the tests and the long checks
+# The short ones first, and those that fail most.
+test-full: test tidy test-install test-toy-family test-pip test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -57,7 +60,9 @@ lint: ## quick checks of the sources: include order, layout, shell scripts
 
 test-asan:
 	$(PHASE) 'address sanitizer: build and test'
-	@$(CONFIGURE) asan
+	@$(CONFIGURE) release
+	@$(BUILD) release --target tilewise_watching_tests
+	@$(CONFIGURE) asan -DTILEWISE_WATCHING_TESTS=$(CURDIR)/build/lib/libtilewise_watching_tests.a
 	@$(BUILD) asan
 	@$(CTEST) asan
 
@@ -76,7 +81,8 @@ test-tsan:
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
 	@$(VENV)/python -m pytest -q -rs tests/capi tests/cli tests/benchmarks tests/security tests/adversary > build/test-cli.log 2>&1 & first=$$!; \
-	$(VENV)/python -m pytest -q tests/python tests/docs tests/examples; second=$$?; \
+	{ TILEWISE_CXX=$(BUILTIN_ONLY) $(VENV)/python -m pytest -q -m 'not compiles' tests/python && \
+	$(VENV)/python -m pytest -q -m compiles tests/python && $(VENV)/python -m pytest -q tests/docs tests/examples; }; second=$$?; \
 	wait $$first; first=$$?; cat build/test-cli.log; [ $$first = 0 ] && [ $$second = 0 ]
 
 test-fuzz:
@@ -85,35 +91,42 @@ test-fuzz:
 	@$(BUILD) fuzz
 	@$(CTEST) fuzz
 
+# In two processes: each compiles on every core, but runs and judges on one.
 test-kernels:
 	$(PHASE) 'random problems on many kernels of this CPU'
-	@TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 TILEWISE_TEST_CONV_CONFIGS=300 TILEWISE_TEST_CONV_PROBLEMS=150 \
-		TILEWISE_TEST_CONV_FULL_TESTS=1 TILEWISE_TEST_CORRECTIONS=10000 TILEWISE_TEST_GEOMETRIES=8 \
-		build/bin/tilewise_tests --gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*:*CorrectorOn.*:*ConvGradient.*'
+	@printf '%s\n' 0 1 | TILEWISE_TEST_CONFIGS=500 TILEWISE_TEST_PROBLEMS=200 TILEWISE_TEST_CONV_CONFIGS=300 \
+		TILEWISE_TEST_CONV_PROBLEMS=150 TILEWISE_TEST_CONV_FULL_TESTS=1 TILEWISE_TEST_CORRECTIONS=10000 \
+		TILEWISE_TEST_GEOMETRIES=8 GTEST_TOTAL_SHARDS=2 xargs -P2 -I{} env GTEST_SHARD_INDEX={} build/bin/tilewise_tests \
+		--gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*:*CorrectorOn.*:*ConvGradient.*'
 	$(PHASE) 'random problems on CUDA kernels, emulated'
-	@for arch in sm_80 sm_90a; do TILEWISE_TEST_DEVICE=emulated:$$arch TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 \
-		build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*' || exit 1; done
+	@printf '%s\n' sm_80 sm_90a | TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 TILEWISE_CACHE_DIR=build/emulated-cache \
+		xargs -P2 -I{} env TILEWISE_TEST_DEVICE=emulated:{} build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*'
 
 # Of no other target: `full` is thousands of sources an arch. The cache remembers what is done.
 test-builds: build ## compile every distinct source of the rule set full (ARCH=cpu-avx2 PART=1/8; hours)
 	@TILEWISE_CACHE_DIR=build/test-builds TILEWISE_CACHE_MAX=32G \
 		build/bin/tilewise build --arch $(or $(ARCH),cpu-avx2) --rule-set full $(if $(PART),--shard $(PART))
 
-test-adversary: ## random cases on kernels of this CPU and of emulated GPUs against NumPy (an hour; CASES=10000)
+test-adversary: ## random cases on kernels of this CPU and of emulated GPUs against NumPy (minutes; CASES=10000)
 	$(PHASE) 'random cases against an independent reference'
 	@$(VENV)/python tests/adversary/run.py --cases $(or $(CASES),200000) --kernels 100 --gpu-kernels 80 --jobs $(JOBS)
 
-tidy:
+# On the files that unite those of a folder, which takes a fraction of the time; findings in what they include count.
+tidy: ## clang-tidy on src
 	$(PHASE) 'clang-tidy'
-	@$(CONFIGURE) release -DTILEWISE_UNITE=OFF
-	@$(BUILD) release
-	@run-clang-tidy -quiet -j $(JOBS) -p build "$(CURDIR)/src/" > build/tidy.log 2>&1 || { cat build/tidy.log; exit 1; }
+	@$(CONFIGURE) tidy
+	@run-clang-tidy -quiet -j $(JOBS) -p build/tidy "^$(CURDIR)/(src|build/tidy/CMakeFiles)/" > build/tidy.log 2>&1 || \
+		{ cat build/tidy.log; exit 1; }
 
+# Kernels that the release build has compiled are taken from its cache: the same compiler would make them again.
 test-pip:
 	$(PHASE) 'pip install into a fresh environment'
-	@rm -rf build/pip-check
+	@rm -rf build/pip-check build/pip-build
 	@python3 -m venv build/pip-check
-	@CXX="$$(tools/setup --print-compiler)" build/pip-check/bin/pip install -q --disable-pip-version-check '.[numpy]'
+	@mkdir build/pip-build
+	@if [ -d build/builtin-cache ]; then cp -r build/builtin-cache build/pip-build; fi
+	@CXX="$$(tools/setup --print-compiler)" build/pip-check/bin/pip install -q --disable-pip-version-check \
+		-C build-dir=build/pip-build '.[numpy]'
 	@cd build/pip-check && bin/python -I ../../tests/install/import_check.py
 
 test-install:
@@ -126,11 +139,11 @@ test-install:
 	    -DCMAKE_PREFIX_PATH="$(CURDIR)/build/install-check/prefix" > /dev/null
 	@cmake --build build/install-check/consumer
 	@build/install-check/consumer/consumer
+	@build/install-check/prefix/bin/tilewise --version
 
 test-toy-family:
 	$(PHASE) 'a family added in four places of a copy'
 	@CXX="$$(tools/setup --print-compiler)" $(VENV)/python tests/toy_family/run.py build/toy-family
-	@build/install-check/prefix/bin/tilewise --version
 
 $(GPU_BINARIES):
 	@tools/setup

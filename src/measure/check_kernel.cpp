@@ -46,7 +46,7 @@ Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, BuildReq
     CheckKernel kernel;
     kernel.device_ = &device;
     kernel.blocks_ = blocks;
-    auto launch = device.prepare(std::move(*code), KernelArgs{}, std::move(grid));
+    auto launch = device.prepare(std::move(*code), KernelArgs{}, grid);
     if (!launch) return launch.error();
     kernel.launch_ = std::move(*launch);
     auto memory = device_memory(device, kParameterBytes);

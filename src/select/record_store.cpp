@@ -51,7 +51,7 @@ Status RecordStore::append(std::span<const Record> records) const {
     if (max_bytes_ == 0 || records.empty()) return {};
     std::string lines;
     for (const Record& record : records) lines += record_to_csv(record) + '\n';
-    const auto status = append_lines(lines);
+    auto status = append_lines(lines);
     if (status) return status;
     return Error{ErrorCode::check_failed, fmt::format("the measurements are not recorded: {}", status.error().message)};
 }

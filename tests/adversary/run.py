@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Random cases on the C interface against a reference in float64.
 
-    run.py --cases 200000 --kernels 100 --jobs 2       on every CPU arch that runs here, a tenth as many on emulated GPUs
-    run.py --arch cpu-avx2 --cases 1000                on one
+    run.py --cases 200000 --kernels 100 --jobs 2       shared by the CPU archs that run here, a tenth as many by emulated GPUs
+    run.py --arch cpu-avx2 --cases 1000                all on one
     run.py --arch cpu-avx2 --problem TEXT ...          one case, as a failure's line says
 
 Workers are processes of their own: one that a guard page ends, or that hangs, is a failure with its case, and the next one
@@ -27,7 +27,7 @@ from library import ROOT, Context, Refused
 
 CPU_ARCHS = ("cpu-generic", "cpu-avx2", "cpu-avx512", "cpu-amx")
 GPUS = ("emulated:sm_90a", "emulated:sm_80")
-GPU_SHARE = 20           # one case on each for so many on a CPU arch
+GPU_SHARE = 10           # one case on an emulated GPU for so many on a CPU
 HANG_SECONDS = 120
 CASES_PER_WORKER = 2000  # what was prepared stays in memory
 PLACE = ROOT / "build" / "adversary"
@@ -37,7 +37,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="", help="cpu, emulated:sm_90a, cuda:0")
     parser.add_argument("--arch", default="", help="of a CPU: " + ", ".join(CPU_ARCHS))
-    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--cases", type=int, default=1000, help="how many: on the device or arch that is given, or on all CPU "
+                        "archs together, with a tenth as many on emulated GPUs")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=1, help="of the cases; with --problem, of its values")
     parser.add_argument("--jobs", type=int, default=1)
@@ -69,6 +70,15 @@ def places():
     return found + [(gpu, "") for gpu in GPUS]
 
 
+def shared(options, found):
+    """Device, arch and numbers of cases for each place: every number once on a CPU, the first of them once on a GPU."""
+    for total, group in ((options.cases, [place for place in found if place[0] == "cpu"]),
+                         (-(-options.cases // GPU_SHARE), [place for place in found if place[0] != "cpu"])):
+        ends = [options.first + total * i // len(group) for i in range(len(group) + 1)] if group else []
+        for (device, arch), first, end in zip(group, ends, ends[1:]):
+            yield device, arch, range(first, end)
+
+
 class Tally:
     """What was seen, shared by the threads that watch workers."""
 
@@ -91,14 +101,13 @@ class Tally:
 
 
 class Campaign:
-    """Many cases on one device."""
+    """Cases with these numbers on one device."""
 
-    def __init__(self, options, device, arch):
-        self.options, self.device, self.arch = options, device, arch
+    def __init__(self, options, device, arch, numbers):
+        self.options, self.device, self.arch, self.numbers = options, device, arch, numbers
         self.kernels = PLACE / f"{arch or device.replace(':', '-')}-{os.getpid()}.json"
         self.tally = Tally()
         self.deadline = 0.0
-        self.cases = options.cases if device == "cpu" or options.device else -(-options.cases // GPU_SHARE)
 
     def run(self):
         """Whether nothing was wrong."""
@@ -109,9 +118,8 @@ class Campaign:
             self.tally.fail(f"does not compile: {kernel}: {why}")
         self.deadline = time.monotonic() + options.time
         chunks = queue.SimpleQueue()
-        end = options.first + self.cases
-        for first in range(options.first, end, CASES_PER_WORKER):
-            chunks.put((first, min(end, first + CASES_PER_WORKER)))
+        for first in self.numbers[::CASES_PER_WORKER]:
+            chunks.put((first, min(self.numbers.stop, first + CASES_PER_WORKER)))
         servers = [threading.Thread(target=self._serve, args=(chunks,)) for _ in range(options.jobs)]
         for server in servers:
             server.start()
@@ -204,12 +212,12 @@ def main():
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     if options.problem:
         return run_given(options)
+    numbers = range(options.first, options.first + options.cases)
     if options.worker:
-        worker.work(options.device, options.arch, options.worker, options.seed,
-                    range(options.first, options.first + options.cases))
+        worker.work(options.device, options.arch, options.worker, options.seed, numbers)
         return True
-    given = [(options.device, options.arch)] if options.device else places()
-    return all([Campaign(options, device, arch).run() for device, arch in given])
+    given = [(options.device, options.arch, numbers)] if options.device else shared(options, places())
+    return all([Campaign(options, *each).run() for each in given])
 
 
 if __name__ == "__main__":

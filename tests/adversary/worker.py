@@ -14,7 +14,8 @@ def run_one(machine, case, entries):
     if case.kernel == cases.ANY_BUILTIN:
         names = machine.context(case).candidates(case.problem, "builtin")
         case.kernel = names[case.seed % len(names)]
-    similar = [entry["kernel"] for entry in entries if entry["key"] == pool.key_of(case.problem)] if case.kernel else []
+    key = pool.key_of(case.problem)
+    similar = [entry["kernel"] for entry in entries if entry["key"] == key] if case.kernel else []
     for attempt in range(ATTEMPTS):
         print("case", case.arguments(), flush=True)
         try:

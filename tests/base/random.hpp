@@ -6,17 +6,13 @@
 #include <cstdint>
 #include <random>
 
+#include "base/sanitized.hpp"
+
 namespace tilewise {
 
 // So many random cases of a test; under a sanitizer, where each takes about ten times as long, some of them: it looks for
 // what the code does with memory and numbers, and the release build goes through all of them.
-constexpr int draws(int count) {
-#if defined(TILEWISE_SANITIZED)
-    return count / 5;
-#else
-    return count;
-#endif
-}
+inline int draws(int count) { return is_sanitized() ? count / 5 : count; }
 
 class Random {
 public:

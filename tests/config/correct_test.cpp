@@ -9,7 +9,7 @@
 namespace tilewise {
 namespace {
 
-constexpr int kConfigs = draws(10000);
+const int kConfigs = draws(10000);
 
 class Correct : public EachArch {
 protected:

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/sanitized.hpp"
 #include "config/archs.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/cpu/thread_pool.hpp"
@@ -28,11 +29,7 @@ TEST(MakeDevice, TheCpuHasTheHostsArchUnlessToldOtherwise) {
 }
 
 // A library under the address or thread sanitizer has no fibers, whatever the test that is linked with it has.
-#if defined(TILEWISE_SANITIZED)
-constexpr bool kMayHaveNoFibers = true;
-#else
-constexpr bool kMayHaveNoFibers = !kHasFibers;
-#endif
+const bool kMayHaveNoFibers = is_sanitized() || !kHasFibers;
 
 TEST(MakeDevice, AnyCudaArchIsEmulated) {
     const auto device = make_device("emulated:sm_80", embedded_archs());

@@ -70,6 +70,7 @@ def test_int8_adds_up_in_int32(rng):
     np.testing.assert_array_equal(y, forward(x, w, **options))
 
 
+@pytest.mark.compiles
 def test_bias_activation_out_and_scalars(rng):
     x, w, options = operands(rng, CASES[0])
     bias = random(rng, (15,))

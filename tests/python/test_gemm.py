@@ -67,6 +67,7 @@ def test_every_layout(rng, layout, batch):
     (ml_dtypes.bfloat16, None), (ml_dtypes.bfloat16, "float32"), (ml_dtypes.float8_e4m3fn, None),
     (ml_dtypes.float8_e5m2, np.dtype(ml_dtypes.bfloat16)), (np.int8, None), (np.int8, np.float32),
 ])
+@pytest.mark.compiles
 def test_types(rng, dtype, out):
     a, b = random(rng, (M, K), dtype), random(rng, (N, K), dtype)
     c = tilewise.gemm(a, b, out_dtype=out)
@@ -173,6 +174,7 @@ def test_d_tensors_where_they_stand(rng):
         tilewise.gemm(a, b, activation="add+relu")
 
 
+@pytest.mark.compiles
 def test_scales(rng):
     a, b = random(rng, (M, K), ml_dtypes.float8_e4m3fn), random(rng, (N, K), ml_dtypes.float8_e4m3fn)
     product = wide(a) @ wide(b).T
@@ -184,6 +186,7 @@ def test_scales(rng):
     assert_close(tilewise.gemm(a, b, out_dtype="fp32", scale_a=0.5, scale_b=np.float32(3)), product * 1.5, scale=K)
 
 
+@pytest.mark.compiles
 def test_a_kernel_that_splits_k_gets_its_workspace(rng):
     m, n, k = 16, 16, 4096
     problem = f"gemm:m={m},n={n},k={k},dtype=fp32,layout=rcr"

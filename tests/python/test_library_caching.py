@@ -10,6 +10,8 @@ import pytest
 from tilewise.ctypes_utils import KernelConfig, setup_gemm_dispatcher
 from tilewise.dispatcher_common import get_generated_kernels_dir
 
+pytestmark = pytest.mark.compiles
+
 CONFIG = {"dtype_a": "bf16", "tile_m": 64, "tile_n": 64, "tile_k": 32}
 NAME = re.compile(r"libdispatcher_gemm_bf16_rcr_64x64x32_(\d+x\d+x\d+)_(\d+x\d+x\d+)_compv4_default_intrawave_\S+\.so")
 

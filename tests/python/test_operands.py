@@ -72,6 +72,7 @@ def test_arrays_that_are_more_than_memory_are_refused(rng, wrap, message):
             prepared(a, a, bias=wrap(bias), d=d)
 
 
+@pytest.mark.compiles
 def test_runs_that_copy_refuse_masks_too(rng):
     from tilewise import ctypes_utils
     a = random(rng, N, N)
@@ -184,6 +185,7 @@ def test_columns_of_one_array_are_operands(rng):
         tilewise.gemm(a, b, out=frame[:, 2 * N - 1:-1])
 
 
+@pytest.mark.compiles
 def test_a_workspace_that_overlaps_is_refused(rng):
     config = {**tilewise.kernels(op="gemm", dtype="fp32")[0].config, "split_k": 4}
     a = random(rng, N, 4096)

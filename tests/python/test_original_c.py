@@ -155,6 +155,7 @@ def test_memory_of_little_alignment(gemm):
     np.testing.assert_array_equal(c, b.T)
 
 
+@pytest.mark.compiles
 def test_the_defaults_change_by_a_call(gemm):
     assert gemm.dispatcher_init() == 0
     assert gemm.dispatcher_configure(b"dtype", b"fp32") == 0

@@ -19,6 +19,7 @@ from tilewise.ctypes_utils import GemmRunner, KernelConfig, Registry, Validator,
 from tilewise.grouped_conv_utils import (GpuGroupedConvRunner, GroupedConvKernelConfig, GroupedConvProblem,
                                          GroupedConvRegistry, setup_multiple_grouped_conv_dispatchers)
 
+pytestmark = pytest.mark.compiles
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPU = dispatcher_common.host_cpu_arch()
 NUMPY = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp8": ml_dtypes.float8_e4m3fn,

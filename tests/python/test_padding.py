@@ -14,6 +14,7 @@ def kernel():
     return next(kernel.config for kernel in tilewise.kernels("gemm", arch, dtype="fp32") if kernel.name == name) | {"pad": "none"}
 
 
+@pytest.mark.compiles
 def test_a_padded_product_is_right_and_noted(kernel):
     product = tilewise.prepare("gemm:m=33,n=21,k=17,dtype=fp32,layout=rcr", kernel=kernel)
     assert [note["kind"] for note in product.plan.notes] == ["padding"]
@@ -24,6 +25,7 @@ def test_a_padded_product_is_right_and_noted(kernel):
     np.testing.assert_array_equal(product(a, b), a @ b.T)
 
 
+@pytest.mark.compiles
 def test_gemm_takes_such_a_kernel(kernel):
     numbers = np.random.default_rng(4)
     a, b, c = (numbers.integers(-4, 5, shape).astype(np.float32) for shape in ((33, 17), (21, 17), (33, 21)))

@@ -24,6 +24,7 @@ def compile_and_run(tile):
     return os.getpid(), setup.cached, setup.library_path.name, result.error or float(result.output.sum())
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_workers_compile_in_parallel(tmp_path, monkeypatch, start):
     monkeypatch.setenv("TILEWISE_CACHE_DIR", os.fspath(tmp_path))

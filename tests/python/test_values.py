@@ -46,6 +46,7 @@ def test_extents_of_the_original_are_numbers():
         GroupedConvProblem(N=1, C=4, K=4, Hi="8x8", Wi=8, Y="3x3", X=3)
 
 
+@pytest.mark.compiles
 def test_the_library_must_want_what_is_there(monkeypatch):
     """A second line of defence: whatever a problem says, its operands are compared with the arrays."""
     from tilewise._gemm_problem import GemmCall

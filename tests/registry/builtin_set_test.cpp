@@ -49,7 +49,7 @@ TEST_P(BuiltinSet, HasAKernelForEveryProblemThatDefaultHasOneFor) {
         if (runs_on_every_cpu(kernel)) builtin_anywhere.add(kernel);
     }
     Random random(7);
-    constexpr int kProblems = draws(2000);
+    const int kProblems = draws(2000);
     int supported = 0;
     for (int i = 0; i < kProblems; ++i) {
         Problem problem;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 
+#include "base/sanitized.hpp"
 #include "config/rule_set.hpp"
 #include "family/family.hpp"
 #include "run/conv_problems.hpp"
@@ -19,11 +20,7 @@ using property_testing::number;
 
 // As for GEMM (gemm_property_test.cpp); a kernel takes about a second of compiling.
 constexpr int kConvKernels = 6;
-#if defined(TILEWISE_SANITIZED)
-constexpr int kConvProblemsEach = 20;
-#else
-constexpr int kConvProblemsEach = 60;
-#endif
+const int kConvProblemsEach = is_sanitized() ? 20 : 60;
 
 // One run in so many is large enough for several threads.
 constexpr int kThreadedPercent = 5;

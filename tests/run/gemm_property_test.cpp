@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/sanitized.hpp"
 #include "config/rule_set.hpp"
 #include "family/may_run.hpp"
 #include "problem/random_problem.hpp"
@@ -21,11 +22,7 @@ using property_testing::number;
 // A kernel takes about half a second of compiling, a problem one or two milliseconds. A sanitizer makes the reference several
 // times slower.
 constexpr int kKernels = 6;
-#if defined(TILEWISE_SANITIZED)
-constexpr int kProblemsEach = 30;
-#else
-constexpr int kProblemsEach = 100;
-#endif
+const int kProblemsEach = is_sanitized() ? 30 : 100;
 
 // Small enough for the reference, also under a sanitizer; larger than any micro-kernel and, at times, than a tile.
 constexpr double kMostFlops = 8e5;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/sanitized.hpp"
 #include "build/build_testing.hpp"
 #include "config/archs.hpp"
 #include "device/cpu/cpu_device.hpp"
@@ -52,10 +53,8 @@ protected:
     static void expect_cheap(const std::string& name, double ns) {
         RecordProperty("ns of " + name, static_cast<int>(ns));
         std::printf("%s costs %.0f ns\n", name.c_str(), ns);
-#if !defined(TILEWISE_SANITIZED) && !defined(__SANITIZE_THREAD__)
         constexpr double kMostNs = 2000;
-        EXPECT_LT(ns, kMostNs) << name;
-#endif
+        if (!is_sanitized()) EXPECT_LT(ns, kMostNs) << name;
     }
 
     static constexpr int kOthers = 200;

@@ -54,8 +54,8 @@ def add_family(tree):
 
 def build(tree):
     out = tree / "out"
-    subprocess.run(["cmake", "-G", "Ninja", "-S", tree, "-B", out, "-DCMAKE_BUILD_TYPE=Release", "-DTILEWISE_BUILD_TESTS=OFF"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "-G", "Ninja", "-S", tree, "-B", out, "-DCMAKE_CXX_FLAGS_RELEASE=-O0", "-DTILEWISE_BUILD_TESTS=OFF",
+                    "-DTILEWISE_UNITE=ON"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", out, "--target", "tilewise_stage1"], check=True, stdout=subprocess.DEVNULL)
     return out / "bin" / "tilewise_stage1"
 

@@ -158,7 +158,7 @@ public:
         : driver_(driver),
           context_(context),
           code_(std::move(code)),
-          grid_(std::move(grid)),
+          grid_(grid),
           waits_for_others_(waits_for_others) {}
 
     Status encode_maps() {
@@ -287,8 +287,7 @@ Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, 
         return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
     if (auto status = cuda_code->allow_shared_bytes(grid.block.shared_bytes); !status) return status.error();
-    auto launch =
-        std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), std::move(grid), waits_for_others);
+    auto launch = std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), grid, waits_for_others);
     if (auto status = launch->encode_maps(); !status) return status.error();
     return std::unique_ptr<const Launch>(std::move(launch));
 }

@@ -119,7 +119,7 @@ Result<EmulatedTensorMap> encode(const TensorMapSpec& spec) {
 class EmulatedLaunch final : public Launch {
 public:
     EmulatedLaunch(std::shared_ptr<EmulatedMachine> machine, std::shared_ptr<const EmulatedCode> code, GpuGrid grid)
-        : machine_(std::move(machine)), code_(std::move(code)), grid_(std::move(grid)) {}
+        : machine_(std::move(machine)), code_(std::move(code)), grid_(grid) {}
 
     Status encode_maps() {
         for (std::size_t i = 0; grid_.tensor_maps && i < grid_.tensor_maps->size(); ++i) {
@@ -222,7 +222,7 @@ Result<std::unique_ptr<const Launch>> prepare_emulated_launch(std::shared_ptr<Em
     if (grid.pack_b_blocks > 0 && !own->pack_b) {
         return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
     }
-    auto launch = std::make_unique<EmulatedLaunch>(std::move(machine), std::move(own), std::move(grid));
+    auto launch = std::make_unique<EmulatedLaunch>(std::move(machine), std::move(own), grid);
     if (auto status = launch->encode_maps(); !status) return status.error();
     return std::unique_ptr<const Launch>(std::move(launch));
 }
