@@ -83,8 +83,6 @@ private:
 constexpr std::pair kKnowsTimeSavers{12, 9};
 constexpr std::string_view kReadLess = "--minimal", kAssembleSideBySide = "--ptxas-options=--split-compile=2";
 
-}  // namespace
-
 // A real arch (sm_90a, not compute_90a) makes NVRTC assemble the kernel, too; PTX is of a virtual one.
 std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string& /*work*/) {
     const auto cuda = parse_cuda_arch(job.request.arch);
@@ -132,5 +130,20 @@ Result<CompilerRun> run_nvrtc(const CompileJob& job, const std::string& work) {
     if (auto status = write_file(path, program.code(job.request.suffix)); !status) run.failure = status.error().message;
     return run;
 }
+
+Result<Toolchain> find_nvrtc_for(const BuildSettings& settings, std::string_view suffix) {
+    return find_nvrtc(settings.nvrtc, settings.driver_version, suffix);
+}
+
+}  // namespace
+
+constinit const Compiler kNvrtcCompiler = {
+    .name = "NVRTC",
+    .way_out = "Install it (pip install nvidia-cuda-nvrtc) or name its file with TILEWISE_NVRTC",
+    .reads_headers = false,
+    .find = find_nvrtc_for,
+    .command = nvrtc_command,
+    .run = run_nvrtc,
+};
 
 }  // namespace tilewise

@@ -136,7 +136,7 @@ Status add_work(const Context& context, const ArchSpec& arch, const Shard& shard
                 if (!request) return request.error();
                 if (!shard.takes(request->source)) continue;
                 if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
-                work.portable += suffix == kPtx ? 1U : 0U;
+                work.portable += suffix == code_of(arch.backend).portable ? 1U : 0U;
                 work.requests.push_back(std::move(*request));
             }
         }

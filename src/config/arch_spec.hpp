@@ -126,7 +126,7 @@ struct ArchSpec {
     const PipelineSpec& pipeline(Pipeline p) const { return pipelines[static_cast<std::size_t>(p)]; }
     const WarpTiles* find_warp_tiles(const DTypePair& dtypes) const;
     bool has_option(std::string_view field, Op op) const;
-    bool is_gpu() const { return backend != Backend::cpu; }
+    bool is_gpu() const { return facts_of(backend).is_gpu; }
     bool is_known_bad(std::string_view rule) const;
 };
 

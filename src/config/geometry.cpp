@@ -44,8 +44,8 @@ std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
 }
 
 std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch) {
-    // Depthwise kernels for CUDA walk down their tile; what they hold meanwhile depends on the filter.
-    if (arch.backend == Backend::cuda && c.specialization == Specialization::depthwise) {
+    // Depthwise kernels of GPUs walk down their tile; what they hold meanwhile depends on the filter.
+    if (arch.is_gpu() && c.specialization == Specialization::depthwise) {
         return std::int64_t{c.warp_tile.m} * c.warp_tile.n / arch.wave_size;
     }
     // Waves that split k each hold the whole m x n tile of their part; so do warpgroups that take turns on tiles.
@@ -101,8 +101,7 @@ std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     // Taps that are joined share the rows of A, with a little more.
     const int taps = joined_taps(c);
     // Depthwise kernels on matrix units walk down their tile and hold a few of its lines.
-    const bool walks =
-        c.specialization == Specialization::depthwise && c.warp_tile.k > 1 && arch.backend == Backend::cuda;
+    const bool walks = c.specialization == Specialization::depthwise && c.warp_tile.k > 1 && arch.is_gpu();
     const std::int64_t rows = walks ? std::int64_t{c.wave.m} * c.warp_tile.m : c.tile.m;
     const std::int64_t a = (rows + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);
     const std::int64_t b = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
