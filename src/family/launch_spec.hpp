@@ -36,7 +36,7 @@ struct LaunchSpec {
 
 // As the config's family says (family.hpp).
 LaunchSpec launch_spec(const KernelConfig& config, const ArchSpec& arch);
-// The block of most families, which have nothing but stages of operand tiles in shared memory.
+// The block of every family so far: what differs between them is in config/geometry.hpp.
 LaunchSpec block_spec(const KernelConfig& config, const ArchSpec& arch);
 
 // Whether vectors of C fit the columns of sums that leave a warp together (Drain in kernels/gpu/drain.hpp): those of its part of
