@@ -26,7 +26,7 @@ struct BackendCode {
 };
 const BackendCode& code_of(Backend backend);
 
-// What can be built for an arch: first what its own chips load; then what later chips load, where its code is not for one
+// Lists what can be built for an arch: first what its own chips load; then what later chips load, where its code is not for one
 // chip alone. A pack carries all of them.
 std::vector<std::string_view> code_suffixes(const ArchSpec& arch);
 

@@ -52,7 +52,7 @@ extern const Compiler kHostCompiler, kNvrtcCompiler;
 // Null where nothing here builds that suffix.
 const Compiler* compiler_of(std::string_view suffix);
 
-// What compiles requests with this suffix here. The error also says the way out.
+// Finds what compiles requests with this suffix here. The error also says the way out.
 Result<Toolchain> find_toolchain(std::string_view suffix, const BuildSettings& settings);
 
 // In `folder` (absolute, empty) appears work/entry with kernel, source and manifest; work also has the headers,

@@ -77,7 +77,7 @@ private:
     NvrtcProgram* program_ = nullptr;
 };
 
-// What saves time and leaves the code as it is, so no part of the digest: what CUDA has for textures and for launches by
+// These options save time and leave the code as it is, so they are no part of the digest: what CUDA has for textures and for launches by
 // kernels is not read, and the kernels of a source are assembled side by side (by the assembler alone: NVRTC's own
 // --split-compile moves instructions). Older ones refuse what they do not know.
 constexpr std::pair kKnowsTimeSavers{12, 9};

@@ -19,7 +19,7 @@
 namespace tilewise::cli {
 namespace {
 
-// What each GPU kernel needs of a multiprocessor; CPU kernels have no entry.
+// Lists what each GPU kernel needs of a multiprocessor; CPU kernels have no entry.
 Json resources_json(const std::vector<PackItem>& items) {
     Json list = Json::Array();
     for (const PackItem& item : items) {
@@ -45,7 +45,7 @@ std::string spilling_text(const std::vector<PackItem>& items) {
     return text;
 }
 
-// What a command is to compile, of all its archs.
+// A command compiles this, for all its archs.
 struct Work {
     std::size_t kernels = 0;
     std::size_t without_template = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What follows from a config on an arch: threads, shared memory, repeats, which extents vectors run along.
+// A config on an arch has these: threads, shared memory, repeats, the extents that vectors run along.
 #pragma once
 
 #include <cstdint>

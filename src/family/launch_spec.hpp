@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a GPU kernel's blocks look like, from its config alone: the host needs it for every launch, and the generated source
+// A spec describes a GPU kernel's blocks, from its config alone: the host needs it for every launch, and the generated source
 // carries the same numbers, which the template checks when it is compiled.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the table says of backends holds for what is there: archs are named as their backend's, headers exist.
+// The table of backends agrees with what is there: archs are named as their backend's, headers exist.
 #include "config/backend.hpp"
 
 #include <gtest/gtest.h>

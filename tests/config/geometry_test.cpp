@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What follows from a config before anything is compiled: threads and shared memory of blocks that share a unit, and along which
-// extent of a tile an operand lies.
+// A config says before anything is compiled: threads and shared memory of blocks that share a unit, and along which extent of a
+// tile an operand lies.
 #include "config/geometry.hpp"
 
 #include <gtest/gtest.h>
