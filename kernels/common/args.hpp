@@ -43,7 +43,7 @@ struct KernelMatrix {
 
 inline constexpr int kMaxKernelDims = 3;
 
-// What a convolution kernel computes: y, dx or dw.
+// A convolution kernel computes y, dx or dw.
 enum class Direction { forward, backward_data, backward_weight };
 
 // An activation of a convolution: element (image, pixel, group, channel), pixels counted through all spatial dimensions.
@@ -137,7 +137,7 @@ template <class T>
 requires(FamilyArgs::is_room_for<T>) using CheckedFamilyArgs = T;
 #define TILEWISE_FAMILY_ARGS(Type, args) reinterpret_cast<const tilewise::CheckedFamilyArgs<Type>&>((args).family_words)
 
-// What one call computes: a rectangle of C for a range of batch entries, and with split_k > 1 one part of k, whose
+// One call computes this: a rectangle of C for a range of batch entries, and with split_k > 1 one part of k, whose
 // sums go to the workspace. Rectangles of different calls do not overlap, so calls may run at the same time.
 struct KernelPart {
     Index m_begin, m_end;
@@ -146,7 +146,7 @@ struct KernelPart {
     int k_part;  // 0 to split_k - 1
 };
 
-// What a CPU kernel's shared object exports under the name kKernelSymbol.
+// A CPU kernel's shared object exports this under the name kKernelSymbol.
 struct CpuKernel {
     int abi;  // kKernelAbi it was built with
     // Bytes of private scratch memory (64-byte aligned) that run and pack_b need for each thread.

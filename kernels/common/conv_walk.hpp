@@ -110,7 +110,7 @@ constexpr Walk backward_walk(const KernelConv& conv, Index index) {
     return walk;
 }
 
-// What one output channel's weights take: taps x channels.
+// One output channel has so many weights: taps x channels.
 constexpr Index weights_per_filter(const KernelConv& conv) {
     return conv.filter[0] * conv.filter[1] * conv.filter[2] * conv.c;
 }

@@ -45,7 +45,7 @@ constexpr Index element_place(const BufferTask& task, Index i) {
 }
 
 enum class BytePlace : int { in_a_row, before, behind, between_rows, between_matrices };
-// What the byte so far from `memory` belongs to.
+// Says what the byte so far from `memory` belongs to.
 constexpr BytePlace byte_place(const BufferTask& task, Index byte) {
     if (byte < task.front_bytes) return BytePlace::before;
     const Index at = (byte - task.front_bytes) / element_bytes(task.type);
@@ -71,7 +71,7 @@ constexpr CheckBits damage_in(const BufferTask& task, CheckBits word, Index byte
 inline constexpr int kCheckThreads = 256;  // of a block
 inline constexpr int kCheckTile = 64;      // rows and columns of C that a block judges at a time
 
-// What was found in some of the elements. An index counts elements by batch, row and column.
+// An account tells what was found in some of the elements. An index counts elements by batch, row and column.
 struct CheckAccount {
     CheckBits checked = 0, failed = 0;
     CheckBits first = kNowhere;  // the first that failed, and what it is

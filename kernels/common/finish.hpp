@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What follows the sum of products, in the order that args.hpp defines, with a bound of the error:
+// These steps follow the sum of products, in the order that args.hpp defines, with a bound of the error:
 //   ops( alpha * scale_a * scale_b * sum [+ beta*C] )
 // The reference on the host and the one on a GPU both finish their sums here; the kernels they judge have code of their
 // own.
@@ -8,7 +8,7 @@
 
 namespace tilewise {
 
-// What is done to every element.
+// Every element takes these steps.
 struct FinishSteps {
     float alpha = 1;
     float beta = 0;  // 0: C is not read

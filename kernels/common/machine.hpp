@@ -74,7 +74,7 @@ struct Machine {
     void (*commit_stores)();
     void (*wait_stores)(int pending, bool only_reads);
 
-    // Of a warpgroup; `a` and `b` are descriptors, `n` the columns, `trans` where the operand lies along them.
+    // A warpgroup multiplies; `a` and `b` are descriptors, `n` the columns, `trans` where the operand lies along them.
     void (*warpgroup_multiply)(KernelDType a_type, KernelDType b_type, int n, bool trans_a, bool trans_b, void* sums,
                                unsigned long long a, unsigned long long b, bool keep);
     void (*warpgroup_commit)();

@@ -19,7 +19,7 @@ struct PackedMatrices {
     constexpr Index bytes() const { return line_bytes() * lines * matrices; }
 };
 
-// Of the partial sums that come first.
+// The partial sums, which come first, take so many bytes.
 constexpr Index partial_bytes(Index m, Index n, Index batch, int split_k) {
     constexpr Index kSumBytes = 4;
     return split_k > 1 ? whole_packs(m * n * batch * split_k * kSumBytes) : 0;

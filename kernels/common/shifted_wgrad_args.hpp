@@ -61,7 +61,7 @@ constexpr int shifted_wgrad_y_bytes(int positions, int columns) {
     return positions * shifted_wgrad_line_bytes(columns) * shifted_wgrad_y_lines(columns);
 }
 
-// What a tap reads: a walk of x, and how many positions beyond a pixel's.
+// A tap reads a walk of x, so many positions beyond a pixel's.
 struct TapPlace {
     int walk, shift;
 };

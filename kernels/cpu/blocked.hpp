@@ -91,7 +91,7 @@ struct Blocked {
         const Index kept = ceil_div(least(n, kBlockN), kCols) * panel_words(k);
         return m > kBlockM && kept > ring ? least<Index>(kept, kKeepBytes / sizeof(u32)) : ring;
     }
-    // What a gathering source of A needs for a block: rows of whole cache lines, one line apart, so that they do not all
+    // A gathering source of A needs so much for a block: rows of whole cache lines, one line apart, so that they do not all
     // fall into the same sets of the cache.
     template <class SourceA>
     static TILEWISE_INLINE Index gather_words(Index m, Index k) {

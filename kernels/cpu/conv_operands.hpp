@@ -50,7 +50,7 @@ struct ConvOperands {
         return c;
     }
 
-    // Of one group; the words of weights in panels.
+    // One group has so many words of weights in panels.
     static TILEWISE_INLINE Index packed_ahead_words(const KernelArgs& args) {
         Index words = 0;
         for (Index i = 0; i < classes(args); ++i) words += class_of(args, i).packed_words;

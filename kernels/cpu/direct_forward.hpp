@@ -252,7 +252,7 @@ struct DirectForward {
         }
     }
 
-    // What all blocks of channels have in common for output pixels x0 to x1 of a line: low and high bound the inputs.
+    // Plans what all blocks of channels have in common for output pixels x0 to x1 of a line: low and high bound the inputs.
     TILEWISE_OUTER void plan_piece(Index count, Index end, Index x0, Index x1, Index low, Index high) {
         const bool staged = !in.is_channels_last();
         for (Index r = 0; r < class_count[2]; ++r) {

@@ -24,7 +24,7 @@ struct TapRow {
 };
 inline constexpr u32 kBothWords = 0xffffffffu, kLowerWords = 0x55555555u;
 
-// What the blocks of one line have in common, for one residue class and one set of channels.
+// The blocks of one line have this in common, for one residue class and one set of channels.
 template <class Storage>
 struct LineTask {
     const TapRow<Storage>* rows;
@@ -42,7 +42,7 @@ struct LineTask {
     Index last_whole;          // the last pixel at which whole vectors can be read in every row
 };
 
-// What a block must look at: nothing, whether a tap leads outside the line, or also how many lanes may be read and written.
+// A block must look at one of these: nothing, whether a tap leads outside the line, or also how many lanes may be read and written.
 enum class Check { none, edges, lanes };
 
 // A number of taps along the line that is known when compiled (ct_taps, positions ct_step apart, or 0) makes blocks at the

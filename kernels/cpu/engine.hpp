@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one step of a vector micro-kernel is, for each way of multiplying. All operands are packed into 32-bit units
+// An engine is one step of a vector micro-kernel, for each way of multiplying. All operands are packed into 32-bit units
 // that hold `depth` consecutive k of one row of A or column of B; a step is acc[lane] += unit_a . unit_b[lane]:
 //   FloatEngine  depth 1  an fp32 (other floats are converted while packing)        fused multiply-add
 //   Bf16Engine   depth 2  two bf16 (fp8 and bf8 convert exactly)                    vdpbf16ps, denormals are zero
@@ -16,7 +16,7 @@ namespace tilewise::cpu {
 template <class T>
 using Elements = const typename T::Storage*;
 
-// What may be read at an edge: k_left rows, in each `valid` lanes; and anything below `limit`.
+// These may be read at an edge: k_left rows, in each `valid` lanes; and anything below `limit`.
 template <class T>
 struct Edge {
     Index k_left, valid;

@@ -90,7 +90,7 @@ TILEWISE_OUTER void fill_pointers(const char** table, const Walk& walk, const Ke
     }
 }
 
-// What reads through pointers are vector micro-kernels. A config for AMX has none, and stands here for one that is never used.
+// Vector micro-kernels read through pointers. A config for AMX has none, and stands here for one that is never used.
 template <class Config>
 struct WithoutAmx : Config {
     static constexpr int warp_k = Config::warp_k < kAmxDepth ? Config::warp_k : 1;
@@ -136,7 +136,7 @@ struct Indirect {
         return IndirectMicro<E, r, v>::run;
     }
 
-    // What one call computes: positions [begin, end) of a walk, columns [col_begin, col_end) of each group of the part.
+    // One call computes these: positions [begin, end) of a walk, columns [col_begin, col_end) of each group of the part.
     struct Task {
         const Walk* walk;
         const KernelActivation* shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the products of all operations share: the micro-kernels that a warp tile asks for, the loop nest around them, and
+// The products of all operations share these: the micro-kernels that a warp tile asks for, the loop nest around them, and
 // the split of k, whose partial sums meet in the workspace. gemm.hpp and conv.hpp say what is multiplied.
 #pragma once
 #include "amx_core.hpp"

@@ -68,7 +68,7 @@ struct RowPairUnits {
 template <class Units>
 inline constexpr Index kUnitBytes = sizeof(typename Units::Storage) * Units::depth;
 
-// What the lanes of one vector read.
+// The lanes of one vector read these.
 struct Lanes {
     U from;       // the unit of its source vector that a lane takes
     U source;     // the number of that vector: 0 unless groups have many inputs and few outputs

@@ -9,7 +9,7 @@
 
 namespace tilewise::cuda {
 
-// What a block adds up: channels, a part of the rows, and a plane of taps.
+// A block adds up these: channels, a part of the rows, and a plane of taps.
 struct DepthwisePart {
     int channel_tile, part, plane;
 };

@@ -10,7 +10,7 @@
 
 namespace tilewise::cuda {
 
-// What a bulk tensor copy knows of a tensor; made by the driver, passed by value as a kernel parameter.
+// A map tells a bulk tensor copy about a tensor. The driver makes it; it is passed by value as a kernel parameter.
 struct alignas(64) TensorMap {
     unsigned long long opaque[16];
 };

@@ -114,7 +114,7 @@ TILEWISE_DEVICE int warp_index() { return __shfl_sync(0xffffffffu, int(threadIdx
 // A number that all threads of a warp have anyway, from then on known to be so: branches on it do not part them.
 TILEWISE_DEVICE int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
-// What the lane has whose index differs in the bits of `mask`. All lanes of a warp together.
+// Gives what the lane has whose index differs in the bits of `mask`. All lanes of a warp call it together.
 TILEWISE_DEVICE u32 from_lane(u32 x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
 TILEWISE_DEVICE float exchange(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 

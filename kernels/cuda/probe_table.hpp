@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the probes share: the table they write, and single 16-bit elements of shared memory.
+// The probes share these: the table they write, and single 16-bit elements of shared memory.
 #pragma once
 #include "primitives.hpp"
 

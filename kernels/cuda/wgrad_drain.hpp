@@ -119,7 +119,7 @@ struct WgradDrain {
         add_terms(terms, sum);
     }
 
-    // Of each thread a few fours are on their way at a time: another block's shared memory is far away.
+    // A few fours of each thread are on their way at a time: another block's shared memory is far away.
     template <int kTerms>
     TILEWISE_DEVICE void leave_all(int first, int end) const {
         constexpr int kBatch = !kMeets || kTerms > 4 ? 1 : kTerms > 2 ? 2 : 4;

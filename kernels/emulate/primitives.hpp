@@ -184,7 +184,7 @@ TILEWISE_DEVICE void multiply_add_half(float (&sum)[4], const u32 (&a)[2], u32 b
     const u32 whole[4] = {a[0], a[1], 0, 0}, columns[2] = {b, 0};
     tilewise_machine->multiply_add(emulate::kElement<T>, emulate::kElement<T>, sum, whole, columns);
 }
-// Of operands that are fp32 in fp64.
+// The operands are fp32 in fp64.
 TILEWISE_DEVICE void multiply_add_fp64(double (&sum)[4], const double (&a)[8], const double (&b)[4]) {
     const int group = lane_index() / 4, place = lane_index() % 4;
     const auto from = [](double x, int lane) {

@@ -40,7 +40,7 @@ struct Gemv {
     struct Lines {
         Packet<kChunkBytes> line[kRepeats];
     };
-    // What a block takes at a time; without lines: nothing.
+    // A block takes this at a time; without lines: nothing.
     struct Pass {
         Index batch, first;
         int lines;
@@ -172,8 +172,8 @@ struct Gemv {
         return quotient(lines * args.batch * block, Index(block_count()));
     }
 
-    // What the first steps of the first pass will read, towards the cache; before the kernels ahead of this one have ended, so
-    // only that.
+    // Fetches what the first steps of the first pass will read into the cache, no further: the kernels ahead of this one may not
+    // have ended.
     TILEWISE_DEVICE void prefetch_first() const {
         constexpr int kSteps = 3;
         const Pass pass = pass_at(share(block_index()), share(block_index() + 1));

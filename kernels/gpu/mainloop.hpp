@@ -25,7 +25,7 @@ struct OperandTiles {
                                    Config::threads>::type>::type;
 };
 
-// What a config's blocks need; the numbers the host launches with are checked against it.
+// A config's blocks need this much; the numbers the host launches with are checked against it.
 template <class Config>
 struct BlockShape {
     using A = typename OperandTiles<Config>::A;

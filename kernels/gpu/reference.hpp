@@ -62,7 +62,7 @@ TILEWISE_DEVICE void stage_lines(const CheckLines& from, const u32 (&bits)[kChec
     }
 }
 
-// Of one element: sum a*b, sum |a*b|, sum (a*b)^2.
+// One element has sum a*b, sum |a*b|, sum (a*b)^2.
 struct CheckSums {
     double sum, magnitude, squares;
 };

@@ -45,7 +45,7 @@ struct LaneShare {
         SharedAddress at[kKinds];
     };
     static constexpr u32 kEightLines = kBankChunks * kLineBytes;
-    // Of a wave's first row, and its first eight of k.
+    // A wave begins at its first row, and its first eight of k.
     static TILEWISE_DEVICE Place start(SharedAddress tile, int first, int lane, int eight) {
         Place place;
         if constexpr (kAlongK) {
@@ -130,7 +130,7 @@ struct SimtCore {
 
     TILEWISE_DEVICE float& sum(int i) { return sums[i / kCols][i % kCols]; }
 
-    // What must be there before a tile's multiplication.
+    // Fetches what must be there before a tile's multiplication.
     TILEWISE_DEVICE void fetch_first(SharedAddress tile_a, SharedAddress tile_b) {
         const Places first = start(tile_a, tile_b);
         TILEWISE_UNROLL

@@ -24,7 +24,7 @@ struct TileLayout {
         const u32 swizzle = !swizzled ? 0 : (line / kLinesPerTurn) & (kSwizzled - 1);
         return line * line_bytes + (chunk ^ swizzle) * kChunkBytes;
     }
-    // Of a byte of a line.
+    // A byte of a line lies here.
     static TILEWISE_DEVICE u32 byte_offset(u32 line, u32 byte) {
         return offset(line, byte / kChunkBytes) + byte % kChunkBytes;
     }

@@ -50,7 +50,7 @@ struct UnalignedTile : TilePieces<T, extent, k_contiguous, k_contiguous ? extent
     TILEWISE_DEVICE const char* next_source(const char* from, int i, int step) const {
         return kRegular ? from + threads / kPerLine * line_bytes : source(i + 1, step);
     }
-    // Of chunk i, the bytes inside the matrix.
+    // Chunk i has so many bytes inside the matrix.
     TILEWISE_DEVICE int valid_of(int i, int k_left) const {
         const int bytes = (k_contiguous ? k_left : left) * T::bytes - byte_of(i);
         const bool inside = has_piece(i) && line_of(i) < (k_contiguous ? left : k_left);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a block computes, piece after piece: a tile of C, and the steps of k (each tile_k deep) that it adds up of it.
+// A block computes piece after piece: a tile of C, and the steps of k (each tile_k deep) that it adds up of it.
 //   TileWalk    whole tiles in the order of tile_order.hpp; with split_k every part of k is a tile of its own.
 //   StreamWalk  stream-K: as many tiles as fill all blocks whole times are computed whole; each of the rest is shared by as many
 //               blocks as there are for it, which take equal parts of k, and is put together by the one that has its first step

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import _dlpack
 
-# What other libraries call the element types.
+# Other libraries call the element types so.
 DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "fp8", "float8_e5m2": "bf8",
           "int8": "int8", "int32": "int32"}
 _NAMES = {ours: theirs for theirs, ours in DTYPES.items()}

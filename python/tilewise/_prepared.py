@@ -119,7 +119,7 @@ def prepare(problem: str | Problem, *, device: Any = "cpu", strategy: str | None
     strategy: "auto", "rules", "first-fit" or "measure", which times the `top` best first; kernel: this one and no other.
     """
     text, name = problem_text(problem), device_name(device)
-    # Of interest for measuring alone: while torch captures its stream, nothing is measured.
+    # Only measuring asks for the stream: while torch captures it, nothing is measured.
     on_torch = strategy == "measure" and name.startswith("cuda:") and "torch" in sys.modules
     stream = torch_stream(int(name[5:])) if on_torch else None
     return open_executable(text, name, strategy, kernel_text(kernel), rule_set, top, Prepared, stream)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was done otherwise than it should be, though it was done: a kernel that could not be kept, a choice made on less
+// A note says what was done otherwise than it should be, though it was done: a kernel that could not be kept, a choice made on less
 // than was asked for. Plans and executables carry notes, so that nothing is substituted, padded or slowed in silence;
 // whoever wants none of it (--strict) turns them into an error.
 #pragma once

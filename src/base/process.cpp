@@ -145,7 +145,7 @@ void wait_for(pid_t pid, int output, const ProcessSpec& spec, ProcessOutcome& ou
         }
         life = look_at(pid);
     }
-    // What it may have left running, too. When the end was lost the number may already be someone else's.
+    // Ends what it may have left running, too. When the end was lost the number may already be someone else's.
     if (life != Life::lost) kill(-pid, SIGKILL);
     for (int i = 0; open && i < 1000; ++i) {  // what was still in the pipe; a flood is cut off
         pollfd watched{output, POLLIN, 0};

@@ -38,7 +38,7 @@ public:
     bool ok() const { return state_.index() == 0; }
     explicit operator bool() const { return ok(); }
 
-    // Of a temporary the value itself, not a reference into it: `for (x : *make())` must not outlive what it walks over.
+    // A temporary gives the value itself, not a reference into it: `for (x : *make())` must not outlive what it walks over.
     T& value() & { return std::get<0>(state_); }
     const T& value() const& { return std::get<0>(state_); }
     T value() && { return std::get<0>(std::move(state_)); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What to compile, and the digest that a built kernel is found by. The digest covers all that decides what the code
+// A request says what to compile, and has the digest that a built kernel is found by. The digest covers all that decides what the code
 // does, and not the compiler: a cached kernel must be found on a machine that has none.
 #pragma once
 

@@ -19,7 +19,7 @@ struct BuildSettings {
     std::int64_t records_max_bytes = std::int64_t{64} << 20;  // of measurements, kept beside the cache
     std::string compiler;  // a name or a path; empty: the usual names are looked for on PATH
     std::string nvrtc;     // the path of the CUDA compiler library; empty: the usual places are looked at
-    // What the CUDA driver here can load, as it says itself: 13000 is CUDA 13.0. None: there is no driver, and kernels
+    // The CUDA driver here can load code of this version, as it says itself: 13000 is CUDA 13.0. None: there is no driver, and kernels
     // are built for another machine.
     std::optional<int> driver_version;
     std::chrono::milliseconds compile_limit = std::chrono::seconds(60);

@@ -31,7 +31,7 @@ BuiltKernel built_from(CacheEntry entry, KernelOrigin origin, std::string note =
     return {std::move(entry.path), std::move(digest), origin, std::move(note), std::move(entry.manifest)};
 }
 
-// Of a manifest's "nvrtc 13.0"; none for another compiler.
+// Reads a manifest's "nvrtc 13.0"; none for another compiler.
 std::optional<std::pair<int, int>> version_of_compiler(std::string_view compiler) {
     constexpr std::string_view kName = "nvrtc ";
     return compiler.starts_with(kName) ? nvrtc_version(compiler.substr(kName.size())) : std::nullopt;

@@ -55,7 +55,7 @@ public:
 
     const BuildSettings& settings() const { return settings_; }
     Status add_pack(const std::string& path);  // for what is built from now on
-    // What is wrong with the packs of the settings that are not used.
+    // Says what is wrong with the packs of the settings that are not used.
     const std::vector<Error>& pack_errors() const { return pack_errors_; }
 
 private:

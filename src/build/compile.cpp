@@ -14,7 +14,6 @@
 #include "base/sha256.hpp"
 #include "base/trust.hpp"
 #include "build/code_suffix.hpp"
-#include "build/nvrtc.hpp"
 
 namespace tilewise {
 namespace {
@@ -22,12 +21,8 @@ namespace {
 struct Kind {
     std::string_view suffix;
     std::string_view product;
-    bool reads_headers;  // from files
+    const Compiler* compiler;
     bool (*is_whole)(std::string_view file);
-    Result<Toolchain> (*find)(const BuildSettings&);
-    std::string_view way_out;  // where there is no toolchain
-    std::vector<std::string> (*command)(const CompileJob&, const std::string& work);
-    Result<CompilerRun> (*run)(const CompileJob&, const std::string& work);
 };
 
 constexpr Elf64_Half kAnyMachine = 0;
@@ -51,24 +46,13 @@ bool is_whole_ptx(std::string_view file) {
            last != std::string_view::npos && file[last] == '}';
 }
 
-constexpr std::string_view kNvrtcWayOut =
-    "Install it (pip install nvidia-cuda-nvrtc) or name its file with TILEWISE_NVRTC";
-
-constexpr std::string_view kHostWayOut =
-    "Install a compiler (Debian, Ubuntu: apt install g++) or name one with TILEWISE_CXX";
-
 bool is_shared_object(std::string_view file) { return is_whole_elf(file, ET_DYN, kAnyMachine); }
-Result<Toolchain> find_host(const BuildSettings& settings) { return find_host_compiler(settings.compiler); }
+bool is_cubin(std::string_view file) { return is_whole_elf(file, ET_EXEC, kCuda); }
 
-constexpr std::array<Kind, 4> kKinds = {
-    {{kSharedObject, "shared object", true, is_shared_object, find_host, kHostWayOut, host_command, run_host_compiler},
-     {kEmulatedCode, "shared object", true, is_shared_object, find_host, kHostWayOut, host_command, run_host_compiler},
-     {kCubin, "cubin", false, [](std::string_view file) { return is_whole_elf(file, ET_EXEC, kCuda); },
-      [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version, kCubin); },
-      kNvrtcWayOut, nvrtc_command, run_nvrtc},
-     {kPtx, "PTX", false, is_whole_ptx,
-      [](const BuildSettings& settings) { return find_nvrtc(settings.nvrtc, settings.driver_version, kPtx); },
-      kNvrtcWayOut, nvrtc_command, run_nvrtc}}};
+constexpr std::array<Kind, 4> kKinds = {{{kSharedObject, "shared object", &kHostCompiler, is_shared_object},
+                                         {kEmulatedCode, "shared object", &kHostCompiler, is_shared_object},
+                                         {kCubin, "cubin", &kNvrtcCompiler, is_cubin},
+                                         {kPtx, "PTX", &kNvrtcCompiler, is_whole_ptx}}};
 
 const Kind* kind_of(std::string_view suffix) {
     for (const Kind& kind : kKinds) {
@@ -126,10 +110,10 @@ std::string excerpt(const std::string& log) {
 }
 
 CompileFault refused(const CompileJob& job, const Kind& kind, const std::string& work, const CompilerRun& run) {
-    const std::string line = print_command(kind.command(job, work));
+    const std::string line = print_command(kind.compiler->command(job, work));
     if (auto room = room_left(work); !room) return {true, room.error().message};
     // Best effort: the message has what counts anyway.
-    if (!kind.reads_headers) static_cast<void>(write_headers(job, work));
+    if (!kind.compiler->reads_headers) static_cast<void>(write_headers(job, work));
     static_cast<void>(write_file(work + "/command.txt", line + "\n"));
     static_cast<void>(write_file(work + "/log.txt", run.log));
     const std::string why = run.failure.empty() ? fmt::format("the compiler wrote no {}", kind.product) : run.failure;
@@ -156,13 +140,18 @@ Manifest describe(const CompileJob& job, const CompilerRun& run, std::string_vie
 
 std::string object_file(const BuildRequest& request) { return "entry/kernel" + request.suffix; }
 
-Result<Toolchain> find_toolchain(std::string_view suffix, const BuildSettings& settings) {
+const Compiler* compiler_of(std::string_view suffix) {
     const Kind* kind = kind_of(suffix);
-    if (!kind) return unknown_kind(suffix);
+    return kind ? kind->compiler : nullptr;
+}
+
+Result<Toolchain> find_toolchain(std::string_view suffix, const BuildSettings& settings) {
+    const Compiler* compiler = compiler_of(suffix);
+    if (!compiler) return unknown_kind(suffix);
     if (!trusts_owner(geteuid())) return exchangeable();
-    auto found = kind->find(settings);
+    auto found = compiler->find(settings, suffix);
     if (found) return found;
-    return Error{found.error().code, fmt::format("{}. {}", found.error().message, kind->way_out)};
+    return Error{found.error().code, fmt::format("{}. {}", found.error().message, compiler->way_out)};
 }
 
 std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const std::string& folder) {
@@ -170,11 +159,11 @@ std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const
     if (!kind) return CompileFault{false, unknown_kind(job.request.suffix).message};
     const std::string work = folder + "/work";
     if (auto status = write_source(job, work); !status) return CompileFault{true, status.error().message};
-    if (kind->reads_headers) {
+    if (kind->compiler->reads_headers) {
         if (auto status = write_headers(job, work); !status) return CompileFault{true, status.error().message};
     }
 
-    const auto run = kind->run(job, work);
+    const auto run = kind->compiler->run(job, work);
     if (!run) return CompileFault{false, run.error().message};
     if (!run->failure.empty()) return refused(job, *kind, work, *run);
     const std::string object_path = fmt::format("{}/{}", work, object_file(job.request));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One compilation in a folder of its own: headers and source are written out, the toolchain of the request's kind runs,
 // what it built is checked, its manifest written. The result depends on the request and the compiler only, not on where
-// or when. A kind of kernel is a line of the table in compile.cpp, and a file compile_*.cpp with its two functions.
+// or when. A kind of code is a line of the table in compile.cpp; what compiles it is a file compile_*.cpp with a Compiler.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,27 @@ struct CompileFault {
     std::string message;   // what happened, the command and the log
 };
 
-// What compiles requests with this suffix here. The error also says the way out.
+struct CompilerRun {
+    std::string failure;  // how it ended, when it did not end well
+    std::string log;
+    std::optional<KernelResources> resources;
+};
+
+// One way to compile: how its toolchain is found and run. The command line has the compiler's path first; a run with that in the
+// folder `work` leaves the object file. An error: it could not be run at all.
+struct Compiler {
+    std::string_view name;     // as people look for it
+    std::string_view way_out;  // where there is no toolchain
+    bool reads_headers;        // from files
+    Result<Toolchain> (*find)(const BuildSettings&, std::string_view suffix);
+    std::vector<std::string> (*command)(const CompileJob&, const std::string& work);
+    Result<CompilerRun> (*run)(const CompileJob&, const std::string& work);
+};
+extern const Compiler kHostCompiler, kNvrtcCompiler;
+// Null where nothing here builds that suffix.
+const Compiler* compiler_of(std::string_view suffix);
+
+// Finds what compiles requests with this suffix here. The error also says the way out.
 Result<Toolchain> find_toolchain(std::string_view suffix, const BuildSettings& settings);
 
 // In `folder` (absolute, empty) appears work/entry with kernel, source and manifest; work also has the headers,
@@ -43,18 +63,5 @@ std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const
 
 constexpr std::string_view kSourceFile = "entry/source.cpp";  // under work
 std::string object_file(const BuildRequest& request);         // the same
-
-struct CompilerRun {
-    std::string failure;  // how it ended, when it did not end well
-    std::string log;
-    std::optional<KernelResources> resources;
-};
-
-// A compiler's command line, its path first, and a run with that in the folder `work`, which leaves the object file. An
-// error: it could not be run at all.
-std::vector<std::string> host_command(const CompileJob& job, const std::string& work);
-Result<CompilerRun> run_host_compiler(const CompileJob& job, const std::string& work);
-std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string& work);
-Result<CompilerRun> run_nvrtc(const CompileJob& job, const std::string& work);
 
 }  // namespace tilewise

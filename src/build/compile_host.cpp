@@ -19,8 +19,6 @@ std::string how_it_ended(const ProcessOutcome& outcome, std::chrono::millisecond
     return {};
 }
 
-}  // namespace
-
 // Its paths are relative, so that nothing of where it ran gets into the kernel and it can be run again by hand; the
 // prefix map does the same for what debug flags would add.
 std::vector<std::string> host_command(const CompileJob& job, const std::string& work) {
@@ -49,5 +47,16 @@ Result<CompilerRun> run_host_compiler(const CompileJob& job, const std::string& 
     run.log = std::move(outcome->output);
     return run;
 }
+
+}  // namespace
+
+constinit const Compiler kHostCompiler = {
+    .name = "compiler",
+    .way_out = "Install a compiler (Debian, Ubuntu: apt install g++) or name one with TILEWISE_CXX",
+    .reads_headers = true,
+    .find = [](const BuildSettings& settings, std::string_view) { return find_host_compiler(settings.compiler); },
+    .command = host_command,
+    .run = run_host_compiler,
+};
 
 }  // namespace tilewise

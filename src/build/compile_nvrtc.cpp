@@ -77,13 +77,11 @@ private:
     NvrtcProgram* program_ = nullptr;
 };
 
-// What saves time and leaves the code as it is, so no part of the digest: what CUDA has for textures and for launches by
+// These options save time and leave the code as it is, so they are no part of the digest: what CUDA has for textures and for launches by
 // kernels is not read, and the kernels of a source are assembled side by side (by the assembler alone: NVRTC's own
 // --split-compile moves instructions). Older ones refuse what they do not know.
 constexpr std::pair kKnowsTimeSavers{12, 9};
 constexpr std::string_view kReadLess = "--minimal", kAssembleSideBySide = "--ptxas-options=--split-compile=2";
-
-}  // namespace
 
 // A real arch (sm_90a, not compute_90a) makes NVRTC assemble the kernel, too; PTX is of a virtual one.
 std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string& /*work*/) {
@@ -132,5 +130,20 @@ Result<CompilerRun> run_nvrtc(const CompileJob& job, const std::string& work) {
     if (auto status = write_file(path, program.code(job.request.suffix)); !status) run.failure = status.error().message;
     return run;
 }
+
+Result<Toolchain> find_nvrtc_for(const BuildSettings& settings, std::string_view suffix) {
+    return find_nvrtc(settings.nvrtc, settings.driver_version, suffix);
+}
+
+}  // namespace
+
+constinit const Compiler kNvrtcCompiler = {
+    .name = "NVRTC",
+    .way_out = "Install it (pip install nvidia-cuda-nvrtc) or name its file with TILEWISE_NVRTC",
+    .reads_headers = false,
+    .find = find_nvrtc_for,
+    .command = nvrtc_command,
+    .run = run_nvrtc,
+};
 
 }  // namespace tilewise

@@ -60,7 +60,7 @@ public:
 
     void forget(const std::string& digest);  // its contents are hashed again
 
-    // What the manifest of find()'s entry says; the file itself may still turn out to be damaged.
+    // Reads the manifest of find()'s entry; the file itself may still turn out to be damaged.
     std::optional<Manifest> peek(const std::string& digest) const;
     // Whether there is something for find() to look at.
     bool may_have(const std::string& digest) const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kFolder = "kernels/";
 
-// What stands after #include in a line, or nothing.
+// Finds what stands after #include in a line, or nothing.
 std::string_view include_of(std::string_view line) {
     line = trim(line);
     if (!line.starts_with('#')) return {};
@@ -22,7 +22,7 @@ std::string_view include_of(std::string_view line) {
     return line.starts_with(kWord) ? trim(line.substr(kWord.size())) : std::string_view();
 }
 
-// What stands between the quotes; nothing for any other kind of include.
+// Finds what stands between the quotes; nothing for any other kind of include.
 std::string_view quoted(std::string_view include) {
     const std::size_t end = include.find('"', 1);
     if (!include.starts_with('"') || end == std::string_view::npos) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a GPU kernel needs of a multiprocessor, as its assembler reports it. Kept in the manifest, so that spilling and
+// A GPU kernel needs so much of a multiprocessor, as its assembler reports it. The manifest keeps it, so that spilling and
 // low occupancy are seen without a GPU.
 #pragma once
 

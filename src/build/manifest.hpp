@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is known about a built kernel: what it is, how it was made, and the size and hash that its file must have.
-// Stored beside every cached kernel and in the index of a pack.
+// A manifest describes a built kernel: what it is, how it was made, and the size and hash that its file must have.
+// It is stored beside every cached kernel and in the index of a pack.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ std::string path_of(const Nvrtc& nvrtc, const std::string& place) {
     return known ? info.dli_fname : place;
 }
 
-// What the code is for.
+// The code is for this driver, and of this kind.
 struct Target {
     std::optional<int> driver_version;
     std::string_view suffix;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What compiles kernels. Here, the host's C++ compiler: found on PATH or named by the user, asked for its version once
+// A toolchain compiles kernels. This one is the host's C++ compiler: found on PATH or named by the user, asked for its version once
 // per process. NVRTC, for CUDA, is found in nvrtc.hpp; compile.hpp has the choice between them.
 #pragma once
 

@@ -18,7 +18,7 @@
 namespace tilewise::capi {
 namespace {
 
-// What becomes of one config: a request that is built, or the reason why there is none.
+// One config becomes this: a request that is built, or the reason why there is none.
 struct Wanted {
     std::string kernel;
     Result<BuildRequest> request;

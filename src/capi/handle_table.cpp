@@ -23,7 +23,7 @@ namespace {
 
 using Slot = HandleTable::Slot;
 
-// Of a handle, from the lowest bit: its kind, its place, its generation.
+// A handle has, from the lowest bit: its kind, its place, its generation.
 constexpr int kKindBits = 4, kIndexBits = 24, kGenerationBits = 36;
 constexpr int kUserBits = 23, kStateBits = kUserBits + 1;
 constexpr std::uint64_t kOpen = std::uint64_t{1} << kUserBits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands behind the handles of tilewise.h. A handle is no address but a place in a table and the number of times the
+// This table stands behind the handles of tilewise.h. A handle is no address but a place in a table and the number of times the
 // place was given out, so that one that was destroyed, or never was one, is told apart without reading memory that may be
 // gone. Using a handle takes no lock and allocates nothing; what is destroyed while other threads use it goes when the
 // last of them is done. Usable in the child of a fork.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the opaque handles of tilewise.h hold, and how their options are read.
+// The opaque handles of tilewise.h hold these objects; their options are read here, too.
 #pragma once
 
 #include <memory>

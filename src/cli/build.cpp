@@ -19,7 +19,7 @@
 namespace tilewise::cli {
 namespace {
 
-// What each GPU kernel needs of a multiprocessor; CPU kernels have no entry.
+// Lists what each GPU kernel needs of a multiprocessor; CPU kernels have no entry.
 Json resources_json(const std::vector<PackItem>& items) {
     Json list = Json::Array();
     for (const PackItem& item : items) {
@@ -45,7 +45,7 @@ std::string spilling_text(const std::vector<PackItem>& items) {
     return text;
 }
 
-// What a command is to compile, of all its archs.
+// A command compiles this, for all its archs.
 struct Work {
     std::size_t kernels = 0;
     std::size_t without_template = 0;
@@ -136,7 +136,7 @@ Status add_work(const Context& context, const ArchSpec& arch, const Shard& shard
                 if (!request) return request.error();
                 if (!shard.takes(request->source)) continue;
                 if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
-                work.portable += suffix == kPtx ? 1U : 0U;
+                work.portable += suffix == code_of(arch.backend).portable ? 1U : 0U;
                 work.requests.push_back(std::move(*request));
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a subcommand is: its words, and the function that runs it. The parser, the help and the shell completions
+// A subcommand is a value: its words, and the function that runs it. The parser, the help and the shell completions
 // all read these tables, so a flag is declared once.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Option {
     std::vector<std::string> (*choices)() = nullptr;  // for completions
 };
 
-// What every command gets.
+// Every command gets one.
 struct Context {
     const Arguments& arguments;
     ArchCatalog archs;

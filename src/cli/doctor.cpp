@@ -9,9 +9,9 @@
 #include "base/version.hpp"
 #include "build/build_settings.hpp"
 #include "build/builtin_pack.hpp"
+#include "build/code_suffix.hpp"
+#include "build/compile.hpp"
 #include "build/kernel_cache.hpp"
-#include "build/nvrtc.hpp"
-#include "build/toolchain.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
 #include "config/rule_set.hpp"
@@ -106,14 +106,16 @@ Result<int> run_doctor(Context& context) {
         findings.push_back(records_kept(record_store(*settings)));
         findings.push_back(built_in());
         // Without a compiler what is cached or packed still runs, so a missing one is news, not a fault.
-        const auto add = [&](const char* what, const Result<Toolchain>& found) {
+        for (const Backend backend : kAllBackends) {
+            const std::string_view suffix = code_of(backend).suffix;
+            const Compiler* compiler = compiler_of(suffix);
+            if (!compiler) continue;
+            const auto found = compiler->find(*settings, suffix);
             findings.push_back(
-                {what,
+                {std::string(compiler->name),
                  found ? fmt::format("{} {} ({})", found->kind, found->version, found->path) : found.error().message,
                  true});
-        };
-        add("compiler", find_host_compiler(settings->compiler));
-        add("NVRTC", find_nvrtc(settings->nvrtc, settings->driver_version));
+        }
     }
     for (const Variable& variable : kVariables) {
         const char* value = secure_getenv(std::string(variable.name).c_str());

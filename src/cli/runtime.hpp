@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the commands that run kernels share: from the options every such command has to a runtime, a choice of kernel and
+// The commands that run kernels share this way: from the options every such command has to a runtime, a choice of kernel and
 // problems.
 #pragma once
 

@@ -49,7 +49,7 @@ void print_rejections(const Selection& selection, bool explain) {
     }
 }
 
-// What the time of the chosen kernel is made of; empty for a padded problem, which is launched as another one.
+// Lists what the time of the chosen kernel is made of; empty for a padded problem, which is launched as another one.
 tilewise::Work chosen_work(const Problem& problem, const Selection& selection, const ArchSpec& arch, int threads) {
     if (!selection.plan || !selection.plan->notes.empty()) return {};
     return work_of(WorkProblem(problem, arch, threads), selection.plan->kernel->config);

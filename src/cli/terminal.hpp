@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the CLI prints: aligned tables, coloured on a terminal and plain when piped; how far a long command is, on a terminal
+// The CLI prints these: aligned tables, coloured on a terminal and plain when piped; how far a long command is, on a terminal
 // only.
 #pragma once
 

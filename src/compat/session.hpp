@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands behind the original functions: a context, the kernels to choose from, and the kernel used last. It is a
+// A session stands behind the original functions: a context, the kernels to choose from, and the kernel used last. It is a
 // client of tilewise.h like any other, so each of the thin libraries has a session of its own. One call at a time: whoever
 // uses it holds its mutex.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace tilewise::compat {
 
-// What the original functions return.
+// The original functions return these.
 inline constexpr int kOk = 0, kError = -1, kNoKernel = -2, kFailed = -3;
 
 struct Buffers {

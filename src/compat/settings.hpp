@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a client of the original functions may change: the table in include/tilewise/original.h.
+// A client of the original functions may change these settings: the table in include/tilewise/original.h.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Settings {
     bool set(const std::string& name, const std::string& value);
 };
 
-// What the environment says; a variable with a value that makes no sense is named in `problem`.
+// Reads the environment; a variable with a value that makes no sense is named in `problem`.
 Settings settings_of_environment(std::string& problem);
 
 }  // namespace tilewise::compat

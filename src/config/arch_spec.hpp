@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a target can do and how fast: one value per file of arch/, an instruction set, with the numbers of a chip that has it
-// (config/chip.hpp). Hardware numbers live in those files and nowhere else; rules, rule sets and work read them from here.
+// An arch says what a target can do and how fast: one value per file of arch/, an instruction set, with the numbers of a chip that
+// has it (config/chip.hpp). Hardware numbers live in those files and nowhere else; rules, rule sets and work read them from here.
 #pragma once
 
 #include <array>
@@ -110,7 +110,7 @@ struct ArchSpec {
     std::vector<std::array<bool, 4>> options;
     std::vector<std::string> known_bad;  // rules for combinations known to be wrong on this target
 
-    // Of its chip.
+    // Its chip gives these.
     std::string chip;
     int units = 1;
     std::int64_t cache_bytes = 0;
@@ -126,7 +126,7 @@ struct ArchSpec {
     const PipelineSpec& pipeline(Pipeline p) const { return pipelines[static_cast<std::size_t>(p)]; }
     const WarpTiles* find_warp_tiles(const DTypePair& dtypes) const;
     bool has_option(std::string_view field, Op op) const;
-    bool is_gpu() const { return backend != Backend::cpu; }
+    bool is_gpu() const { return facts_of(backend).is_gpu; }
     bool is_known_bad(std::string_view rule) const;
 };
 

@@ -21,7 +21,7 @@ Status read_price_groups(const Json& json, const std::string& file, const std::s
     JsonObject groups(json, file, path);
     for (const PriceGroup& group : price_groups()) {
         if (!groups.ok()) break;
-        if (group.backend != name_of(chip.backend)) continue;
+        if (group.backend != chip.backend) continue;
         const Json* entry = groups.child(group.name);
         if (!entry) break;
         JsonObject from(*entry, file, joined(path, group.name));
@@ -124,7 +124,7 @@ std::vector<std::string> chip_names() {
 Json chip_to_json(const Chip& chip) {
     Json::Object groups, members;
     for (const PriceGroup& group : price_groups()) {
-        if (group.backend != name_of(chip.backend)) continue;
+        if (group.backend != chip.backend) continue;
         Json::Object values;
         for (std::size_t i = 0; i < group.prices.size(); ++i) {
             values.push_back({std::string(group.prices[i]), Json(all_prices(chip.prices)[group.first + i].value)});

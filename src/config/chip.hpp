@@ -3,27 +3,18 @@
 // instruction set and names the chip that its numbers are for.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/enum_names.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "config/backend.hpp"
 #include "config/prices.hpp"
 #include "problem/types.hpp"
 
 namespace tilewise {
-
-// How a machine is driven: threads and the host's compiler, or a vendor's driver and compiler.
-enum class Backend : std::uint8_t { cpu, cuda, hip };
-template <>
-struct EnumNames<Backend> {
-    static constexpr std::string_view kind = "backend";
-    static constexpr std::array<std::string_view, 3> names = {"cpu", "cuda", "hip"};
-};
 
 struct Peak {
     DType dtype = DType::fp32;

@@ -66,7 +66,7 @@ bool other_filter(const ProblemView& v, const KernelConfig& c, const ArchSpec&, 
 // On a GPU only the depthwise kernel that knows nothing in advance takes several output channels per group, one at a time. All
 // of them add up integers in fp32, which has those of so many taps.
 bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (c.specialization != Specialization::depthwise || arch.backend != Backend::cuda) return false;
+    if (c.specialization != Specialization::depthwise || !arch.is_gpu()) return false;
     const ConvShape& s = v.problem.conv;
     constexpr std::int64_t kMostTaps = 1024;  // 2^24 / 2^14
     const std::int64_t taps = product(s.filter);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the name of a CUDA arch says: "sm_80" is compute capability 8.0 and runs on later chips of its kind, too; "sm_90a" is
-// for 9.0 alone. Which code a chip gets (device/cuda), and which is built (build/), follow from it.
+// The name of a CUDA arch says where its code runs: "sm_80" is compute capability 8.0 and runs on later chips of its kind, too;
+// "sm_90a" is for 9.0 alone. Which code a chip gets (device/cuda), and which is built (build/), follow from it.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "config/family_id.hpp"
 
+#include "config/backend.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -48,7 +50,7 @@ FamilyId patch_family(const KernelConfig& c) {
 }  // namespace
 
 FamilyId family_of(const KernelConfig& c) {
-    if (c.arch.starts_with("cpu-")) return cpu_family(c);
+    if (c.arch.starts_with(facts_of(Backend::cpu).arch_prefix)) return cpu_family(c);
     if (c.op == Op::gemm) return gemm_family(c);
     if (c.specialization == Specialization::depthwise) return depthwise_family(c);
     if (c.gather == Gather::halo) return patch_family(c);

@@ -133,7 +133,7 @@ bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& a
         return refuse(out, TILEWISE_TEXT("a tensor of {} elements", largest),
                       TILEWISE_TEXT("fewer than 2^31, or split_image"));
     }
-    if (arch.backend == Backend::cpu) return false;  // its kernels count places in 64 bits
+    if (!arch.is_gpu()) return false;  // its kernels count places in 64 bits
     constexpr std::int64_t kPlaceLimit = std::int64_t{1} << 30;
     const ConvShape& s = v.problem.conv;
     for (int d = 0; d < s.in.rank; ++d) {
@@ -163,7 +163,7 @@ std::int64_t tile_count(const Problem& p, const KernelConfig& c) {
 
 // Blocks count tiles and steps, and tensor copies coordinates, in 32 bits; strides of tensors that they read in 40.
 bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    if (arch.backend == Backend::cpu) return false;
+    if (!arch.is_gpu()) return false;
     if (std::min({c.tile.m, c.tile.n, c.tile.k, c.cluster.m, c.cluster.n}) <
         1) {  // whoever asks need not have checked it
         return refuse(out, TILEWISE_TEXT("tile {}, cluster {}x{}", print_shape(c.tile), c.cluster.m, c.cluster.n),

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/bounded_product.hpp"
+#include "config/depthwise_spec.hpp"
 #include "config/family_id.hpp"
 #include "config/im2col.hpp"
 #include "kernels/common/patch_wgrad_args.hpp"
@@ -44,8 +46,8 @@ std::int64_t threads_per_block(const KernelConfig& c, const ArchSpec& arch) {
 }
 
 std::int64_t accumulators_per_thread(const KernelConfig& c, const ArchSpec& arch) {
-    // Depthwise kernels for CUDA walk down their tile; what they hold meanwhile depends on the filter.
-    if (arch.backend == Backend::cuda && c.specialization == Specialization::depthwise) {
+    // Depthwise kernels of GPUs walk down their tile; what they hold meanwhile depends on the filter.
+    if (arch.is_gpu() && c.specialization == Specialization::depthwise) {
         return std::int64_t{c.warp_tile.m} * c.warp_tile.n / arch.wave_size;
     }
     // Waves that split k each hold the whole m x n tile of their part; so do warpgroups that take turns on tiles.
@@ -70,10 +72,14 @@ void leave_out_doubles(ArchSpec& arch) {
 
 int buffer_count(const KernelConfig& c) { return std::max(c.stages, c.double_smem_buffer ? 2 : 1); }
 
-std::int64_t block_share_bytes(const KernelConfig& c, const ArchSpec& arch) {
+std::int64_t block_room_bytes(const KernelConfig& c, const ArchSpec& arch) {
     constexpr std::int64_t kReserved = 1024;  // of every block, for the system
-    const std::int64_t bytes = (arch.shared_bytes + kReserved) / std::max(1, c.blocks_per_unit) - kReserved;
-    return std::max<std::int64_t>(0, bytes / kReserved * kReserved);
+    return std::max<std::int64_t>(0, (arch.shared_bytes + kReserved) / std::max(1, c.blocks_per_unit) - kReserved);
+}
+
+std::int64_t block_share_bytes(const KernelConfig& c, const ArchSpec& arch) {
+    constexpr std::int64_t kUnit = 1024;
+    return block_room_bytes(c, arch) / kUnit * kUnit;
 }
 
 int cluster_parts(const KernelConfig& c) { return c.cluster_k ? c.split_k : 1; }
@@ -89,39 +95,46 @@ std::int64_t patch_wgrad_drain_bytes(const KernelConfig& c) {
     return wave_count(c) * columns * (rows + kWgradSumRoom) * kWordBytes + words * kWordBytes;
 }
 
-}  // namespace
-
-std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
-    const FamilyId family = family_of(c);
-    if (family == FamilyId::patch_wgrad || family == FamilyId::shifted_wgrad ||
-        family == FamilyId::resident_filter_conv) {
-        const std::int64_t least = family == FamilyId::patch_wgrad ? patch_wgrad_drain_bytes(c) : 0;
-        return std::max(block_share_bytes(c, arch), least) * std::max(1, c.blocks_per_unit);
-    }
+// Operand tiles, as many as are resident at once, and what warpgroups have beside them.
+std::int64_t staged_bytes(const KernelConfig& c, const ArchSpec& arch) {
     // Taps that are joined share the rows of A, with a little more.
-    const int taps = joined_taps(c);
-    // Depthwise kernels on matrix units walk down their tile and hold a few of its lines.
-    const bool walks =
-        c.specialization == Specialization::depthwise && c.warp_tile.k > 1 && arch.backend == Backend::cuda;
-    const std::int64_t rows = walks ? std::int64_t{c.wave.m} * c.warp_tile.m : c.tile.m;
-    const std::int64_t a = (rows + room_lines(c)) * (c.tile.k / taps) * bytes_of(c.dtype);
+    const std::int64_t a = (std::int64_t{c.tile.m} + room_lines(c)) * (c.tile.k / joined_taps(c)) * bytes_of(c.dtype);
     const std::int64_t b = std::int64_t{c.tile.n} * c.tile.k * bytes_of(c.dtype_b);
-    std::int64_t block = 0, bytes = 0;
+    std::int64_t bytes = 0;
     // Stages that tensor copies fill begin blocks of their swizzle.
     constexpr std::int64_t kStageUnit = 1024;
     const std::int64_t stage = has_wide_waves(c, arch) ? (a + b + kStageUnit - 1) / kStageUnit * kStageUnit : a + b;
-    bool overflow = __builtin_mul_overflow(stage, std::int64_t{buffer_count(c)}, &block);
+    bool overflow = __builtin_mul_overflow(stage, std::int64_t{buffer_count(c)}, &bytes);
     // Warpgroups go on to the next tile while results leave, so these have a place of their own: 64 rows of 128 bytes,
     // twice, for each; and the barriers of the ring. Blocks that have one tile may do without.
     constexpr std::int64_t kStagingBytes = 2 * 64 * 128, kBarrierBytes = 1024;
     if (has_wide_waves(c, arch)) {
         if (c.math == Math::tf32x3)
-            overflow = overflow || __builtin_mul_overflow(block, std::int64_t{2}, &block);  // rests
+            overflow = overflow || __builtin_mul_overflow(bytes, std::int64_t{2}, &bytes);  // rests
         const bool one_tile = c.cluster_k || shares_unit(c, arch);
-        block += (one_tile ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
+        bytes += (one_tile ? 0 : wave_count(c) * kStagingBytes) + kBarrierBytes;
     }
-    overflow = overflow || __builtin_mul_overflow(block, std::int64_t{c.blocks_per_unit}, &bytes);
     return overflow ? kMostBytes : std::min(bytes, kMostBytes);
+}
+
+}  // namespace
+
+std::int64_t block_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
+    const FamilyId family = family_of(c);
+    if (family == FamilyId::patch_wgrad) return std::max(block_share_bytes(c, arch), patch_wgrad_drain_bytes(c));
+    if (family == FamilyId::shifted_wgrad || family == FamilyId::resident_filter_conv) {
+        return block_share_bytes(c, arch);
+    }
+    // No patch has fewer pixels than the tile has rows.
+    if (is_patch_conv(family) || family == FamilyId::first_layer_conv) {
+        return std::max(block_room_bytes(c, arch), staged_bytes(c, arch));
+    }
+    if (is_depthwise(family) && has_depthwise_spec(c)) return depthwise_spec(c).shared_bytes;
+    return staged_bytes(c, arch);
+}
+
+std::int64_t shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
+    return bounded_product({block_shared_bytes(c, arch), std::max(1, c.blocks_per_unit)});
 }
 
 Axis contiguous_axis(const KernelConfig& c, int operand) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What follows from a config on an arch: threads, shared memory, repeats, which extents vectors run along.
+// A config on an arch has these: threads, shared memory, repeats, the extents that vectors run along.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,13 @@ std::int64_t accumulators_per_thread(const KernelConfig& config, const ArchSpec&
 void leave_out_doubles(ArchSpec& arch);
 
 int buffer_count(const KernelConfig& config);  // operand tiles resident at once
-// Shared memory of all blocks on a unit (on a CPU: cache): operand tiles and, where results are staged beside them, those.
-std::int64_t shared_bytes(const KernelConfig& config, const ArchSpec& arch);
+// Shared memory of a block (on a CPU: cache), as its family says: stages of operand tiles and, where results are staged beside them,
+// those; what a depthwise walk holds; or all that a block may have, of which a plan then takes what its problem needs.
+std::int64_t block_shared_bytes(const KernelConfig& config, const ArchSpec& arch);
+std::int64_t shared_bytes(const KernelConfig& config, const ArchSpec& arch);  // of all blocks on a unit
 
-// Shared memory of each of the blocks on a unit, for families that use all they may have.
+// Shared memory that each of the blocks on a unit may have, for families that use all of it; and that in whole KiB.
+std::int64_t block_room_bytes(const KernelConfig& config, const ArchSpec& arch);
 std::int64_t block_share_bytes(const KernelConfig& config, const ArchSpec& arch);
 // Parts of a reduction that meet in a cluster's shared memory.
 int cluster_parts(const KernelConfig& config);

@@ -19,7 +19,7 @@ struct Im2colLine {
     std::int64_t farthest = 0;  // by which a tap moves it most
     std::int64_t classes = 1;   // walks that it takes to visit every pixel of the output
 
-    // Of the last pixel visited against the last of the activation.
+    // The last pixel visited lies so far beyond the last of the activation.
     std::int64_t upper() const { return lower + (rows - 1) * step - (size - 1); }
 };
 // With the taps that a stage of the config joins, along the innermost dimension.
@@ -42,7 +42,7 @@ int room_lines(const KernelConfig& config);
 std::int64_t depth_bytes(const KernelConfig& config);
 std::int64_t column_line_bytes(const KernelConfig& config);
 
-// What lines of channels are summed up in units of: products, of which the last line may have fewer than it has room for, or
+// Lines of channels are summed up in units of this: products, of which the last line may have fewer than it has room for, or
 // whole lines in tiles of whole lines of columns (kTrims in kernels/cuda/im2col_conv/im2col_conv.hpp).
 std::int64_t summed_unit(const KernelConfig& config);
 

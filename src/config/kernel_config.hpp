@@ -21,7 +21,7 @@ struct KernelConfig {
 
     bool operator==(const KernelConfig&) const = default;
 
-    // What each field is when nothing is said, given the fields above it.
+    // A field that is not given has this value, which may follow from the fields above it.
 #define FIELD(type, name, default_value, mark, scope, role, tag, help) \
     type default_##name() const { return default_value; }
 #include "config/fields.def"

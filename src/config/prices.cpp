@@ -20,14 +20,14 @@ constexpr std::array<std::string_view, kPriceCount> kPriceNames = {
 #undef TILEWISE_PRICES_END
 };
 
-constexpr PriceGroup group_of(std::string_view backend, std::string_view name, std::size_t offset, std::size_t size) {
+constexpr PriceGroup group_of(Backend backend, std::string_view name, std::size_t offset, std::size_t size) {
     const std::size_t first = offset / sizeof(Price), count = size / sizeof(Price);
     return {backend, name, std::span(kPriceNames).subspan(first, count), first};
 }
 
 constexpr PriceGroup kPriceGroups[] = {
 #define TILEWISE_PRICES_BEGIN(backend, group) \
-    group_of(#backend, #group, offsetof(Prices, group), sizeof(Prices::group)),
+    group_of(Backend::backend, #group, offsetof(Prices, group), sizeof(Prices::group)),
 #define TILEWISE_PRICE(name)
 #define TILEWISE_PRICES_END(group)
 #include "config/prices.def"

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/work.hpp"
+#include "config/backend.hpp"
 
 namespace tilewise {
 
@@ -26,7 +27,7 @@ struct Prices {
 };
 
 struct PriceGroup {
-    std::string_view backend;  // of the chips that have them
+    Backend backend;  // of the chips that have them
     std::string_view name;
     std::span<const std::string_view> prices;
     std::size_t first;  // of its prices among all

@@ -274,7 +274,7 @@ Status read_blocks(const Json& json, const std::string& file, const Block& defau
     return {};
 }
 
-using Recipes = std::array<Result<std::vector<Recipe>>, EnumNames<Backend>::names.size()>;
+using Recipes = std::vector<Result<std::vector<Recipe>>>;
 
 Result<std::vector<Recipe>> read_embedded(Backend backend) {
     std::vector<Recipe> recipes;
@@ -333,8 +333,11 @@ Result<Recipe> parse_recipe(std::string_view text, const std::string& file) {
 }
 
 Result<std::span<const Recipe>> recipes_of(Backend backend) {
-    static const Recipes recipes = {read_embedded(Backend::cpu), read_embedded(Backend::cuda),
-                                    read_embedded(Backend::hip)};
+    static const Recipes recipes = [] {
+        Recipes all;
+        for (const Backend each : kAllBackends) all.push_back(read_embedded(each));
+        return all;
+    }();
     const auto& found = recipes[static_cast<std::size_t>(backend)];
     if (!found) return found.error();
     return std::span<const Recipe>(*found);

@@ -22,7 +22,7 @@ namespace tilewise {
 
 std::vector<DTypePair> pairs_of(const ArchSpec& arch);
 
-// What a config is an example of, for sampling: one feature, or "regular".
+// Sampling takes some configs of each category: one feature, or "regular".
 std::string_view category(const KernelConfig& config);
 
 // `out` is the element type of the output, the usual one unless given.

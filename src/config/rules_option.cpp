@@ -154,7 +154,7 @@ bool long_name(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                                                   TILEWISE_TEXT("at most {}: fewer options", kMaxNameLength));
 }
 
-// What replaces keeps; what refines goes.
+// An option that replaces the product stays; one that refines it goes.
 void correct_conflict(KernelConfig& c, const ArchSpec&) {
     if (c.explicit_gemm || c.specialization == Specialization::depthwise) c.num_groups_to_merge = 1;
     if (c.specialization == Specialization::depthwise) {

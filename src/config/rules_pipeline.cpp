@@ -125,8 +125,8 @@ Gather gather_of(const KernelConfig& c) { return copies_asynchronously(c.pipelin
 
 bool wrong_gather(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     const bool by_threads = c.gather == Gather::plain || c.gather == Gather::async;
-    const bool applies = arch.backend == Backend::cuda && is_conv(c.op) && by_threads && !has_wide_waves(c, arch) &&
-                         c.specialization != Specialization::depthwise;
+    const bool applies = is_conv(c.op) && by_threads && !has_wide_waves(c, arch) &&
+                         c.specialization != Specialization::depthwise && arch.has_option("gather", c.op);
     return applies && c.gather != gather_of(c) &&
            refuse(out, TILEWISE_TEXT("gather {} with {}", name_of(c.gather), name_of(c.pipeline)),
                   TILEWISE_TEXT("{}", name_of(gather_of(c))));

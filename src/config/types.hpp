@@ -93,7 +93,7 @@ struct EnumNames<Gather> {
     static constexpr std::array<std::string_view, 4> names = {"plain", "async", "tensor", "halo"};
 };
 
-// What a convolution kernel may assume of the filter: 1x1 without padding; that and stride 1; 3x3; one channel
+// A convolution kernel may assume one of these of the filter: 1x1 without padding; that and stride 1; 3x3; one channel
 // per group.
 enum class Specialization : std::uint8_t { none, filter_1x1, filter_1x1_stride1, filter_3x3, depthwise };
 template <>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a backend is: memory, streams, recordings (for timing), loading a built kernel, launching it. Everything above
+// A device is what a backend drives: memory, streams, recordings (for timing), loading a built kernel, launching it. Everything above
 // (run, measure, select) speaks to this interface only. Calls are safe from any thread.
 #pragma once
 

@@ -43,6 +43,10 @@ const Family* const kFamilies[] = {
 
 std::span<const Family* const> families() { return kFamilies; }
 
+bool has_families(Backend backend) {
+    return std::ranges::find(kFamilies, backend, &Family::backend) != std::end(kFamilies);
+}
+
 const Family* find_family(const KernelConfig& config, const ArchSpec& arch) {
     const FamilyId id = family_of(config);
     for (const Family* family : kFamilies) {

@@ -50,10 +50,12 @@ struct Family {
     std::string (*source)(const KernelConfig&, const ArchSpec&);
 
     std::string_view name() const { return name_of(id); }
-    bool is_gpu() const { return backend != Backend::cpu; }
+    bool is_gpu() const { return facts_of(backend).is_gpu; }
 };
 
 std::span<const Family* const> families();
+// Whether any are for the backend: without them its kernels have neither code nor work.
+bool has_families(Backend backend);
 // The family of a config on its arch's backend; null where that has none.
 const Family* find_family(const KernelConfig& config, const ArchSpec& arch);
 

@@ -6,8 +6,6 @@
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
-#include "family/cuda/first_layer_plan.hpp"
-#include "family/cuda/patch_tile.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
@@ -79,7 +77,7 @@ int most_warpgroups(const KernelConfig& c) {
 LaunchSpec block_spec(const KernelConfig& c, const ArchSpec& arch) {
     LaunchSpec spec;
     spec.threads = to_int(threads_per_block(c, arch));
-    spec.shared_bytes = shared_bytes(c, arch) / c.blocks_per_unit;
+    spec.shared_bytes = block_shared_bytes(c, arch);
     spec.cluster = c.cluster_k ? Shape2{c.split_k, 1} : c.cluster;
     spec.persistent = c.persistent;
     if (!has_wide_waves(c, arch)) return spec;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a GPU kernel's blocks look like, from its config alone: the host needs it for every launch, and the generated source
+// A spec describes a GPU kernel's blocks, from its config alone: the host needs it for every launch, and the generated source
 // carries the same numbers, which the template checks when it is compiled.
 #pragma once
 
@@ -36,7 +36,7 @@ struct LaunchSpec {
 
 // As the config's family says (family.hpp).
 LaunchSpec launch_spec(const KernelConfig& config, const ArchSpec& arch);
-// The block of most families, which have nothing but stages of operand tiles in shared memory.
+// The block of every family so far: what differs between them is in config/geometry.hpp.
 LaunchSpec block_spec(const KernelConfig& config, const ArchSpec& arch);
 
 // Whether vectors of C fit the columns of sums that leave a warp together (Drain in kernels/gpu/drain.hpp): those of its part of

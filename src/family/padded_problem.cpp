@@ -25,7 +25,7 @@ struct Size {
     std::int64_t padded() const { return (value + unit - 1) / unit * unit; }
 };
 
-// What the rule on padding wants m, n and k of the product to be multiples of.
+// The rule on padding wants m, n and k of the product to be multiples of these.
 struct Tiles {
     explicit Tiles(const KernelConfig& c)
         : m(c.pad.m ? 1 : std::max(1, c.tile.m)),

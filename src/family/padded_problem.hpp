@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a kernel that needs aligned sizes can run instead of a problem that has none: the smallest larger problem that the
+// A kernel that needs aligned sizes can run another problem instead of one that has none: the smallest larger problem that the
 // kernel takes, whose result holds that of the problem. Zeros that are added to a reduction change no sum, and rows, columns,
 // channels, images and groups that are added are cut off again. Pure; what it costs is said in a note, and selection takes
 // such a kernel only where none fits as it is.

@@ -34,7 +34,7 @@ ChainCounts chain_counts(const Problem& problem) {
 
 WorkProblem::WorkProblem(const Problem& problem, const ArchSpec& own_arch, int thread_count)
     : view(problem), arch(own_arch), threads(thread_count), bytes(bytes_moved(problem)), chain(chain_counts(problem)) {
-    if (arch.backend == Backend::cpu && is_conv(problem.op)) conv.emplace(view, arch);
+    if (!arch.is_gpu() && is_conv(problem.op)) conv.emplace(view, arch);
 }
 
 }  // namespace tilewise

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "measure/check_kernel.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "measure/device_memory.hpp"
@@ -10,28 +12,25 @@ namespace {
 
 constexpr std::size_t kParameterBytes = std::max(sizeof(BufferTask), sizeof(CheckParameters));
 
-BuildRequest cuda_request(const ArchSpec& arch, std::string name, std::string source) {
+// `name` and `lines` of a kernel whose template is in kernels/gpu.
+BuildRequest gpu_request(const ArchSpec& arch, std::string_view name, std::string_view lines) {
     BuildRequest request;
-    request.name = std::move(name);
-    request.source = std::move(source);
+    request.name = fmt::format("{}@{}", name, arch.name);
+    request.source = fmt::format("#include \"{}\"\n{}", facts_of(arch.backend).primitives, lines);
     request.arch = arch.name;
-    request.suffix = kCubin;
+    request.suffix = code_of(arch.backend).suffix;
     return request;
 }
 
 }  // namespace
 
 BuildRequest fill_request(const ArchSpec& arch) {
-    return cuda_request(arch, "check_fill@" + arch.name,
-                        "#include \"cuda/primitives.hpp\"\n#include \"gpu/fill.hpp\"\n\nTILEWISE_GPU_FILL()\n");
+    return gpu_request(arch, "check_fill", "#include \"gpu/fill.hpp\"\n\nTILEWISE_GPU_FILL()\n");
 }
 
 BuildRequest reference_request(const ArchSpec& arch, bool with_squares) {
-    const std::string name = with_squares ? "check_reference_squares@" : "check_reference@";
-    const std::string argument = with_squares ? "true" : "false";
-    return cuda_request(arch, name + arch.name,
-                        "#include \"cuda/primitives.hpp\"\n#include \"gpu/reference.hpp\"\n\nTILEWISE_GPU_REFERENCE(" +
-                            argument + ")\n");
+    return gpu_request(arch, with_squares ? "check_reference_squares" : "check_reference",
+                       fmt::format("#include \"gpu/reference.hpp\"\n\nTILEWISE_GPU_REFERENCE({})\n", with_squares));
 }
 
 Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, BuildRequest request, int blocks) {

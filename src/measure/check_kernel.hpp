@@ -33,7 +33,7 @@ private:
     int blocks_ = 0;
 };
 
-// What to compile: the filling and inspecting of buffers, and the reference, with sums of squares where the error model
+// These requests compile the filling and inspecting of buffers, and the reference, with sums of squares where the error model
 // asks for them.
 BuildRequest fill_request(const ArchSpec& arch);
 BuildRequest reference_request(const ArchSpec& arch, bool with_squares);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the random operands of a problem are: which there are, how each lies in memory and what is drawn for it. The
+// A plan describes the random operands of a problem: which there are, how each lies in memory and what is drawn for it. The
 // host's tensors and those made on a device are the same, bit for bit, for the same seed.
 #pragma once
 

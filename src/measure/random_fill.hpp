@@ -17,7 +17,7 @@ struct Range {
 Range operand_range(DType type);
 inline constexpr Range kScaleRange = {0.5, 2.0};
 
-// What random_value of kernels/common/random.hpp is asked for.
+// random_value of kernels/common/random.hpp is asked for this.
 struct Draw {
     double low, width;
     bool whole;

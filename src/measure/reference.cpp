@@ -31,7 +31,7 @@ public:
     }
 
 private:
-    // What is added to or multiplied with the stretch, decoded.
+    // Decodes what is added to or multiplied with the stretch.
     void load(std::int64_t batch, std::int64_t row, std::int64_t col, std::int64_t count) {
         const auto load_row = [&](const MatrixView& m, std::vector<double>& to) {
             to.resize(static_cast<std::size_t>(count));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a problem's result should be, in double on the decoded inputs, with the error a kernel may make:
+// The reference computes what a problem's result should be, in double on the decoded inputs, with the error a kernel may make:
 //   epilogue( alpha * scale_a * scale_b * A*B [+ beta*C] )
 // as problem.hpp defines it. beta == 0 does not read C. For large problems only some rows need be computed.
 #pragma once
@@ -19,7 +19,7 @@ struct ReferenceOptions {
     Summation summation = {};  // of the kernel that is judged; only the error depends on it
 };
 
-// What follows the product, in the words of kernels/common/finish.hpp.
+// Says what follows the product, in the words of kernels/common/finish.hpp.
 FinishSteps finish_steps(const Problem& problem, const ReferenceOptions& options);
 
 // Some rows of one batch entry, and some columns of them. Values of row r begin at index r * cols.

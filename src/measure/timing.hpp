@@ -11,7 +11,7 @@
 
 namespace tilewise {
 
-// What is timed; `set` says which of the rotating tensor sets to use.
+// A call of this is timed; `set` says which of the rotating tensor sets to use.
 using TimedCall = std::function<void(int set)>;
 
 // The seconds that so many calls take together, beginning with tensor set `first_set`; for what has a clock of its own.

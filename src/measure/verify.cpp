@@ -16,7 +16,7 @@
 namespace tilewise {
 namespace {
 
-// What finishing and comparing an element costs, in multiply-adds.
+// Finishing and comparing an element costs so many multiply-adds.
 constexpr double kElementWork = 64;
 
 // Gathering an element of a convolution's A and B: positions are worked out and looked up one by one. An element of A is

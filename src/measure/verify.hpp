@@ -42,7 +42,7 @@ struct VerifyFailure {
 struct VerifyReport {
     bool ok = false;
     VerifyMethod method = VerifyMethod::every_element;
-    // Of the element that is worst in relation to what it may be off by. Infinite if a NaN is where none should be.
+    // These are of the element that is worst in relation to what it may be off by. The error is infinite if a NaN is where none should be.
     double max_error = 0;
     double tolerance = 0;
     double max_ratio = 0;                  // max_error / tolerance; beyond 1 where there is a failure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What follows from a problem: output sizes, the matrix product it amounts to, work and traffic. Selection, the
+// A problem implies these numbers: output sizes, the matrix product it amounts to, work and traffic. Selection, the
 // roof in a benchmark and the cost models all read these numbers, so they are computed in one place.
 #pragma once
 

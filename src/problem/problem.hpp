@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What to compute: a plain value with equality, a one-line text and a JSON form (problem_text.hpp). It names
+// A problem says what to compute: a plain value with equality, a one-line text and a JSON form (problem_text.hpp). It names
 // everything that can change which kernel may run or how fast: types, layouts, strides, alignment, fused
 // operations, numeric class and limits. Values of alpha and beta are arguments; only "beta is zero" matters here.
 //

@@ -90,8 +90,7 @@ constexpr int spatial_dims(Layout l) {
 }
 constexpr Layout channels_last(int dims) { return static_cast<Layout>(static_cast<int>(Layout::nwgc) + dims - 1); }
 
-// What is applied to the result before it is stored, in the order written.
-// add and mul combine
+// A chain of these is applied to the result before it is stored, in the order written. add and mul combine
 // the result with the next D tensor, which has the output's shape, layout and dtype.
 enum class EpilogueOp : std::uint8_t { bias, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish, add, mul };
 template <>

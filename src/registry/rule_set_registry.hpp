@@ -19,7 +19,7 @@ struct KernelQuery {
     std::optional<DTypePair> dtypes;  // unset: every pair of input types
     std::optional<DType> out;         // unset: the usual output of each
 };
-// What to list for a problem: kernels of its operation and types.
+// Asks for the kernels of a problem: those of its operation and types.
 KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set);
 
 // The kernels of the rule set in its own order.

@@ -36,7 +36,7 @@ struct Operands {
     void* workspace = nullptr;  // of workspace_bytes(), where that is not 0
 };
 
-// What a problem says of a launch: sizes, strides and operations, but no pointers, scalars or ways to compute it.
+// Fills in what a problem says of a launch: sizes, strides and operations, but no pointers, scalars or ways to compute it.
 KernelArgs problem_args(const Problem& problem);
 
 class Executable {

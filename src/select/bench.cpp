@@ -46,8 +46,8 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
     auto kernels = kernels_of(runtime, problem, choice, all);
     if (!kernels) return kernels.error();
     MeasureOptions options;
-    const bool on_cpu = runtime.device->arch().backend == Backend::cpu;
-    options.seconds_each = all ? kSecondsEachOfAll : on_cpu ? kSecondsForOne : kSecondsForOneOnGpu;
+    const bool on_gpu = runtime.device->arch().is_gpu();
+    options.seconds_each = all ? kSecondsEachOfAll : on_gpu ? kSecondsForOneOnGpu : kSecondsForOne;
     options.progress = choice.options.progress;
     options.records = runtime.records.get();
     auto measured = measure_candidates(problem, *kernels, *runtime.device, *runtime.builder, options);

@@ -45,7 +45,7 @@ public:
     void forget_plans() { ++generation_; }
 
 private:
-    // What a table is looked up by: the problem, in the table's own copy or in the caller's, and what goes with it.
+    // A table is looked up by this: the problem, in the table's own copy or in the caller's, and what goes with it.
     template <class P>
     struct PlanKey {
         P problem;

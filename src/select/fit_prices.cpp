@@ -239,7 +239,7 @@ Result<PriceFit> fit_prices(const Chip& chip, const std::vector<Record>& records
     samples.set_prices(result.chip.prices);
     tell_errors(samples, &FamilyFit::after, result.families);
     for (const PriceGroup& group : price_groups()) {
-        for (std::size_t i = 0; i < group.prices.size() && group.backend == name_of(chip.backend); ++i) {
+        for (std::size_t i = 0; i < group.prices.size() && group.backend == chip.backend; ++i) {
             const std::size_t index = group.first + i;
             if (!std::binary_search(result.fitted.begin(), result.fitted.end(), index)) result.unused.push_back(index);
         }

@@ -15,9 +15,6 @@
 namespace tilewise {
 namespace {
 
-// The analytic models know CPUs and NVIDIA GPUs.
-bool has_model(const ArchSpec& arch) { return arch.backend == Backend::cpu || arch.backend == Backend::cuda; }
-
 // Every copy is read and written once; what the caches spare is not counted.
 double copying_us(const PaddedTensors& padded, const ArchSpec& arch) {
     constexpr double kTouches = 2;
@@ -41,7 +38,7 @@ bool comes_first(const Candidate& candidate, const KernelPtr& kernel, std::optio
 class CandidateList {
 public:
     CandidateList(const Problem& problem, const ArchSpec& arch, int threads) {
-        if (has_model(arch)) work_.emplace(problem, arch, threads);
+        if (has_families(arch.backend)) work_.emplace(problem, arch, threads);
     }
     void add(const KernelPtr& kernel, const LaunchPlan* searched) {
         std::optional<double> us;
@@ -115,14 +112,14 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
             continue;
         }
         std::optional<double> us;
-        if (has_model(arch)) {
+        if (has_families(arch.backend)) {
             us = predicted_us(WorkProblem(padded->problem, arch, threads), config) + copying_us(padded->tensors, arch);
         }
         selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
     }
     selection.rejected = std::move(rejected);
     selection.rejected_count = selection.rejected.size();
-    if (has_model(arch)) sort_by_time(selection.candidates);
+    if (has_families(arch.backend)) sort_by_time(selection.candidates);
 }
 
 void note_padding(Selection& selection) {

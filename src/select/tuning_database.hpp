@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What measuring found to be best, remembered between processes: one line of JSON per record, appended and never
+// The database remembers between processes what measuring found to be best: one line of JSON per record, appended and never
 // rewritten, so that many processes may add at once and a killed one loses at most its own last line. A record names the
 // device, the problem, the kernel and the digest of its code; it counts only where all of them are still the same.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the JSON reader refuses, and that it says where.
+// The JSON reader refuses these, and says where.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of build/ share: a folder of their own, a tiny kernel, compilers that only pretend, and this test
+// The tests of build/ share these: a folder of their own, a tiny kernel, compilers that only pretend, and this test
 // program run again as another process.
 #pragma once
 
@@ -37,7 +37,7 @@ inline BuildRequest answering(int answer) {
     return request;
 }
 
-// What the kernel at `path` answers; -1 when it does not load.
+// Asks the kernel at `path`; -1 when it does not load.
 inline int ask(const std::string& path) {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) return -1;

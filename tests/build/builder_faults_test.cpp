@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must not go wrong: many processes at once, kills at any moment, disks that are full or read-only, forks. Each
+// These must not go wrong: many processes at once, kills at any moment, disks that are full or read-only, forks. Each
 // ends in a correct kernel or a clear error, never in a hang or a wrong kernel.
 #include <sched.h>
 #include <sys/mount.h>

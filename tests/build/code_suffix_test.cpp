@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "build/compile.hpp"
 #include "config/archs.hpp"
+#include "family/family.hpp"
 
 namespace tilewise {
 namespace {
@@ -15,6 +17,20 @@ TEST(CodeSuffix, ItsOwnFirstThenWhatLaterChipsLoad) {
     EXPECT_EQ(of("cpu-generic"), Suffixes{kSharedObject});
     EXPECT_EQ(of("sm_80"), (Suffixes{kCubin, kPtx}));
     EXPECT_EQ(of("sm_90a"), Suffixes{kCubin}) << "code for that chip alone has no use on others";
+    EXPECT_EQ(of("gfx942"), Suffixes{kHsaco});
+}
+
+TEST(CodeSuffix, ACompilerBuildsWhatFamiliesHaveCodeFor) {
+    for (const ArchSpec& arch : embedded_archs().archs()) {
+        for (const std::string_view suffix : code_suffixes(arch)) {
+            EXPECT_EQ(compiler_of(suffix) != nullptr, has_families(arch.backend)) << arch.name << ' ' << suffix;
+        }
+    }
+    EXPECT_EQ(compiler_of(kPtx), compiler_of(kCubin));
+    const auto none = find_toolchain(kHsaco, {});
+    ASSERT_FALSE(none.ok());
+    EXPECT_EQ(none.error().code, ErrorCode::toolchain);
+    EXPECT_EQ(none.error().message, "nothing here builds .hsaco files");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(NvrtcCommand, HasTheOptionsThatItsVersionKnows) {
     const BuildRequest request = adding(1);
     for (const auto& [version, knows] : {std::pair{"12.8", false}, {"12.9", true}, {"12.10", true}, {"13.0", true}}) {
         const Toolchain toolchain{"libnvrtc.so", "nvrtc", version};
-        const auto command = nvrtc_command({request, "", toolchain, std::chrono::seconds(1)}, "");
+        const auto command = kNvrtcCompiler.command({request, "", toolchain, std::chrono::seconds(1)}, "");
         EXPECT_EQ(std::count(command.begin(), command.end(), "--minimal"), knows ? 1 : 0) << version;
     }
 }

@@ -14,7 +14,7 @@ constexpr const char* kKernel = "gemm_bf16_rcr_compv3_cshuffle_intrawave_128x128
 constexpr const char* kBadKernel =
     "gemm_bf16_rcr_compv3_cshuffle_interwave_128x128x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942";
 
-// What a call gave: the text is copied and freed, so that the address sanitizer sees both sides of the contract.
+// Takes what a call gave: the text is copied and freed, so that the address sanitizer sees both sides of the contract.
 struct Answer {
     tilewise_status status = TILEWISE_INTERNAL;
     bool has_text = false;

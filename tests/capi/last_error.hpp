@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the last call of this thread had to say, for the messages of tests.
+// Repeats what the last call of this thread had to say, for the messages of tests.
 #pragma once
 
 #include <string>

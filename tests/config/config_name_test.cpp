@@ -133,7 +133,7 @@ TEST(ConfigName, CodeIdIgnoresLaunchFieldsOnly) {
             }
         }
     }
-    // What may differ between two kernels of one binary; anything more is a decision, not an accident.
+    // Two kernels of one binary may differ in these; anything more is a decision, not an accident.
     std::vector<std::string_view> launch;
     for (const ConfigField& field : config_fields()) {
         if (field.mark == Mark::launch) launch.push_back(field.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a CUDA arch's name says.
+// A CUDA arch's name says where its code runs.
 #include "config/cuda_arch.hpp"
 
 #include <gtest/gtest.h>

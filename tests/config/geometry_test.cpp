@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What follows from a config before anything is compiled: threads and shared memory of blocks that share a unit, and along which
-// extent of a tile an operand lies.
+// A config says before anything is compiled: threads and shared memory of blocks that share a unit, and along which extent of a
+// tile an operand lies.
 #include "config/geometry.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,10 @@
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/family_id.hpp"
+#include "config/random_config.hpp"
 #include "config/rule_set.hpp"
+#include "config/rules.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
@@ -31,6 +34,59 @@ TEST(Geometry, BlocksThatShareAUnitFitIntoItTogether) {
         EXPECT_FALSE(c.persistent);
     }
     EXPECT_GT(sharing, 10);
+}
+
+KernelConfig first_of(FamilyId family, const ArchSpec& arch, Op op) {
+    const auto configs = expand(arch, op, {DType::bf16, DType::bf16}, RuleSet::standard, std::nullopt);
+    EXPECT_TRUE(configs.ok());
+    const auto found = std::ranges::find(*configs, family, family_of);
+    EXPECT_NE(found, configs->end()) << name_of(family);
+    return found == configs->end() ? KernelConfig{} : *found;
+}
+
+bool breaks_shared_memory(const KernelConfig& c, const ArchSpec& arch) {
+    return std::ranges::count(check_config(c, arch), "shared_memory", &Rejected::rule) > 0;
+}
+
+// A walk down the tile holds lines of inputs, weights and sums: not what the extents of the tile say.
+TEST(Geometry, DepthwiseBlocksHoldWhatTheyWalkWith) {
+    const ArchSpec& arch = arch_named("sm_90a");
+    KernelConfig strips = first_of(FamilyId::depthwise_strips, arch, Op::conv_fwd);
+    const std::int64_t weights = product(strips.ct_filter) * strips.tile.n * 4;
+    EXPECT_GT(block_shared_bytes(strips, arch), weights);
+    const std::int64_t before = block_shared_bytes(strips, arch);
+    strips.tile.m *= 4;
+    EXPECT_EQ(block_shared_bytes(strips, arch), before) << "the walk is longer, the block as large";
+
+    KernelConfig slice = first_of(FamilyId::depthwise_channel_slice, arch, Op::conv_fwd);
+    slice.blocks_per_unit = 1;
+    EXPECT_EQ(shared_bytes(slice, arch), arch.shared_bytes) << "all that a block may have";
+    EXPECT_FALSE(breaks_shared_memory(slice, arch));
+    slice.blocks_per_unit = 1000;
+    EXPECT_TRUE(breaks_shared_memory(slice, arch)) << "not even the weights fit";
+    slice.blocks_per_unit = 1;
+    slice.arch = "sm_80";
+    EXPECT_TRUE(breaks_shared_memory(slice, arch_named("sm_80"))) << "which has less";
+
+    KernelConfig weights_of_lines = first_of(FamilyId::depthwise_toeplitz, arch, Op::conv_bwd_weight);
+    weights_of_lines.blocks_per_unit = 2;
+    EXPECT_FALSE(breaks_shared_memory(weights_of_lines, arch));
+    weights_of_lines.blocks_per_unit = 3;
+    EXPECT_TRUE(breaks_shared_memory(weights_of_lines, arch));
+}
+
+TEST(Geometry, SharedMemoryOfAnythingIsCounted) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 60;
+    Random random(21);
+    for (const ArchSpec& arch : embedded_archs().archs()) {
+        for (int i = 0; i < 2000; ++i) {
+            KernelConfig c = random_config(random, 50);
+            if (random.chance(50)) c.op = Op::conv_fwd, c.specialization = Specialization::depthwise;
+            c.arch = arch.name;
+            ASSERT_GE(shared_bytes(c, arch), 0) << kernel_name(c);
+            ASSERT_LE(shared_bytes(c, arch), kMost) << kernel_name(c);
+        }
+    }
 }
 
 TEST(Geometry, ChipsWithFewDoubleUnitsHaveNoKernelsForThem) {

@@ -42,7 +42,7 @@ TEST(Recipe, EveryEmbeddedFileReads) {
         ASSERT_TRUE(parsed.ok()) << parsed.error().message;
         ++files;
     }
-    for (const Backend backend : {Backend::cpu, Backend::cuda, Backend::hip}) {
+    for (const Backend backend : kAllBackends) {
         const auto found = recipes_of(backend);
         ASSERT_TRUE(found.ok()) << found.error().message;
         EXPECT_FALSE(found->empty()) << name_of(backend);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the rule sets promise, for every arch, operation and pair of input types.
+// The rule sets keep their promises, for every arch, operation and pair of input types.
 #include "config/rule_set.hpp"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 namespace tilewise {
 namespace {
 
-// What a strategy's name promises for an operand: the divisor of the widest access, 0 for one element.
+// A strategy's name promises this for an operand: the divisor of the widest access, 0 for one element.
 // "max_ab_half_c": A and B at the widest, C at half of it.
 int divisor_in_name(std::string_view name, char operand) {
     if (name == "generic") return 0;

@@ -22,7 +22,7 @@ class CorrectorOn : public EachArch {};
 TEST_P(CorrectorOn, EndsInCodeWhereThereIsAny) {
     Random random(6);
     Corrector corrector(arch());
-    const bool has_any = arch().backend != Backend::hip;
+    const bool has_any = has_families(arch().backend);
     for (int i = 0; i < count(); ++i) {
         KernelConfig config = random.chance(60) ? nearly_valid_config(random, arch()) : random_config(random, 50);
         config.arch = arch().name;

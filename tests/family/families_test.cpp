@@ -7,6 +7,7 @@
 #include <set>
 
 #include "config/archs.hpp"
+#include "config/geometry.hpp"
 #include "config/random_config.hpp"
 #include "config/rule_set.hpp"
 #include "family/code_rules.hpp"
@@ -17,8 +18,7 @@ namespace {
 std::vector<const ArchSpec*> archs_with_code() {
     std::vector<const ArchSpec*> list;
     for (const ArchSpec& arch : embedded_archs().archs()) {
-        const auto has_backend = [&](const Family* family) { return family->backend == arch.backend; };
-        if (std::ranges::any_of(families(), has_backend)) list.push_back(&arch);
+        if (has_families(arch.backend)) list.push_back(&arch);
     }
     return list;
 }
@@ -64,19 +64,41 @@ TEST(Families, AllHaveKernels) {
 TEST(Families, HaveOneRecipeEach) {
     std::set<std::pair<Backend, std::string_view>> named, written;
     for (const Family* family : families()) named.emplace(family->backend, family->name());
-    for (const Backend backend : {Backend::cpu, Backend::cuda}) {
+    for (const Backend backend : kAllBackends) {
+        if (!has_families(backend)) continue;
         for (const Recipe& recipe : *recipes_of(backend)) written.emplace(backend, recipe.name);
     }
     EXPECT_EQ(named, written);
 }
 
 TEST(Families, AnArchWithoutFamiliesSaysSo) {
+    EXPECT_TRUE(has_families(Backend::cpu) && has_families(Backend::cuda));
+    EXPECT_FALSE(has_families(Backend::hip));
     const auto config =
         parse_kernel_name("gemm_bf16_rcr_compv3_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942");
     Rejected why;
     EXPECT_FALSE(has_code(config.value(), arch_named("gfx942"), &why));
     EXPECT_EQ(why.rule, "code_family");
     EXPECT_FALSE(why.need.empty());
+}
+
+// The rule for shared memory counts the bytes that blocks are launched with.
+TEST(Families, LaunchWithWhatTheRuleForSharedMemoryCounts) {
+    std::set<FamilyId> seen;
+    for (const char* name : {"sm_80", "sm_90a"}) {
+        const ArchSpec& arch = arch_named(name);
+        for (const Op op : kAllOps) {
+            const auto configs = expand(arch, op, RuleSet::full);
+            ASSERT_TRUE(configs.ok());
+            for (const KernelConfig& c : *configs) {
+                ASSERT_EQ(launch_spec(c, arch).shared_bytes * c.blocks_per_unit, shared_bytes(c, arch))
+                    << kernel_name(c);
+                seen.insert(family_of(c));
+            }
+        }
+    }
+    for (const Family* family : families())
+        EXPECT_TRUE(!family->is_gpu() || seen.contains(family->id)) << family->name();
 }
 
 // A plain yes or no and a reason agree, whatever the numbers are.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a fuzz target gives the driver, and how it reports a broken promise. The entry point is that of libFuzzer, so
+// A fuzz target gives the driver one function, and reports a broken promise with another. The entry point is that of libFuzzer, so
 // the targets can be linked with it instead of our own driver.
 #pragma once
 

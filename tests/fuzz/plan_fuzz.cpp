@@ -193,7 +193,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const int threads = 1 + tape.byte() * (tape.often() ? 1 : tape.byte());
     const Registry& kernels = kernels_for(p, arch, set);
     const Selection selection = select_kernel(p, kernels, arch, threads);
-    const bool must_have_one = !has_options && kernels.size() > 0 && arch.backend != Backend::hip &&
+    const bool must_have_one = !has_options && kernels.size() > 0 && has_families(arch.backend) &&
                                set == RuleSet::standard && !is_beyond_machines(p);
     if (must_have_one && !selection.plan) {
         std::fprintf(stderr, "%s on %s: %s\n", print_problem(p).c_str(), arch.name.c_str(),

@@ -102,7 +102,7 @@ const BrokenFamily kFamilies[] = {
 
 void PrintTo(const BrokenFamily& family, std::ostream* out) { *out << family.kernel; }
 
-// What a run of the kernel, broken or not, comes to: empty, the error or the checker's words.
+// A run of the kernel, broken or not, comes to this: empty, the error or the checker's words.
 std::string run_emulated(const Kernel& kernel, const std::string& problem_text, const BuiltKernel& built,
                          Builder& builder, std::uint64_t seed) {
     const Problem problem = *parse_problem(problem_text);

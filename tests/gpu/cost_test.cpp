@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the host pays on a machine with a GPU: building the largest kernel, loading it from the cache, a repeated launch.
+// The host pays for these on a machine with a GPU: building the largest kernel, loading it from the cache, a repeated launch.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

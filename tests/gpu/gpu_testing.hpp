@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests on a real GPU share: the device, a builder for it, the kernels of a rule set, and the check of each on random
+// The tests on a real GPU share these: the device, a builder for it, the kernels of a rule set, and the check of each on random
 // problems against the reference, with guards around every buffer. Skips, saying so, where there is no GPU.
 //   TILEWISE_TEST_DEVICE   cuda:0, or emulated:sm_90a on a machine without a GPU (a few kernels: it is slow)
 //   TILEWISE_TEST_RULE_SET default     TILEWISE_TEST_DTYPES bf16,fp16,fp32,fp8,bf8,fp8_bf8,bf8_fp8,int8

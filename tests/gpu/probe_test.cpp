@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the instructions of a Hopper GPU do, against the tables in tests/golden/cuda that the tests and the emulation on
+// Compares what the instructions of a Hopper GPU do with the tables in tests/golden/cuda that the tests and the emulation on
 // other machines stand on. Needs an sm_90 GPU and is skipped where there is none; TILEWISE_TEST_DEVICE=emulated:sm_90a asks
 // the emulation the same. From the project's root:
 //     TILEWISE_WRITE_GOLDEN=DIR   writes the tables to DIR instead

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What measuring relies on: work is recorded on a stream that is not the program's, and replayed with a clock of its own.
+// Measuring relies on this: work is recorded on a stream that is not the program's, and replayed with a clock of its own.
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a launch of depthwise kernels on matrix units carries: division without dividing, and rows that parts share evenly.
+// A launch of depthwise kernels on matrix units carries these: division without dividing, and rows that parts share evenly.
 #include "kernels/common/depthwise_tiles_args.hpp"
 
 #include <gtest/gtest.h>

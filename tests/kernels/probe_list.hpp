@@ -225,7 +225,7 @@ inline std::vector<Probe> copy_probes() {
         "row of the tensor: for each column: byte of shared memory, from a multiple of 1024; the box begins at byte "
         "512",
         "CopyInProbe<64, 64, 512, 0, 0, false>", {true, kRows, 64, kRows, 64});
-    // Of a box of 64 x 64 from column -8, row -3 on, the tensor has 40 x 40.
+    // The tensor has 40 x 40 of a box of 64 x 64 that begins at column -8, row -3.
     add("tma_load_outside", "tma_load_outside",
         "line of shared memory: for each element: its number in memory, rows of 64, plus one, or zero; box of 64 x 64 "
         "from "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of orders of tiles share: a size of tiles, and random products that have some of them.
+// The tests of orders of tiles share these: a size of tiles, and random products that have some of them.
 #pragma once
 
 #include "base/random.hpp"

@@ -34,7 +34,7 @@ std::int64_t flat_index(const MatrixView& c, std::int64_t batch, std::int64_t ro
     return (static_cast<std::byte*>(c.at(batch, row, col)) - static_cast<std::byte*>(c.data)) / bytes_of(c.type);
 }
 
-// What follows the sum of products, of the element at that place of the output as stored.
+// Finishes the sum of products of the element at that place of the output as stored.
 double finished(const Tensors& t, const PlainConv& plain, double x, float alpha, float beta, std::int64_t at) {
     const Problem& p = t.problem();
     const auto element_of = [&](const void* data, std::int64_t i) {

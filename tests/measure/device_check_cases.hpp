@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must hold of checking on a device, whichever it is: the twin of tests/measure or a GPU. Operands are the host's bit
+// Checking must do the same on every device: the twin of tests/measure or a GPU. Operands are the host's bit
 // for bit, the verdict is the host's, and whatever a kernel may do wrong is found.
 #pragma once
 

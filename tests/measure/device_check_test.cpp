@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What runs on a GPU to check results, run by threads instead (gpu_twin.hpp): operands are the host's bit for bit, the
+// Threads run what checks results on a GPU (gpu_twin.hpp): operands are the host's bit for bit, the
 // verdict is the host's, and whatever a kernel may do wrong is found. tests/gpu/verify_test.cpp does the same on a GPU.
 #include "measure/device_check.hpp"
 

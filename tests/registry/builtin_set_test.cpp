@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the rule set `builtin` promises on CPUs: selection, which knows the kernels of `default`, finds a built-in one for
+// The rule set `builtin` keeps its promise on CPUs: selection, which knows the kernels of `default`, finds a built-in one for
 // every problem with the usual output type, on every CPU of the arch.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ protected:
         query.op = Op::gemm;
         return *list_kernels(query);
     }
-    // What its arch has, and no more.
+    // The kernel uses what its arch has, and no more.
     bool runs_on_every_cpu(const Kernel& kernel) const {
         return kernel_features(kernel.config, arch()) == arch().cpu_features;
     }

@@ -104,7 +104,7 @@ inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig&
     s.k = s.g * whole(channels());
 }
 
-// What the kernel takes for granted of the filter.
+// Makes true what the kernel takes for granted of the filter.
 inline void impose_filter(ConvShape& s, const KernelConfig& config) {
     const bool pointwise = config.specialization == Specialization::filter_1x1 ||
                            config.specialization == Specialization::filter_1x1_stride1;

@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Op, PaddedLaunchOf, testing::ValuesIn(kAllOps),
 TEST_P(PaddedLaunchOf, RandomProblemsOnStrictKernelsMatchTheReference) {
     Random random(2027);
     Builder builder(settings_);
-    // Of types only the sizes matter here: four bytes, two and one. Backward directions have no int8.
+    // Only the sizes of types matter here: four bytes, two and one. Backward directions have no int8.
     const DType narrow = GetParam() == Op::gemm || GetParam() == Op::conv_fwd ? DType::int8 : DType::bf16;
     const std::array types = {DType::fp32, DType::bf16, narrow};
     constexpr int kKernels = 3, kRunsEach = 12, kKinds = 3;
@@ -210,7 +210,7 @@ TEST_F(PaddedLaunchTest, NothingIsCopiedThatNeedNotBe) {
     EXPECT_EQ(copied_bytes("m=48,n=128,k=100,batch=3,batch_stride_b=0"), 3 * 48 * 100 + 128 * 100) << "one B for all";
 }
 
-// What a GPU gets to see, without one: the padded sizes, and copies where tensor copies may begin.
+// A GPU would get to see these: the padded sizes, and copies where tensor copies may begin.
 TEST_F(PaddedLaunchTest, AGpuKernelIsGivenThePaddedProblem) {
     if (const auto nvrtc = find_nvrtc(settings_.nvrtc, std::nullopt); !nvrtc) GTEST_SKIP() << nvrtc.error().message;
     NullDevice device(arch_named("sm_90a"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests share that try random problems on many kernels of the host's arch: settings of the environment, building
+// The tests that try random problems on many kernels of the host's arch share these: settings of the environment, building
 // ahead, and one run judged by the reference.
 #pragma once
 

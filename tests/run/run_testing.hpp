@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests that run kernels share: a cache of their own, the host's device, one small kernel, and a checked run.
+// The tests that run kernels share these: a cache of their own, the host's device, one small kernel, and a checked run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ protected:
 
     static Kernel small_kernel() { return make_kernel(*parse_kernel_name(kKernelName)); }
 
-    // What the checker says about one run of the executable on random tensors.
+    // Has the checker judge one run of the executable on random tensors.
     Result<VerifyReport> checked_run(const Problem& problem, Executable executable) {
         auto tensors = Tensors::make(problem, 1);
         if (!tensors) return tensors.error();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What it costs to plan a problem that was planned before: it is paid on every call of a program that does not keep its
+// Planning a problem that was planned before costs little: it is paid on every call of a program that does not keep its
 // plans. The best of many batches is taken, so that a busy machine does not matter; the limit is far above what is
 // expected (0.1 us), for builds with sanitizers there is none.
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ protected:
 
     static Problem problem(const std::string& text) { return *parse_problem(text); }
 
-    // Of call(), which says whether it went well.
+    // Times call(), which says whether it went well.
     template <class Call>
     static double best_ns(Call call) {
         constexpr int kBatches = 200, kCalls = 500;

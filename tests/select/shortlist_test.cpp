@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is measured: the best first, nothing twice, and other ways to compute beside variants of the best.
+// The shortlist is measured: the best first, nothing twice, and other ways to compute beside variants of the best.
 #include "select/shortlist.hpp"
 
 #include <gtest/gtest.h>

@@ -60,7 +60,7 @@ struct BlockDiagonalConv {
         for (int g = 0; g < Shape::kGroups; ++g)
             held.bias[g] = Runs::read_bias(args, lane_channel() + g * Shape::kGroup);
     }
-    // What a lane has of the diagonal matrices: elements (2 (l % 4), l / 4) and the one below.
+    // A lane has these of the diagonal matrices: elements (2 (l % 4), l / 4) and the one below.
     TILEWISE_DEVICE void load_weights(Weights& words) const {
         const int lane = lane_index(), n = lane / 4;
         SharedAddress shift = n % 2 * 16;

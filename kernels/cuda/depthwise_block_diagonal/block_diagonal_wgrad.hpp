@@ -100,7 +100,7 @@ struct BlockDiagonalWgrad {
         // Matrices of x: the first 8 pixels of both taps (or groups of channels), then the others.
         const SharedAddress x = shared + block.slot(first + lane / 16 * 8 + lane % 8) * Shape::kPitch + own_bytes;
         SharedAddress pair = x + odd * block.to_next_tap() * Shape::kPitch, single = x + odd * 16;
-        // Of dy: both halves of the pixels of a group of channels, then of the next.
+        // dy gives both halves of the pixels of a group of channels, then of the next.
         SharedAddress dy = shared + Xs::kBytes + (first + lane % 16) * Shape::kPitch + own_bytes + lane / 16 * 16;
         hide(pair), hide(single), hide(dy);
         Rows window = {};

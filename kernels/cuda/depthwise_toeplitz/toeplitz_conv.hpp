@@ -52,7 +52,7 @@ struct ToeplitzConv {
         typename Runs::Bias bias;
     };
 
-    // What a lane has of the band matrices: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
+    // A lane has these of the band matrices: rows 2 (l % 4) and the one after it of column l / 4, and 8 below.
     TILEWISE_DEVICE void load_bands(int channel, Bands& bands) const {
         const int first = lane_index() % 4 * 2 - lane_index() / 4;  // the tap of row 2 (l % 4)
         const auto* w = static_cast<const typename T::Storage*>(args.b.data) + Index(channel) * kTaps +

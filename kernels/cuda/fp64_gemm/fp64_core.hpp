@@ -62,7 +62,7 @@ struct Fp64Core {
         }
     }
 
-    // Of every step a lane has two rows, eight apart, in each two columns.
+    // A lane has two rows of every step, eight apart, in each two columns.
     static TILEWISE_DEVICE int lane_row() { return placed(lane_index() / 4); }
     static TILEWISE_DEVICE int lane_col(int i) { return placed(lane_index() % 4 * 2 + i); }
 

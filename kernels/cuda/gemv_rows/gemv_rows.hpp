@@ -192,7 +192,7 @@ struct GemvRows {
         meet(sums);
     }
 
-    // What the first steps will read, towards the cache; before the kernels ahead of this one have ended, so only that.
+    // Fetches what the first steps will read into the cache, no further: the kernels ahead of this one may not have ended.
     TILEWISE_DEVICE void prefetch_first() const {
         if (!inside || lane * kChunkBytes % 128 != 0) return;
         for (int i = 0; i < 2 * kRows; ++i) {

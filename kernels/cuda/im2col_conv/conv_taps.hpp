@@ -74,7 +74,7 @@ struct ConvLine {
         return line;
     }
 
-    // Of stride 1, or forward.
+    // Stride 1 and forward have all taps in one walk.
     template <Direction direction>
     TILEWISE_DEVICE TapLine all_taps() const {
         if (direction != Direction::backward_data) return {0, 1, filter, 0, dilation};
@@ -94,7 +94,7 @@ struct ConvLine {
     }
 
 private:
-    // Of dy against the row, for a tap of backward data.
+    // A tap of backward data moves dy so far against the row.
     TILEWISE_DEVICE int shift_of(int tap) const { return ceil_divided(pad - tap * dilation, stride); }
 };
 
@@ -160,7 +160,7 @@ struct TapWalk {
             at[i] = 0;
         }
     }
-    // Of the filter; of those that are joined, the first.
+    // Counts in the filter; where taps are joined, this is the first.
     TILEWISE_DEVICE int tap() const {
         int index = 0;
         TILEWISE_UNROLL

@@ -124,7 +124,7 @@ struct ConvPlaces {
         return left < u32(args.conv.images) ? left * size + pixel : -1;
     }
 
-    // Of a line of columns that begins at a multiple of its length.
+    // The line of columns begins at a multiple of its length.
     TILEWISE_DEVICE ColumnPlace columns(int at) const {
         if constexpr (kDirection != Direction::backward_weight) return {at, args.n - at};
         const u32 lines = (u32(args.conv.c) + kLine - 1) / kLine, unit = u32(at) / kLine, tap = unit / lines;
@@ -159,7 +159,7 @@ struct ConvSource {
     ClusterPlace<Shape> me;
     Walk pixels;
     int lines;  // of channels, in the reduction or of a tap's columns
-    // Of the tile:
+    // The tile has these.
     int column, group;
     int before = 0;              // channels of the group before that are copied with this one's
     typename Walk::Pixel pixel;  // forward, backward data
@@ -172,7 +172,7 @@ struct ConvSource {
     TILEWISE_DEVICE ConvSource(const KernelArgs& kernel_args, const TensorMap& a, const TensorMap& b)
         : args(kernel_args), map_a(a), map_b(b), pixels(kernel_args.conv), lines(line_count(kernel_args.conv)) {}
 
-    // Of a group, in the activation that is gathered.
+    // A group has so many, in the activation that is gathered.
     static TILEWISE_DEVICE int summed_channels(const KernelConv& conv) {
         return static_cast<int>(kDirection == Direction::backward_data ? conv.k : conv.c);
     }

@@ -126,7 +126,7 @@ struct PatchConv {
         weights().load(static_cast<const typename T::Storage*>(args.b.data) + s.group * group_weights, s.column);
     }
 
-    // What does not depend on the tile; reads nothing of global memory.
+    // Prepares what does not depend on the tile; reads nothing of global memory.
     TILEWISE_DEVICE void prepare() {
         rows().make_table(launch.axes, launch.tile);
         weights().count_classes();

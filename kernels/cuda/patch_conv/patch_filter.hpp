@@ -102,7 +102,7 @@ struct PatchFilter {
 
     // ---- Weights ----
 
-    // Of the tile's groups, `from` being the first group's; columns from `first_column` on.
+    // Loads the weights of the tile's groups, `from` being the first group's; columns from `first_column` on.
     TILEWISE_DEVICE void load(const void* from, int first_column) const {
         if constexpr (kWide) {
             load_wide(static_cast<const char*>(from), first_column);

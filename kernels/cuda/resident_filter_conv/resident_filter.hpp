@@ -57,7 +57,7 @@ private:
         for (int i = thread_index(); i < (kTaps * kColumns) << bits; i += kThreads) {
             const int chunk = i & ((1 << bits) - 1), row = i >> bits, own = row / kTaps, tap = row - own * kTaps;
             if (chunk >= chunks) continue;
-            // Of merged groups the column's.
+            // The group is the column's where groups are merged.
             const int of = Config::merge > 1 ? (column + own) / k : 0, channel = chunk * kChunk - before - of * c;
             const bool is_there = channel >= 0 && channel < c && column + own < k * Config::merge;
             copy_async<16>(place(tap, own, chunk), from + (is_there ? row * c + channel : 0), is_there ? 16 : 0);

@@ -56,7 +56,7 @@ struct ResidentFilterConv {
         part = block / shape.jobs * kWaves;
     }
 
-    // Of the first channel that is summed, among all groups'.
+    // The first channel that is summed has this number among all groups'.
     TILEWISE_DEVICE int first_channel() const { return group * int(kBackward ? conv.k : conv.c); }
     // Channels of the group before that are copied with this one's.
     TILEWISE_DEVICE int before() const { return first_channel() % kResidentFilterStepChannels; }

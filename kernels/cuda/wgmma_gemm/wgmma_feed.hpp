@@ -20,7 +20,7 @@ struct WgmmaRing {
     TILEWISE_DEVICE unsigned full(int index) const { return barrier(index, 0); }
     TILEWISE_DEVICE unsigned empty(int index) const { return barrier(index, 1); }
     TILEWISE_DEVICE unsigned halves(int index) const { return barrier(index, 2); }
-    // What products wait for.
+    // Products wait for this barrier.
     TILEWISE_DEVICE unsigned ready(int index) const { return Shape::kThree ? halves(index) : full(index); }
 
     TILEWISE_DEVICE unsigned barrier(int index, int which) const {

@@ -73,7 +73,7 @@ struct WgmmaGemm {
         if constexpr (Shape::kLeavesRoom) griddep_launch();
         if constexpr (Shape::kCluster > 1) feed.drain();
     }
-    // What the first stages will hold, towards the cache; before the kernels ahead of this one have ended, so only that.
+    // Fetches what the first stages will hold into the cache, no further: the kernels ahead of this one may not have ended.
     TILEWISE_DEVICE void prefetch_first(const Order& order) const {
         Walk walk = this->walk(order);
         Work work;

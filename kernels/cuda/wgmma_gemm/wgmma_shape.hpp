@@ -52,7 +52,7 @@ struct WgmmaShape {
     static constexpr bool kColumnsAlongK = kSwapped ? Config::a_row : !Config::b_row;
 
     static constexpr int kLineBytes = 128;  // of results, and of most operands
-    // What a stage holds along k for each tap: a line of operands along k. Those of convolutions with few channels may be
+    // A stage holds a line of operands along k for each tap. Those of convolutions with few channels may be
     // half as long, as may be lines along n.
     static constexpr int kDepthBytes = kTileK * A::bytes % kLineBytes == 0 ? kLineBytes : kLineBytes / 2;
     static constexpr int kDepth = kDepthBytes / A::bytes;

@@ -152,7 +152,7 @@ struct MatrixSource {
     }
 
 private:
-    // Of a B that was packed ahead, tile after tile (../common/packed_b.hpp).
+    // A B that was packed ahead lies tile after tile (../common/packed_b.hpp).
     TILEWISE_DEVICE const void* packed_tile(int step) const {
         const PackedB packed = {args.n, args.k, args.batch, Shape::kTileN, Shape::kTileK, Shape::kBytesB};
         return static_cast<const char*>(args.b.data) + packed.tile_offset(batch_columns, column / Shape::kTileN, step);

@@ -75,10 +75,9 @@ Result<const ArchSpec*> host_cpu_arch(const ArchCatalog& catalog) {
     const ArchSpec* best = nullptr;
     for (const ArchSpec& arch : catalog.archs()) {
         const auto& need = arch.cpu_features;
-        const bool fits =
-            arch.backend == Backend::cpu && std::all_of(need.begin(), need.end(), [&](const std::string& feature) {
-                return std::find(have.begin(), have.end(), feature) != have.end();
-            });
+        const bool fits = !arch.is_gpu() && std::all_of(need.begin(), need.end(), [&](const std::string& feature) {
+            return std::find(have.begin(), have.end(), feature) != have.end();
+        });
         // avx512 asks for more than avx2 in kind, not only in number; the wider load decides, then the longer list.
         const auto rank = [](const ArchSpec& a) { return std::pair{a.load_bytes, a.cpu_features.size()}; };
         if (fits && (!best || rank(arch) > rank(*best))) best = &arch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the CPU in front of us can do, in the words of the arch files.
+// Finds out what the CPU in front of us can do, in the words of the arch files.
 #pragma once
 
 #include <string>

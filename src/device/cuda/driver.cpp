@@ -35,7 +35,7 @@ Result<Driver> load() {
 #undef X
     // NOLINTEND(bugprone-macro-parentheses)
     const auto started = driver.init(0);
-    // What the driver answers in a child whose parent, another library in it perhaps, has started it.
+    // The driver answers this in a child whose parent, another library in it perhaps, has started it.
     if (started == kNotInitialized) return after_fork();
     if (auto status = driver.check(started, "cuInit"); !status) return status.error();
     if (auto status = driver.check(driver.driver_get_version(&driver.version), "cuDriverGetVersion"); !status) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What threads of the emulated GPU wait for: each other (a block's barriers, the cluster's, a warp), and the transaction
+// Threads of the emulated GPU wait for these: each other (a block's barriers, the cluster's, a warp), and the transaction
 // barriers on which copies count their bytes.
 #include <fmt/core.h>
 
@@ -63,7 +63,7 @@ unsigned Grid::shuffle(unsigned value, int from_lane) {
     return mine.value;
 }
 
-// Of the running fiber's cluster; its shared memory is there only as long as it runs.
+// The block is one of the running fiber's cluster; its shared memory is there only as long as it runs.
 Block& Grid::cluster_block(unsigned rank) {
     Cluster& cluster = *running_->block->cluster;
     if (rank >= cluster.blocks.size()) fault(fmt::format("block {} of a cluster of {}", rank, cluster.blocks.size()));

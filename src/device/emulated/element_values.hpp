@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the bits of an operand's elements are worth to a matrix unit.
+// Decodes the bits of an operand's elements as a matrix unit does.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 
 namespace tilewise {
 
-// What the launches of one device share; used by one at a time, under emulated_launches().
+// The launches of one device share this machine; one at a time uses it, under emulated_launches().
 struct EmulatedMachine {
     emulated::MemoryMap memory;
     FiberStacks stacks;

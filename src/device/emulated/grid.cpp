@@ -194,7 +194,7 @@ void Grid::yield() {
     leave();
 }
 
-// Of the first one only; the launch ends when the running fiber leaves.
+// Keeps the first message only; the launch ends when the running fiber leaves.
 void Grid::report(const std::string& message) {
     if (fault_.empty()) fault_ = message;
     host_wanted_ = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What convolution kernels on a CPU do. What follows from the problem alone is worked out once, then every config is counted by the
+// Counts what convolution kernels on a CPU do. What follows from the problem alone is worked out once, then every config is counted by the
 // loop nest that it asks for (implicit products: kernels/cpu/conv.hpp; direct kernels: kernels/cpu/direct_conv.hpp). Allocates nothing.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace tilewise {
 
-// What an implicit product does. Vectors are of the arch's width.
+// An implicit product does this much. Vectors are of the arch's width.
 struct ImplicitWork {
     MicroKernelWork product;
     double gathered_rows = 0;     // a row of patches in one block of k
@@ -30,7 +30,7 @@ struct ImplicitWork {
     double tasks = 0;          // products: one for each group and residue class
 };
 
-// What a direct kernel does.
+// A direct kernel does this much.
 struct DirectWork {
     double products = 0;       // vector multiply-adds
     double reads = 0;          // vectors of activations

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the direct convolution kernels (kernels/cpu/direct_forward.hpp, direct_weight.hpp) do, as conv_counts.hpp counts it.
+// Counts what the direct convolution kernels (kernels/cpu/direct_forward.hpp, direct_weight.hpp) do, as conv_counts.hpp says.
 #include <algorithm>
 #include <cmath>
 

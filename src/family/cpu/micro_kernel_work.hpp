@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the register micro-kernels of the CPU do, which products and convolutions have in common. Prices are in steps: one vector
+// Counts what the register micro-kernels of the CPU do, which products and convolutions have in common. Prices are in steps: one vector
 // multiply-add at the arch's peak.
 #pragma once
 

@@ -88,7 +88,7 @@ double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
         static_cast<double>(accumulators_per_thread(c, arch)) + (wide ? kOtherRegistersWide : kOtherRegisters);
     const double each = std::ceil(std::min(kMostRegisters, own) / kRegisterStep) * kRegisterStep;
     const double by_registers = whole ? 1 : std::floor(static_cast<double>(arch.registers) / (each * threads));
-    const double block_bytes = static_cast<double>(shared_bytes(c, arch)) / c.blocks_per_unit;
+    const auto block_bytes = static_cast<double>(block_shared_bytes(c, arch));
     const double by_memory = std::floor(static_cast<double>(arch.shared_bytes) / (block_bytes + kOwnBytes));
     // As many as the config asks for get the registers they need.
     return std::clamp(std::min({by_memory, by_registers, std::floor(kMostThreads / threads)}),

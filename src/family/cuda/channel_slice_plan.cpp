@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/rounding.hpp"
+#include "config/depthwise_spec.hpp"
 #include "config/rule_groups.hpp"
 #include "kernels/common/channel_slice_args.hpp"
 #include "kernels/common/to_int.hpp"
@@ -86,11 +87,6 @@ N slice_cycles_of(const ChannelSlicePlan& plan, const SliceSizes& z, const Kerne
 int slice_vector(const KernelConfig& c) { return std::max(1, to_int(c.warp_tile.m * c.warp_tile.n / kSliceLanes)); }
 
 int slice_own_rows(const KernelConfig& c) { return std::max(1, c.tile.m / std::max(1, c.wave.m * c.warp_tile.m)); }
-
-std::int64_t slice_shared_bytes(const KernelConfig& c) {
-    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kUnit = 128;
-    return (kUnitBytes / std::max(1, c.blocks_per_unit) - kReserved) / kUnit * kUnit;
-}
 
 std::optional<ChannelSlicePlan> channel_slice_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch,
                                                    Rejected* why) {

@@ -27,8 +27,6 @@ struct ChannelSlicePlan {
 // The channels that each thread takes, and the rows of outputs.
 int slice_vector(const KernelConfig& config);
 int slice_own_rows(const KernelConfig& config);
-// The most bytes of shared memory of a block: all that so many blocks of a unit may have.
-std::int64_t slice_shared_bytes(const KernelConfig& config);
 
 // The plan of a config of the family depthwise_channel_slice that has a kernel; none where it does not fit the problem, and `why`
 // then says so.

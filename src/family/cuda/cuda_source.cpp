@@ -98,11 +98,12 @@ std::string cuda_source(const CudaTemplate& from, const KernelConfig& c, const A
     if (is_conv(c.op)) text += conv_lines(c);
     text += lines;
     return fmt::format(
-        "// {}\n#define TILEWISE_WGMMA_COLUMNS {}\n#include \"cuda/primitives.hpp\"\n#include \"{}.hpp\"\n\n"
+        "// {}\n#define TILEWISE_WGMMA_COLUMNS {}\n#include \"{}\"\n#include \"{}.hpp\"\n\n"
         "namespace {{\nstruct Config {{\n{}}};\n}}  // namespace\n\n"
         "TILEWISE_{}(Config)\n{}{}{}",
-        code_name(c), c.warp_tile.m == kWarpgroupRows ? c.warp_tile.n : 0, from.header, text, macro_of(from.header),
-        leaves_parts(c) ? from.second_kernel : "", packs_operands(c, arch) ? "TILEWISE_GPU_PACK(Config)\n" : "",
+        code_name(c), c.warp_tile.m == kWarpgroupRows ? c.warp_tile.n : 0, facts_of(arch.backend).primitives,
+        from.header, text, macro_of(from.header), leaves_parts(c) ? from.second_kernel : "",
+        packs_operands(c, arch) ? "TILEWISE_GPU_PACK(Config)\n" : "",
         c.pipeline == Pipeline::preshuffle ? "TILEWISE_GPU_PACK_B(Config)\n" : "");
 }
 

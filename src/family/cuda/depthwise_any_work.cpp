@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "family/cuda/depthwise_spec.hpp"
+#include "config/depthwise_spec.hpp"
 #include "family/cuda/works.hpp"
 #include "problem/facts.hpp"
 

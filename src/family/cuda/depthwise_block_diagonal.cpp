@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "config/depthwise_spec.hpp"
 #include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
-#include "family/cuda/depthwise_spec.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
@@ -60,7 +60,7 @@ constexpr ConfigRule kRules[] = {depthwise_rules::kSplitWeights,
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
     return cuda_source({"cuda/depthwise_block_diagonal/depthwise_block_diagonal",
                         c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
-                       c, arch, depthwise_lines(c));
+                       c, arch, depthwise_rules::depthwise_lines(c));
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ constinit const Family kDepthwiseBlockDiagonal = {
     .pipelines = depthwise_rules::kBasic,
     .fixed = depthwise_rules::kMatrixFixed,
     .rules = depthwise_block_diagonal::kRules,
-    .spec = depthwise_block,
+    .spec = block_spec,
     .plan = depthwise_grid,
     .work = {depthwise_matrix_work<double>, depthwise_matrix_work<Term>},
     .source = depthwise_block_diagonal::source,

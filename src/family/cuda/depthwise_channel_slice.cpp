@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "config/depthwise_spec.hpp"
 #include "family/cuda/channel_slice_grid.hpp"
 #include "family/cuda/channel_slice_plan.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
-#include "family/cuda/depthwise_spec.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
@@ -60,7 +60,7 @@ constexpr ConfigRule kRules[] = {depthwise_rules::kSplitWeights,
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
     return cuda_source({"cuda/depthwise_channel_slice/depthwise_channel_slice",
                         c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
-                       c, arch, depthwise_lines(c));
+                       c, arch, depthwise_rules::depthwise_lines(c));
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ constinit const Family kDepthwiseChannelSlice = {
     .pipelines = depthwise_channel_slice::kPipelines,
     .fixed = depthwise_rules::kSliceFixed,
     .rules = depthwise_channel_slice::kRules,
-    .spec = depthwise_block,
+    .spec = block_spec,
     .plan = channel_slice_grid,
     .searches = true,
     .work = {depthwise_slice_work<double>, depthwise_slice_work<Term>},

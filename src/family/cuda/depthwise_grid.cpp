@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/rounding.hpp"
-#include "family/cuda/depthwise_spec.hpp"
+#include "config/depthwise_spec.hpp"
 #include "kernels/common/depthwise_sums.hpp"
 #include "kernels/common/depthwise_tiles_args.hpp"
 #include "kernels/common/to_int.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/rounding.hpp"
+#include "config/depthwise_spec.hpp"
 #include "config/family_id.hpp"
 #include "family/cuda/depthwise_grid.hpp"
-#include "family/cuda/depthwise_spec.hpp"
 #include "family/cuda/works.hpp"
 #include "problem/facts.hpp"
 

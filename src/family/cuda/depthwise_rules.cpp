@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/depthwise_rules.hpp"
 
+#include <fmt/core.h>
+
+#include "config/depthwise_spec.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise::depthwise_rules {
+
+std::string depthwise_lines(const KernelConfig& c) {
+    const DepthwiseSpec spec = depthwise_spec(c);
+    std::string lines = fmt::format("    static constexpr int resident_blocks = {};\n", spec.resident_blocks);
+    if (spec.ring_stages > 0) {
+        lines += fmt::format("    static constexpr int line_slots = {}, ring_stages = {};\n", spec.line_slots,
+                             spec.ring_stages);
+    }
+    return lines;
+}
 
 bool split_sums(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return c.split_k > 1 && c.op != Op::conv_bwd_weight &&

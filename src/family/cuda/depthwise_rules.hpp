@@ -2,6 +2,8 @@
 // Rules that the depthwise families share.
 #pragma once
 
+#include <string>
+
 #include "family/code_rules.hpp"
 
 namespace tilewise::depthwise_rules {
@@ -17,6 +19,9 @@ inline constexpr std::string_view kMatrixFixed[] = {TILEWISE_DEPTHWISE_FIXED};
 inline constexpr std::string_view kSliceFixed[] = {TILEWISE_DEPTHWISE_FIXED, "cluster_k"};
 inline constexpr std::string_view kPlainFixed[] = {TILEWISE_DEPTHWISE_FIXED, "cluster_k", "blocks_per_unit"};
 #undef TILEWISE_DEPTHWISE_FIXED
+
+// Constants of the source.
+std::string depthwise_lines(const KernelConfig& config);
 
 bool split_sums(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool other_types(const KernelConfig& config, const ArchSpec& arch, Rejected* out);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "config/depthwise_spec.hpp"
 #include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
-#include "family/cuda/depthwise_spec.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
@@ -73,7 +73,7 @@ constexpr ConfigRule kRules[] = {
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
     return cuda_source({"gpu/depthwise_strips", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c,
-                       arch, depthwise_lines(c));
+                       arch, depthwise_rules::depthwise_lines(c));
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ constinit const Family kDepthwiseStrips = {
     .pipelines = depthwise_rules::kBasic,
     .fixed = depthwise_rules::kPlainFixed,
     .rules = depthwise_strips::kRules,
-    .spec = depthwise_block,
+    .spec = block_spec,
     .plan = depthwise_grid,
     .work = {depthwise_strips_work<double>, depthwise_strips_work<Term>},
     .source = depthwise_strips::source,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "config/depthwise_spec.hpp"
 #include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/depthwise_rules.hpp"
-#include "family/cuda/depthwise_spec.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
@@ -42,7 +42,7 @@ constexpr ConfigRule kRules[] = {
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
     return cuda_source({"cuda/depthwise_toeplitz/depthwise_toeplitz",
                         c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
-                       c, arch, depthwise_lines(c));
+                       c, arch, depthwise_rules::depthwise_lines(c));
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ constinit const Family kDepthwiseToeplitz = {
     .pipelines = depthwise_rules::kBasic,
     .fixed = depthwise_rules::kMatrixFixed,
     .rules = depthwise_toeplitz::kRules,
-    .spec = depthwise_block,
+    .spec = block_spec,
     .plan = depthwise_grid,
     .work = {depthwise_matrix_work<double>, depthwise_matrix_work<Term>},
     .source = depthwise_toeplitz::source,

@@ -53,7 +53,7 @@ std::optional<FirstLayerPlan> first_layer_plan(const Problem& p, const KernelCon
                                                Rejected* why) {
     if (p.op != c.op || std::min({c.tile.m, c.tile.n, c.wave.m, c.blocks_per_unit}) < 1) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
-    const std::int64_t shared = patch_shared_bytes(c, arch), places = std::int64_t{arch.units} * c.blocks_per_unit;
+    const std::int64_t shared = block_room_bytes(c, arch), places = std::int64_t{arch.units} * c.blocks_per_unit;
     if (refuses(conv, c.tile.n, shared, why)) return std::nullopt;
     const PatchAxes axes = patch_axes(conv, false);
     const FirstLayerConvKernel kernel{

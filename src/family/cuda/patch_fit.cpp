@@ -53,7 +53,7 @@ bool refuses_patch(const Problem& p, const KernelConfig& c, const ArchSpec& arch
     }
     // Every column has all taps of all channels.
     const std::int64_t weights = product(p.conv.filter) * chunks * kPatchMatrix * kernel.element_bytes,
-                       shared = patch_shared_bytes(c, arch);
+                       shared = block_room_bytes(c, arch);
     return weights * kernel.columns > shared &&
            refuse(out, TILEWISE_TEXT("weights of {} bytes for each of {} columns", weights, kernel.columns),
                   TILEWISE_TEXT("at most {} bytes of shared memory", shared));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "config/family_id.hpp"
+#include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 #include "family/cuda/patch_fit.hpp"
 #include "family/cuda/patch_tile.hpp"
@@ -57,7 +58,7 @@ std::optional<LaunchPlan> patch_grid(const Problem& problem, const KernelConfig&
     const auto choice = patch_conv_plan(problem, config, arch);
     if (!choice) {
         refuse(why, TILEWISE_TEXT("weights and the smallest patch of pixels"),
-               TILEWISE_TEXT("at most {} bytes of shared memory", patch_shared_bytes(config, arch)));
+               TILEWISE_TEXT("at most {} bytes of shared memory", block_room_bytes(config, arch)));
         return std::nullopt;
     }
     GpuGrid grid;

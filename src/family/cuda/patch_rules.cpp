@@ -40,10 +40,4 @@ bool other_specialization(const KernelConfig& c, const ArchSpec&, Rejected* out)
                   TILEWISE_TEXT("none, or 3x3 in 2-D"));
 }
 
-LaunchSpec patch_spec(const KernelConfig& c, const ArchSpec& arch) {
-    LaunchSpec spec = block_spec(c, arch);
-    spec.shared_bytes = patch_shared_bytes(c, arch);
-    return spec;
-}
-
 }  // namespace tilewise::patch_rules

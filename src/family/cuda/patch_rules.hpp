@@ -23,7 +23,4 @@ inline constexpr ConfigRule kTapRows = {
     "code_specialization", "rows of 3x3 taps share what they read", other_specialization,
     [](KernelConfig& c, const ArchSpec&) { c.specialization = Specialization::none; }};
 
-// A patch takes as much as the problem needs, so the block may have all that its unit has.
-LaunchSpec patch_spec(const KernelConfig& config, const ArchSpec& arch);
-
 }  // namespace tilewise::patch_rules

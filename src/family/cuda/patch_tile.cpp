@@ -95,11 +95,6 @@ PatchConvKernel patch_conv_kernel(const KernelConfig& c) {
             0};
 }
 
-std::int64_t patch_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
-    constexpr std::int64_t kReserved = 1024;  // of every block, by the system
-    return (arch.shared_bytes + kReserved) / c.blocks_per_unit - kReserved;
-}
-
 PatchAxes patch_axes(const KernelConv& conv, bool backward_data) {
     PatchAxes axes{};
     for (int d = 0; d < kMaxKernelDims; ++d) axes.axis[d] = patch_axis(conv, d, backward_data);
@@ -187,7 +182,7 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
     PatchConvKernel kernel = patch_conv_kernel(c);
     const PatchAxes axes = patch_axes(conv, kernel.backward_data);
     const int warp_rows = c.tile.m / c.wave.m;
-    const std::int64_t shared = patch_shared_bytes(c, arch);
+    const std::int64_t shared = block_room_bytes(c, arch);
     const std::int64_t in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
     const std::int64_t column_tiles = ceil_div(out * patch_product_groups(conv, kernel), kernel.columns);
     const std::int64_t slices = conv.groups / kernel.merge * column_tiles;

@@ -18,8 +18,6 @@ namespace tilewise {
 // Whether a warp's steps are rows of 16 pixels below each other, which share what they read: 3 x 3 taps in two dimensions.
 bool shares_patch_rows(const KernelConfig& config);
 PatchConvKernel patch_conv_kernel(const KernelConfig& config);
-// Shared memory that each of the blocks on a unit may have.
-std::int64_t patch_shared_bytes(const KernelConfig& config, const ArchSpec& arch);
 
 struct PatchAxes {
     PatchAxis axis[kMaxKernelDims];

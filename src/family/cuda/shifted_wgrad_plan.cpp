@@ -21,7 +21,7 @@ bool has_sane_tiles(const KernelConfig& c) {
     return std::min({c.tile.m, c.tile.n, c.tile.k, c.wave.m, c.split_k, c.blocks_per_unit}) >= 1;
 }
 
-// What the copy engine's bounding box may be larger or smaller than an image by, for each number of dimensions; and its steps.
+// The copy engine's bounding box may be larger or smaller than an image by so much, for each number of dimensions; and its steps.
 bool refuses_reach(const Problem& p, const KernelConv& conv, Rejected* out) {
     constexpr std::int64_t kMostStep = 8;
     const std::int64_t most = p.conv.in.rank == 1 ? 32767 : p.conv.in.rank == 2 ? 127 : 15;

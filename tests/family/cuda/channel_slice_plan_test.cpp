@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "config/archs.hpp"
+#include "config/depthwise_spec.hpp"
 #include "config/family_id.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"

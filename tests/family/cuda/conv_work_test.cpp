@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What holds for the predictions of every CUDA convolution kernel of the default set: a time, never less than memory allows, and
+// Every CUDA convolution kernel of the default set has a prediction: a time, never less than memory allows, and
 // not less for twice the images.
 #include <gtest/gtest.h>
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"
+#include "config/geometry.hpp"
 #include "family/cuda/patch_tile.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
@@ -37,7 +38,7 @@ TEST(FirstLayerPlan, FitsAndCoversAllOutputs) {
         const auto plan = first_layer_plan(p, c, arch);
         ASSERT_TRUE(plan) << text;
         const FirstLayerConvArgs& launch = plan->launch;
-        EXPECT_LE(launch.total_bytes, patch_shared_bytes(c, arch));
+        EXPECT_LE(launch.total_bytes, block_room_bytes(c, arch));
         EXPECT_LE(launch.tile.rows(), c.tile.m);
         EXPECT_GE(std::int64_t{launch.tile_count()} * launch.tile.rows(), p.conv.n * product(output_size(p.conv)));
         EXPECT_GE(launch.column_tiles * c.tile.n, p.conv.k / p.conv.g);

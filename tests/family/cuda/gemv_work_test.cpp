@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the model of GPU GEMMs says of kernels for vectors whose large operand lies along its lines: it ranks them by how many
-// units read.
+// The model of GPU GEMMs ranks kernels for vectors whose large operand lies along its lines by how many units read.
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"

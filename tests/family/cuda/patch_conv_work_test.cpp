@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What halo kernels are expected to take: never less than memory allows, more for more work, and more where slices that share
+// Halo kernels are expected to take so long: never less than memory allows, more for more work, and more where slices that share
 // lines of memory come to them one long after the other.
 #include <gtest/gtest.h>
 

@@ -9,6 +9,7 @@
 #include "config/archs.hpp"
 #include "config/config_name.hpp"
 #include "config/family_id.hpp"
+#include "config/geometry.hpp"
 #include "family/may_run.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/problem_text.hpp"
@@ -44,7 +45,7 @@ void expect_sound(const PatchConvPlan& choice, const KernelConv& conv, const Ker
     const PatchConvLayout& plan = choice.plan;
     const PatchShape& patch = plan.patch;
     EXPECT_LE(choice.tile.rows(), c.tile.m);
-    EXPECT_LE(plan.total_bytes, patch_shared_bytes(c, arch));
+    EXPECT_LE(plan.total_bytes, block_room_bytes(c, arch));
     EXPECT_LE(plan.barriers, plan.patches);
     EXPECT_EQ(plan.total_bytes, plan.patches + choice.kernel.buffers * plan.patch_bytes);
     EXPECT_GE(patch.phase * patch.steps[2], patch.columns);

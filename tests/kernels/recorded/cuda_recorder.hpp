@@ -11,7 +11,7 @@
 
 #include "kernels/common/args.hpp"
 
-// What the CUDA compiler knows by itself.
+// The CUDA compiler knows these by itself.
 struct CudaIndex {
     unsigned x;
 };

@@ -42,7 +42,7 @@ struct WarpConfig {
 
 class GoldenWarp : public GoldenKernels {
 protected:
-    // What each register gets of rows `first` on at step k of an operand's tile: f(lane, register, half, (extent, k)).
+    // Calls f for what each register gets of rows `first` on at step k of an operand's tile: f(lane, register, half, (extent, k)).
     template <class Core, class Tile, bool extent_first, class F>
     void each_fetched(int first, int k, F&& f) const {
         std::map<u32, Element> elements;  // by address
@@ -149,7 +149,7 @@ protected:
         return {args_, map_, map_, map_, 0};
     }
 
-    // What tensor copies put into shared memory, by address: (x, y) in the tensor. Boxes are 64 elements wide.
+    // Tensor copies put this into shared memory, by address: (x, y) in the tensor. Boxes are 64 elements wide.
     std::map<u32, Element> copied(u32 box_lines) const {
         std::map<u32, Element> memory;
         const GoldenTable& lines = table("tma_128_bytes");

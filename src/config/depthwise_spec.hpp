@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How a depthwise CUDA kernel cuts up its work, from its config alone: the generated source carries these numbers
-// (kernels/gpu/depthwise_shape.hpp), and the launch and the grid follow from them.
+// How a depthwise GPU kernel cuts up its work, from its config alone: rules, the launch and the grid follow from these numbers, and
+// the generated source carries them (kernels/gpu/depthwise_shape.hpp).
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "config/family_id.hpp"
 #include "config/kernel_config.hpp"
-#include "family/launch_spec.hpp"
 
 namespace tilewise {
 
@@ -22,11 +19,13 @@ struct DepthwiseSpec {
     int line_slots = 0;             // block_diagonal: pixels of a line in shared memory
     int ring_stages = 0;            // and lines of its ring
 };
+// Whether the extents of a depthwise config, which nobody need have checked, are such that a block can be described: the tile is a whole
+// multiple of its parts, and all are few enough to count with.
+bool has_depthwise_spec(const KernelConfig& config);
 DepthwiseSpec depthwise_spec(const KernelConfig& config);
 
-LaunchSpec depthwise_block(const KernelConfig& config, const ArchSpec& arch);
-// Constants of the source.
-std::string depthwise_lines(const KernelConfig& config);
+// The most bytes of shared memory of a block by slices: all that so many blocks of a unit may have.
+std::int64_t slice_shared_bytes(const KernelConfig& config);
 
 // An extent that is compiled in, counted from the last dimension; 1 where there is none.
 std::int64_t extent_from_last(const Extents& extents, int from_last);

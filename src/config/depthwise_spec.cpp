@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/depthwise_spec.hpp"
-
-#include <fmt/core.h>
+#include "config/depthwise_spec.hpp"
 
 #include <algorithm>
 
-#include "family/cuda/channel_slice_plan.hpp"
-#include "family/launch_spec.hpp"
+#include "config/family_id.hpp"
+#include "config/geometry.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
 
@@ -38,7 +36,29 @@ void add_diagonal_ring(DepthwiseSpec& spec, const KernelConfig& c) {
     spec.shared_bytes = std::max(spec.ring_stages * stage + results, sums);
 }
 
+bool is_countable(const Extents& extents) {
+    constexpr std::int64_t kMost = 1 << 10;
+    for (int d = 0; d < extents.rank; ++d) {
+        if (extents[d] < 1 || extents[d] > kMost) return false;
+    }
+    return true;
+}
+
 }  // namespace
+
+bool has_depthwise_spec(const KernelConfig& c) {
+    constexpr int kMostExtent = 1 << 16, kMostWaves = 1 << 10, kMostVector = 64;
+    return tile_is_multiple(c) && c.tile.m <= kMostExtent && c.tile.n <= kMostExtent && c.wave.m > 0 &&
+           c.wave.m <= kMostWaves && c.wave.n > 0 && c.wave.n <= kMostWaves && c.vector_a > 0 &&
+           c.vector_a <= kMostVector && is_countable(c.ct_filter) && is_countable(c.ct_stride) &&
+           is_countable(c.ct_dilation);
+}
+
+std::int64_t slice_shared_bytes(const KernelConfig& c) {
+    constexpr std::int64_t kUnitBytes = 228 * 1024, kReserved = 1024, kUnit = 128;
+    const std::int64_t share = kUnitBytes / std::max(1, c.blocks_per_unit) - kReserved;
+    return std::max<std::int64_t>(0, share) / kUnit * kUnit;
+}
 
 int strip_lanes_along(const KernelConfig& c) {
     const int across = c.vector_a > 0 ? c.warp_tile.n / c.vector_a : 0;  // lanes side by side along channels
@@ -106,7 +126,8 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
     }
     if (family == FamilyId::depthwise_channel_slice) {
         spec.resident_blocks = std::max(1, c.blocks_per_unit);
-        spec.shared_bytes = slice_shared_bytes(c);
+        const std::int64_t weights = product(c.ct_filter) * c.tile.n * kFloatBytes;  // which every slice has beside it
+        spec.shared_bytes = std::max(slice_shared_bytes(c), weights);
         return spec;
     }
     if (family == FamilyId::depthwise_any) {
@@ -114,29 +135,13 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
         return spec;
     }
     const int along = strip_lanes_along(c);
-    spec.strip_width = c.warp_tile.m / along;
+    spec.strip_width = along > 0 ? c.warp_tile.m / along : 0;
     spec.strips = c.wave.m * along;
-    spec.resident_blocks = resident_blocks(c, spec);
+    if (spec.strip_width > 0) spec.resident_blocks = resident_blocks(c, spec);
     // Sums of a row of taps; or the weights, and a line of sums for every thread where there is an epilogue.
     spec.shared_bytes = c.op == Op::conv_bwd_weight
                             ? threads * c.vector_a * extent_from_last(c.ct_filter, 0) * kFloatBytes
                             : (product(c.ct_filter) * c.tile.n + threads * spec.strip_width * c.vector_a) * kFloatBytes;
-    return spec;
-}
-
-std::string depthwise_lines(const KernelConfig& c) {
-    const DepthwiseSpec spec = depthwise_spec(c);
-    std::string lines = fmt::format("    static constexpr int resident_blocks = {};\n", spec.resident_blocks);
-    if (spec.ring_stages > 0) {
-        lines += fmt::format("    static constexpr int line_slots = {}, ring_stages = {};\n", spec.line_slots,
-                             spec.ring_stages);
-    }
-    return lines;
-}
-
-LaunchSpec depthwise_block(const KernelConfig& c, const ArchSpec& arch) {
-    LaunchSpec spec = block_spec(c, arch);
-    spec.shared_bytes = depthwise_spec(c).shared_bytes;
     return spec;
 }
 
