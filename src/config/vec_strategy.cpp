@@ -30,6 +30,7 @@ constexpr std::array<std::array<int, 3>, EnumNames<VecStrategy>::names.size()> k
     {2, 1, 1},
     {2, 0, 0},
     {4, 4, 4},
+    {0, 1, 0},
 }};
 
 // How many channels lie side by side for an operand; 0 when there is no limit. Those of merged groups do in activations;
