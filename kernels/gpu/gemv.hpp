@@ -61,19 +61,6 @@ struct Gemv {
         const char* vector;
         const char* entry;  // the large operand of the batch entry
     };
-    // Vectors of a step in registers, and those in shared memory, of which a word is read where it is multiplied.
-    template <int V>
-    struct HeldVectors {
-        Packet<kChunkBytes> chunk[V];
-        TILEWISE_DEVICE u32 word(int v, int w) const { return chunk[v].words[w]; }
-    };
-    template <int V>
-    struct SharedVectors {
-        SharedAddress at;
-        TILEWISE_DEVICE u32 word(int v, int w) const {
-            return load_shared<4>(at + v * Elements<V>::kLineBytes + w * 4).words[0];
-        }
-    };
 
     const KernelArgs& args;
     const KernelMatrix& large = Config::swap_ab ? args.b : args.a;
@@ -136,12 +123,12 @@ struct Gemv {
         return left < kChunkBytes ? left : kChunkBytes;
     }
     template <int V>
-    TILEWISE_DEVICE void load_vectors(HeldVectors<V>& held, const Place& place, int k) const {
+    TILEWISE_DEVICE void load_vectors(HeldVectors<kChunkBytes, V>& held, const Place& place, int k) const {
         const char* from = place.vector + Index(k) * T::bytes;
         TILEWISE_UNROLL
         for (int v = 0; v < V; ++v, from += vector_bytes) {
-            held.chunk[v] = zero_packet<kChunkBytes>();
-            if (k < k_left() && v < vectors) held.chunk[v] = load_global<kChunkBytes>(from);
+            held.packet[v] = zero_packet<kChunkBytes>();
+            if (k < k_left() && v < vectors) held.packet[v] = load_global<kChunkBytes>(from);
         }
     }
     // The same for the step after this one, on the way to shared memory.
@@ -265,7 +252,7 @@ struct Gemv {
         Index at = share(block_index());
         SharedAddress region = shared_start(), other = region + kSumBytes;
         const SharedAddress stage = region + 2 * kSumBytes + warp * kStageBytes;
-        typename ChooseType<kStaged, SharedVectors<V>, HeldVectors<V>>::type held;
+        typename Reads::template Held<Elements<V>, kChunkBytes, V> held;
         if constexpr (kStaged) held.at = stage + lane_index() % kLaneWidth * kChunkBytes;
         Sum sums[kRepeats][V] = {};
         Lines now;

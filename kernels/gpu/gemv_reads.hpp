@@ -4,13 +4,20 @@
 // them (unaligned_chunk.hpp).
 // StagedVectors: vectors that lie across k or begin anywhere, so that no access of 16 bytes brings neighbours along k. A warp
 // reads the elements of its next step one by one, neighbouring lanes those that are neighbours in memory, while it multiplies those
-// of this step. They pass through the warp's own shared memory, from which a lane has its k by one access.
+// of this step. They pass through the warp's own shared memory, from which a lane has words of neighbours along k.
 //   shared memory  vector by vector, each along k, 16 bytes apart so that lanes that write a few k of all vectors meet few banks
 //   bytes moved    an element once for each warp that needs it, and as often to and from shared memory
 #pragma once
 #include "unaligned_chunk.hpp"
 
 namespace tilewise::gpu {
+
+// Vectors in registers.
+template <int bytes, int vectors>
+struct HeldVectors {
+    Packet<bytes> packet[vectors];
+    TILEWISE_DEVICE u32 word(int v, int w) const { return packet[v].words[w]; }
+};
 
 template <class Config>
 struct GemvReads {
@@ -24,6 +31,10 @@ struct GemvReads {
     static_assert(kLarge == kElements || (kAnywhere && T::bytes == 2),
                   "accesses of 16 bytes, or 16 bits that begin anywhere");
     static_assert((kSmall == kElements && kVectorsAlongK) || kStaged, "vectors along k by 16 bytes, or by elements");
+
+    // What a lane has of the vectors of a step: a way to ask for words.
+    template <class Staged, int bytes, int vectors>
+    using Held = typename ChooseType<kStaged, typename Staged::Shared, HeldVectors<bytes, vectors>>::type;
 
     struct Anything {};
     using Access = typename ChooseType<kAnywhere, UnalignedChunk, Packet<kChunkBytes>>::type;
@@ -94,14 +105,11 @@ struct StagedVectors {
         sync_warp();
     }
 
-    // The k of a lane, from its first on.
-    template <int bytes>
-    static TILEWISE_DEVICE void get(Packet<bytes> (&held)[vectors], SharedAddress from, int first_k) {
-        TILEWISE_UNROLL
-        for (int v = 0; v < vectors; ++v) {
-            held[v] = load_shared<bytes>(from + v * kLineBytes + first_k * T::bytes);
-        }
-    }
+    // Those of a lane, from its first k on; a word is read where it is multiplied.
+    struct Shared {
+        SharedAddress at;
+        TILEWISE_DEVICE u32 word(int v, int w) const { return load_shared<4>(at + v * kLineBytes + w * 4).words[0]; }
+    };
 };
 
 }  // namespace tilewise::gpu

@@ -28,6 +28,7 @@ struct GemvRows {
     // k that a lane reads of its lines at a time: as many as an access of a vector brings, but no more than registers hold.
     static constexpr int kMostRows = kAnywhere ? 4 : 8, kRows = kElements < kMostRows ? kElements : kMostRows,
                          kVectorBytes = kRows * T::bytes;
+    static constexpr int kEach = 4 / T::bytes;  // elements of a word
     static constexpr int kMostVectors = 4, kWarps = Config::wave_k, kSlots = kWarps * kHalves;
     static_assert(T::bytes == Config::B::bytes && kSame<Sum, SumOf<typename Config::B>>,
                   "operands of one size and kind");
@@ -37,7 +38,7 @@ struct GemvRows {
     static_assert(Config::wave_m == 1 && Config::wave_n == 1 && Config::threads == 32 * kWarps);
     static constexpr int kSumBytes = kMostVectors * kTileLines * int(sizeof(float));  // of a warp
     static_assert(Config::shared_bytes >= kWarps * kSumBytes);
-    // Where a warp's sums will be, its vectors pass through.
+    // The vectors of a warp pass through where its sums will be.
     template <int V>
     using Elements = gpu::StagedVectors<Vector, V, kHalves * kRows, Reads::kVectorsAlongK>;
     static_assert(Elements<kMostVectors>::kBytes <= kSumBytes);
@@ -59,12 +60,7 @@ struct GemvRows {
     const u32 tile = block_index() / u32(parts), tiles = tile_count(lines, kTileLines);
     const Index batch = tile / tiles, first = Index(tile % tiles) * kTileLines;
     const int warp = warp_index(), lane = lane_index() % kLanes;
-    const bool inside = first + lane * kElements < lines;
-    // Bytes of an access that lie inside, where lines begin anywhere.
-    TILEWISE_DEVICE int bytes_inside() const {
-        const Index left = lines - first - lane * kElements;
-        return left < kElements ? int(left) * T::bytes : kChunkBytes;
-    }
+    const bool inside = first + lane * kElements < lines;  // whole accesses are, or are not
     // Steps of kRows along k, of this part and from this lane's first on; the last may have fewer where vectors begin anywhere.
     const int k = int(args.k), steps = int((args.k + (kStaged ? kRows - 1 : 0)) / kRows),
               begin = int(Index(steps) * part / parts) + warp * kHalves + lane_index() / kLanes;
@@ -80,6 +76,11 @@ struct GemvRows {
         if constexpr (Config::cluster_k) return int(cluster_rank());
         return 0;
     }
+    // Bytes of an access that lie inside; where lines begin anywhere, it may be some of them.
+    TILEWISE_DEVICE int bytes_inside() const {
+        const Index left = lines - first - lane * kElements;
+        return kAnywhere && left < kElements ? int(left) * T::bytes : kChunkBytes;
+    }
     TILEWISE_DEVICE const char* row_at(int step) const { return from + Index(step) * kRows * row_bytes; }
     TILEWISE_DEVICE void load(Lines& held, int step) const {
         const char* row = row_at(step);
@@ -87,17 +88,16 @@ struct GemvRows {
         for (int r = 0; r < kRows; ++r, row += row_bytes) load_row(held, r, step, row);
     }
     TILEWISE_DEVICE void load_row(Lines& held, int r, int step, const char* row) const {
-        Reads::load(held.row[r], row, has_row(r, step) && inside ? (kAnywhere ? bytes_inside() : kChunkBytes) : 0,
-                    inner);
+        Reads::load(held.row[r], row, has_row(r, step) && inside ? bytes_inside() : 0, inner);
     }
     TILEWISE_DEVICE bool has_row(int r, int step) const { return step < end && (!kStaged || r < k - step * kRows); }
     template <int V>
-    TILEWISE_DEVICE void load_vectors(Packet<kVectorBytes> (&held)[V], int step) const {
+    TILEWISE_DEVICE void load_vectors(gpu::HeldVectors<kVectorBytes, V>& held, int step) const {
         const char* at = vector + Index(step) * kVectorBytes;
         TILEWISE_UNROLL
         for (int v = 0; v < V; ++v, at += vector_bytes) {
-            held[v] = zero_packet<kVectorBytes>();
-            if (step < end && v < vectors) held[v] = load_global<kVectorBytes>(at);
+            held.packet[v] = zero_packet<kVectorBytes>();
+            if (step < end && v < vectors) held.packet[v] = load_global<kVectorBytes>(at);
         }
     }
 
@@ -111,7 +111,7 @@ struct GemvRows {
 
     // The elements of a word, as what sums are made of.
     template <class Element>
-    static TILEWISE_DEVICE void split(u32 word, Sum (&x)[4 / T::bytes]) {
+    static TILEWISE_DEVICE void split(u32 word, Sum (&x)[kEach]) {
         if constexpr (kSame<Sum, int>) {
             TILEWISE_UNROLL
             for (int i = 0; i < 4; ++i) x[i] = int(word << (24 - 8 * i)) >> 24;
@@ -120,14 +120,9 @@ struct GemvRows {
         }
     }
 
-    // Row r of a step.
     template <int V>
-    static TILEWISE_DEVICE void multiply_row(Sum (&sums)[V][kElements], const Packet<kVectorBytes> (&held)[V], int r,
+    static TILEWISE_DEVICE void multiply_row(Sum (&sums)[V][kElements], const Sum (&x)[V][kEach], int i,
                                              const Packet<kChunkBytes>& row) {
-        constexpr int kEach = 4 / T::bytes;
-        Sum x[V][kEach];
-        TILEWISE_UNROLL
-        for (int v = 0; v < V; ++v) split<Vector>(held[v].words[r / kEach], x[v]);
         TILEWISE_UNROLL
         for (int word = 0; word < kChunkBytes / 4; ++word) {
             Sum y[kEach];
@@ -135,30 +130,34 @@ struct GemvRows {
             TILEWISE_UNROLL
             for (int e = 0; e < kEach; ++e) {
                 TILEWISE_UNROLL
-                for (int v = 0; v < V; ++v) sums[v][word * kEach + e] += x[v][r % kEach] * y[e];
+                for (int v = 0; v < V; ++v) sums[v][word * kEach + e] += x[v][i] * y[e];
             }
         }
     }
     // One step, and what the next one, `ahead`, reads; a row that has arrived from anywhere makes way for that of the next step.
-    template <int V>
-    TILEWISE_DEVICE void multiply(Sum (&sums)[V][kElements], const Packet<kVectorBytes> (&held)[V], Lines& now,
-                                  int ahead) const {
-        if constexpr (kAnywhere) {
-            const char* row = row_at(ahead);
+    template <int V, class Held>
+    TILEWISE_DEVICE void multiply(Sum (&sums)[V][kElements], const Held& held, Lines& now, int ahead) const {
+        Lines next;
+        if constexpr (!kAnywhere) load(next, ahead);
+        const char* row = row_at(ahead);
+        TILEWISE_UNROLL
+        for (int w = 0; w < kVectorBytes / 4; ++w) {
+            Sum x[V][kEach];
             TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r, row += row_bytes) {
-                const Packet<kChunkBytes> joined =
-                    now.row[r].joined_whole();  // lines outside have sums that nobody stores
-                load_row(now, r, ahead, row);
-                multiply_row(sums, held, r, joined);
+            for (int v = 0; v < V; ++v) split<Vector>(held.word(v, w), x[v]);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kEach; ++i, row += row_bytes) {
+                const int r = w * kEach + i;
+                if constexpr (kAnywhere) {
+                    const Packet<kChunkBytes> joined = now.row[r].joined_whole();  // sums of lines outside go nowhere
+                    load_row(now, r, ahead, row);
+                    multiply_row(sums, x, i, joined);
+                } else {
+                    multiply_row(sums, x, i, now.row[r]);
+                }
             }
-        } else {
-            Lines next;
-            load(next, ahead);
-            TILEWISE_UNROLL
-            for (int r = 0; r < kRows; ++r) multiply_row(sums, held, r, now.row[r]);
-            now = next;
         }
+        if constexpr (!kAnywhere) now = next;
     }
 
     static TILEWISE_DEVICE SharedAddress sum_at(int own_warp, int v, int line) {
@@ -221,14 +220,15 @@ struct GemvRows {
         Elements<V> elements;
         // All lanes of a warp as often.
         const int half = lane_index() / kLanes, first_step = begin - half;
+        const SharedAddress stage = sum_at(warp, 0, 0);
+        typename Reads::template Held<Elements<V>, kVectorBytes, V> held;
+        if constexpr (kStaged) held.at = stage + half * kVectorBytes;
         if constexpr (kStaged) fetch_vectors(elements, first_step);
         load(now, begin);
         TILEWISE_ROLLED
         for (int step = first_step; step < end; step += kSlots) {
-            Packet<kVectorBytes> held[V];
             if constexpr (kStaged) {
-                elements.put(sum_at(warp, 0, 0));
-                Elements<V>::get(held, sum_at(warp, 0, 0), half * kRows);
+                elements.put(stage);
                 fetch_vectors(elements, step + kSlots);
             } else {
                 load_vectors(held, step + half);

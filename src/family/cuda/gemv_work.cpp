@@ -45,11 +45,14 @@ N gemv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*
     const N little = N(1.0) + N(price.little_share) * (1 - block_lines / (passes * c.tile.m));
     N memory = N(problem.bytes) / (rate<N>(arch.memory_gbps) * N(price.memory_reached_share) * 1e3) *
                counted<N>("gathered", gathered) * little;
-    if (c.wave.k == 1) memory = memory * N(price.short_reads_share);  // a line at a time is read by one warp alone
+    // A warp that has its lines alone reads little of each at a time, and tiles of many lines may leave units without any.
+    const bool alone = c.wave.k == 1;
+    const double busy = alone ? std::min(1.0, blocks / arch.units) : 1;
+    if (alone) memory = memory * N(price.short_reads_share) / counted<N>("busy", busy);
     // Lanes without elements of the last step work as long as the others.
     const double whole_k = std::ceil(static_cast<double>(problem.view.gemm.k) / c.tile.k) * c.tile.k;
-    return soft_max(N(price.sharpness),
-                    {vectors_compute_us<N>(problem.view.gemm, whole_k, c, arch, price), named("memory", memory)}) +
+    return soft_max(N(price.sharpness), {vectors_compute_us<N>(problem.view.gemm, whole_k / busy, c, arch, price),
+                                         named("memory", memory)}) +
            term<N>("passes", passes, price.pass_us) + N(price.fill_us) + rate<N>(arch.launch_us);
 }
 template double gemv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);

@@ -67,6 +67,7 @@ TEST(GemvWork, ShortLinesAreForManyWarpsAlongM) {
     EXPECT_TRUE(faster("gemm:m=77849,n=3,k=72,dtype=bf16,layout=rcr"));
     EXPECT_FALSE(faster("gemm:m=131072,n=1,k=4096,dtype=bf16,layout=rcr"));
     EXPECT_FALSE(faster("gemm:m=4096,n=1,k=4096,dtype=bf16,layout=rcr"));
+    EXPECT_FALSE(faster("gemm:m=2000,n=4,k=4000,dtype=bf16,layout=rcr"));
 }
 
 }  // namespace
