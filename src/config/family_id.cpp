@@ -19,9 +19,9 @@ FamilyId cpu_family(const KernelConfig& c) {
 FamilyId gemm_family(const KernelConfig& c) {
     constexpr Shape3 kVectors{16, 4, 1}, kFp64{16, 8, 1};
     if (c.warp_tile == kVectors) {
-        // Whether the large operand lies along its lines or along k.
-        const bool a_row = is_row(c.layout, 0), b_row = is_row(c.layout, 1);
-        return (c.swap_ab ? a_row && b_row : !a_row && !b_row) ? FamilyId::gemv_rows : FamilyId::gemv;
+        // Whether the large operand lies across k or along it.
+        const bool across = c.swap_ab ? is_row(c.layout, 1) : !is_row(c.layout, 0);
+        return across ? FamilyId::gemv_rows : FamilyId::gemv;
     }
     if (c.dtype == DType::fp32 && c.warp_tile == kFp64) return FamilyId::fp64_gemm;
     if (c.warp_tile.m == kWarpgroupRows) return FamilyId::wgmma_gemm;
@@ -59,6 +59,10 @@ FamilyId family_of(const KernelConfig& c) {
 }
 
 bool is_gemv(FamilyId family) { return family == FamilyId::gemv || family == FamilyId::gemv_rows; }
+
+GemvReads gemv_reads(const KernelConfig& c) {
+    return {(c.swap_ab ? c.vector_b : c.vector_a) == 1, (c.swap_ab ? c.vector_a : c.vector_b) == 1};
+}
 
 bool is_patch_conv(FamilyId family) { return family == FamilyId::patch_conv || family == FamilyId::patch_box_conv; }
 

@@ -70,6 +70,12 @@ FamilyId family_of(const KernelConfig& config);
 
 // Products by a few vectors: the rows of A with swap_ab, else the columns of B.
 bool is_gemv(FamilyId family);
+// How a kernel for a few vectors reads: lines of the large operand (B with swap_ab, else A) that begin anywhere, and vectors element by
+// element.
+struct GemvReads {
+    bool anywhere, by_element;
+};
+GemvReads gemv_reads(const KernelConfig& config);
 // Convolutions that stage patches of pixels and multiply them by every tap, forward and backward data.
 bool is_patch_conv(FamilyId family);
 // Convolutions with channels of their own for each group, on GPUs.

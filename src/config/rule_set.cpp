@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "config/config_name.hpp"
+#include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "config/rules.hpp"
 
@@ -248,16 +249,28 @@ std::vector<KernelConfig> sample(const std::vector<KernelConfig>& full, int ever
     return sampled;
 }
 
+// Kernels for a few vectors that read them, or the large operand, otherwise than by 16 bytes; empty for all others.
+std::string_view vectors_category(const KernelConfig& c) {
+    const FamilyId family = family_of(c);
+    const auto [anywhere, by_element] = gemv_reads(c);
+    if (!is_gemv(family) || !(anywhere || by_element)) return {};
+    if (family == FamilyId::gemv) return anywhere ? "gemv_anywhere" : "gemv_by_element";
+    return anywhere ? "gemv_rows_anywhere" : "gemv_rows_by_element";
+}
+
 std::vector<KernelConfig> smallest(const std::vector<KernelConfig>& tests, int least) {
     std::set<std::tuple<std::string_view, int>> categories;
     std::vector<bool> chosen(tests.size());
-    std::size_t count = 0;
+    std::size_t count = 0, beside = 0;
     for (std::size_t i = 0; i < tests.size(); ++i) {
         chosen[i] = categories.insert({category(tests[i]), tests[i].ndim}).second;
-        count += chosen[i] ? 1U : 0U;
+        // Ways of a few vectors to be read come beside the others, not in their place.
+        const bool counts = vectors_category(tests[i]).empty();
+        count += chosen[i] && counts ? 1U : 0U;
+        beside += chosen[i] && !counts ? 1U : 0U;
     }
     // Fill up evenly spread, so that the few kernels differ.
-    const std::size_t want = std::min(tests.size(), static_cast<std::size_t>(least));
+    const std::size_t want = std::min(tests.size() - beside, static_cast<std::size_t>(least));
     for (std::size_t step = tests.size() / (want + 1) + 1; count < want; step = std::max<std::size_t>(1, step / 2)) {
         for (std::size_t i = 0; i < tests.size() && count < want; i += step) {
             count += chosen[i] ? 0U : 1U;
@@ -287,6 +300,7 @@ std::string_view category(const KernelConfig& c) {
     if (c.two_stage) return "two_stage";
     if (c.explicit_gemm) return "explicit_gemm";
     if (c.pipeline == Pipeline::preshuffle) return "preshuffle";
+    if (const std::string_view vectors = vectors_category(c); !vectors.empty()) return vectors;
     if (c.split_k > 1) return "split_k";
     if (c.gather == Gather::halo) return "halo";
     if (c.gather == Gather::tensor) return "tensor";

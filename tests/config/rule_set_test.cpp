@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "config/archs.hpp"
+#include "config/family_id.hpp"
 #include "config/rules.hpp"
 
 namespace tilewise {
@@ -140,6 +141,24 @@ TEST_P(RuleSets, TinyHasEveryFeature) {
             if (!arch().has_option(field, op) || (field == "specialization" && arch().depthwise_tiles.empty()))
                 continue;
             EXPECT_TRUE(std::any_of(tiny->begin(), tiny->end(), has)) << name_of(op) << " " << field;
+        }
+    }
+}
+
+// So is every way that kernels for a few vectors have to read, of 16-bit types in each.
+TEST_P(RuleSets, TinyHasEveryWayToReadVectors) {
+    if (arch().backend != Backend::cuda) return;
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+        const auto tiny = expand(arch(), Op::gemm, {dtype, dtype}, RuleSet::tiny);
+        for (const FamilyId family : {FamilyId::gemv, FamilyId::gemv_rows}) {
+            for (const bool anywhere : {false, true}) {
+                EXPECT_TRUE(std::any_of(tiny->begin(), tiny->end(),
+                                        [&](const KernelConfig& c) {
+                                            return family_of(c) == family && gemv_reads(c).by_element &&
+                                                   gemv_reads(c).anywhere == anywhere;
+                                        }))
+                    << name_of(dtype) << " " << name_of(family) << " " << anywhere;
+            }
         }
     }
 }

@@ -22,10 +22,15 @@ std::optional<Problem> problem_for(Random& random, const KernelConfig& c) {
         if (random.chance(25)) p.gemm.n = random.between(1, 20);
         if (c.stream_k != StreamK::off) p.gemm.k = random.between(1, 40) * c.tile.k + random.between(0, 40);
         if (c.split_k > 1) p.gemm.k = random.between(c.split_k, 3 * c.split_k) * c.tile.k + random.between(0, 40);
-        if (is_gemv(family_of(c))) p.gemm.k = random.between(1, 3000);
-        const std::int64_t wide = std::max({c.vector_a, c.vector_b, c.vector_c});
-        for (std::int64_t* size : {&p.gemm.m, &p.gemm.n, &p.gemm.k}) *size = (*size + wide - 1) / wide * wide;
-        if (is_gemv(family_of(c))) (c.swap_ab ? p.gemm.m : p.gemm.n) = random.between(1, c.tile.n);
+        const bool gemv = is_gemv(family_of(c));
+        if (gemv) p.gemm.k = random.chance(25) ? random.between(1, 20) : random.between(1, 3000);
+        for (int i = 0; i < 3; ++i) {
+            const std::int64_t wide = gemv ? vector_width(c, i) : std::max({c.vector_a, c.vector_b, c.vector_c});
+            for (auto [axis, size] : {std::pair(Axis::m, &p.gemm.m), {Axis::n, &p.gemm.n}, {Axis::k, &p.gemm.k}}) {
+                if (!gemv || contiguous_axis(c, i) == axis) *size = (*size + wide - 1) / wide * wide;
+            }
+        }
+        if (gemv) (c.swap_ab ? p.gemm.m : p.gemm.n) = random.between(1, c.tile.n);
     } while (flops(p) > kMostFlops);
     randomize_options(random, p);
     p.packed_b = c.pipeline == Pipeline::preshuffle;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/block_gemm.hpp"
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gemv_rules.hpp"
@@ -11,7 +10,7 @@ namespace tilewise {
 namespace gemv {
 namespace {
 
-// Vectors lie along k; a block's warps share out lines and k.
+// A block's warps share out lines and k.
 bool other_tile(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     constexpr int kLaneBytes = 128;  // of a line that the lanes of a warp read together
     return gemv_rules::other_tile(
@@ -20,9 +19,8 @@ bool other_tile(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 constexpr std::string_view kFixed[] = {"cluster", "producer_waves", "stream_k", "math", "split_k", "cluster_k"};
 constexpr ConfigRule kRules[] = {gemv_rules::kSameSize,
-                                 kWholeVectors,
+                                 gemv_rules::kVectors,
                                  kOneWaveAlongN,
-                                 {"code_gemv_layout", "vectors and lines lie along k", block_gemm::across_k},
                                  {"code_tile", "the waves' lines make the tile", other_tile},
                                  kIsPersistent};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "config/family_id.hpp"
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gemv_rules.hpp"
@@ -12,11 +13,11 @@ namespace tilewise {
 namespace gemv_rows {
 namespace {
 
-// Half a warp reads neighbouring lines of a few k.
+// Half a warp reads neighbouring lines of a few k; of fewer where they begin anywhere, which takes more registers.
 bool other_tile(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    constexpr int kHalfWarp = 16, kMostRows = 8, kAccessBytes = 16;
-    const int wide = static_cast<int>(kAccessBytes / bytes_of(c.dtype));
-    return gemv_rules::other_tile(c, {kHalfWarp * wide, c.warp_tile.n, c.wave.k * 2 * std::min(wide, kMostRows)}, out);
+    constexpr int kHalfWarp = 16, kAccessBytes = 16;
+    const int wide = static_cast<int>(kAccessBytes / bytes_of(c.dtype)), most = gemv_reads(c).anywhere ? 4 : 8;
+    return gemv_rules::other_tile(c, {kHalfWarp * wide, c.warp_tile.n, c.wave.k * 2 * std::min(wide, most)}, out);
 }
 
 bool waves_along_m(const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -30,7 +31,7 @@ bool parts_apart(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 constexpr std::string_view kFixed[] = {"cluster", "producer_waves", "stream_k", "math", "persistent"};
 constexpr ConfigRule kRules[] = {gemv_rules::kSameSize,
-                                 kWholeVectors,
+                                 gemv_rules::kVectors,
                                  kOneWaveAlongN,
                                  {"code_tile", "half warps make the tile", other_tile},
                                  {"code_wave_m", "one wave has all of m", waves_along_m},

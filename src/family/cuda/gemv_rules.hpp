@@ -10,7 +10,11 @@ inline constexpr Pipeline kPipelines[] = {Pipeline::compv3};
 
 bool uneven_types(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool other_tile(const KernelConfig& config, const Shape3& tile, Rejected* out);
+bool other_vectors(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 
 inline constexpr ConfigRule kSameSize = {"code_types", "both operands have elements of one size", uneven_types};
+inline constexpr ConfigRule kVectors = {
+    "code_vectors", "lines and vectors along k come by 16 bytes; 16-bit lines and vectors may begin anywhere",
+    other_vectors};
 
 }  // namespace tilewise::gemv_rules
