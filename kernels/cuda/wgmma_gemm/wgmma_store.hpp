@@ -235,15 +235,20 @@ struct WgmmaStore {
             const int row = i * kRows + thread / kPacks;
             return [=](int pack) { return buffer + swizzled(row, pack * 16); };
         };
-        UnalignedRow<Out, Shape::kStoreBytes> rows[kEach];
-        TILEWISE_UNROLL
-        for (int i = 0; i < kEach; ++i) {
-            const InC at = element_at(tile, row_begin, column, i * kRows + thread / kPacks, 0);
-            const int count = at.left <= 0 ? 0 : at.left < most ? static_cast<int>(at.left) : most;
-            rows[i].load(c + at.row * args.c.row_stride + at.column, count, thread % kPacks, chunks_of(i));
+        // Several rows are on their way where registers allow it.
+        constexpr int kAtOnce = Shape::kRepeats * Shape::kOwnSums < 128 ? kEach : 1;
+        TILEWISE_ROLLED
+        for (int first = 0; first < kEach; first += kAtOnce) {
+            UnalignedRow<Out, Shape::kStoreBytes> rows[kAtOnce];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kAtOnce; ++i) {
+                const InC at = element_at(tile, row_begin, column, (first + i) * kRows + thread / kPacks, 0);
+                const int count = at.left <= 0 ? 0 : at.left < most ? static_cast<int>(at.left) : most;
+                rows[i].load(c + at.row * args.c.row_stride + at.column, count, thread % kPacks, chunks_of(first + i));
+            }
+            TILEWISE_UNROLL
+            for (int i = 0; i < kAtOnce; ++i) rows[i].store(chunks_of(first + i));
         }
-        TILEWISE_UNROLL
-        for (int i = 0; i < kEach; ++i) rows[i].store(chunks_of(i));
     }
 
     // ---- Finishing in registers: a thread has two rows of 64, eight apart, and of each group of 8 columns two neighbours ----

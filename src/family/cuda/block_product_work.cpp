@@ -271,8 +271,8 @@ N block_product_us(const GemmView& v, const WorkProblem& problem, const KernelCo
     }
     // Many small blocks that follow each other on a unit never wait all together.
     if (c.pipeline == Pipeline::mem && !has_wide_waves(c, arch)) all_tiles = all_tiles * N(price.many_blocks_share);
-    // Blocks that share their copies wait for each other.
-    if (c.cluster.m * c.cluster.n > 2) all_tiles = all_tiles * N(price.large_cluster_share);
+    // Blocks that share their copies wait for each other, at the beginning most of all.
+    if (c.cluster.m * c.cluster.n > 2) all_tiles = all_tiles * N(price.large_cluster_share) + N(price.large_cluster_us);
     // A persistent block overlaps the ends of its tiles with the next ones; others do with those of their neighbours.
     const N between = (c.persistent ? N(price.between_tiles_us) : N(price.between_blocks_us) / neighbours) *
                       std::max(0.0, rounds - 1);
