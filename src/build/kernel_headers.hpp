@@ -21,7 +21,7 @@ class KernelHeader {
 public:
     KernelHeader(std::string path, std::string_view text) : path_(std::move(path)), text_(text) {}
 
-    const std::string& path() const { return path_; }  // as it is included: "cpu/gemm.hpp"
+    const std::string& path() const { return path_; }  // as it is included: "cpu/blocked.hpp"
     std::string_view text() const { return text_; }
     // Both are worked out when first asked for: most processes need few of the headers, but those often.
     const std::string& sha256() const;

@@ -24,7 +24,7 @@ std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const Ar
 }
 
 std::string source(const KernelConfig& c, const ArchSpec&) {
-    return cpu_source("conv", c,
+    return cpu_source("blocked_conv", c,
                       cpu_pipeline_line(c) + cpu_conv_lines(c) +
                           fmt::format("    static constexpr int inner_taps = {};\n", inner_taps(c)));
 }

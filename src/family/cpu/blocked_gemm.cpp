@@ -17,7 +17,7 @@ std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const Ar
 }
 
 std::string source(const KernelConfig& c, const ArchSpec&) {
-    return cpu_source("gemm", c,
+    return cpu_source("blocked_gemm", c,
                       cpu_pipeline_line(c) + fmt::format("    static constexpr bool swap_ab = {};\n", c.swap_ab));
 }
 

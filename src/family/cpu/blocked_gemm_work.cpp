@@ -36,7 +36,7 @@ Side side_of(const ProblemView& view, int operand, std::int64_t size, DType type
     return side;
 }
 
-// Which operand is on which side, and which of them is packed, as kernels/cpu/gemm.hpp and blocked.hpp decide it.
+// Which operand is on which side, and which of them is packed, as kernels/cpu/blocked_gemm/blocked_gemm.hpp and kernels/cpu/blocked.hpp decide it.
 Sides sides_of(const ProblemView& view, const KernelConfig& c) {
     const GemmView& v = view.gemm;
     const bool ahead = c.pipeline == Pipeline::preshuffle;

@@ -104,7 +104,7 @@ void ConvCounts::add_residue_classes() {
     }
 }
 
-// As kernels/cpu/conv.hpp decides it: instead of gathering.
+// As kernels/cpu/blocked_conv/blocked_conv.hpp decides it: instead of gathering.
 bool ConvCounts::reads_through_pointers(const KernelConfig& c) const {
     constexpr std::int64_t kFewColumns = 64;
     const bool is_weight = problem_.op == Op::conv_bwd_weight;
@@ -163,7 +163,7 @@ void ConvCounts::add_patches(ImplicitWork& w, const TapClass& of, const KernelCo
 
 // Backward weight with both activations in place: a product for each tap, in blocks of positions.
 void ConvCounts::add_pointed_weights(ImplicitWork& w, const TapClass& of, const KernelConfig& c) const {
-    constexpr std::int64_t kBlockPositions = 1024;  // of kernels/cpu/pointed_weight.hpp
+    constexpr std::int64_t kBlockPositions = 1024;  // of kernels/cpu/blocked_conv/pointed_weight.hpp
     const auto positions = static_cast<std::int64_t>(of.positions);
     const double times = groups_ * static_cast<double>(of.taps);
     const ProductShape shape = {gemm_.m, static_cast<std::int64_t>(channels_), positions, kBlockPositions, true};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Counts what convolution kernels on a CPU do. What follows from the problem alone is worked out once, then every config is counted by the
-// loop nest that it asks for (implicit products: kernels/cpu/conv.hpp; direct kernels: kernels/cpu/direct_conv.hpp). Allocates nothing.
+// loop nest that it asks for (implicit products: kernels/cpu/blocked_conv/blocked_conv.hpp; direct kernels: kernels/cpu/direct_conv/direct_conv.hpp). Allocates nothing.
 #pragma once
 
 #include <array>

@@ -32,11 +32,11 @@ std::string cpu_conv_lines(const KernelConfig& c) {
                        c.split_image, c.explicit_gemm);
 }
 
-std::string cpu_source(std::string_view header, const KernelConfig& c, std::string_view lines) {
-    std::string macro(header);
+std::string cpu_source(std::string_view family, const KernelConfig& c, std::string_view lines) {
+    std::string macro(family);
     for (char& letter : macro) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-    std::string text = fmt::format("// {}\n#include \"cpu/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n",
-                                   any_dimensions_name(c), header);
+    std::string text = fmt::format("// {}\n#include \"cpu/{}/{}.hpp\"\n\nnamespace {{\nstruct Config {{\n",
+                                   any_dimensions_name(c), family, family);
     for (const auto& [name, dtype] : {std::pair{"A", c.dtype}, {"B", c.dtype_b}, {"Out", c.dtype_out}}) {
         text += fmt::format("    using {} = tilewise::cpu::{};\n", name, element_type(dtype));
     }

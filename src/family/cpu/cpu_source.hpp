@@ -9,8 +9,9 @@
 
 namespace tilewise {
 
-// `header` in kernels/cpu, without its extension; upper-case, it is the macro's name. `lines` are the family's own constants.
-std::string cpu_source(std::string_view header, const KernelConfig& config, std::string_view lines);
+// `family` is a folder of kernels/cpu and the header in it that begins the template; upper-case, it is the macro's name. `lines` are its
+// own constants.
+std::string cpu_source(std::string_view family, const KernelConfig& config, std::string_view lines);
 
 // The pipeline, which says what is packed.
 std::string cpu_pipeline_line(const KernelConfig& config);

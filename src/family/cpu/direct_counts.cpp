@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counts what the direct convolution kernels (kernels/cpu/direct_forward.hpp, direct_weight.hpp) do, as conv_counts.hpp says.
+// Counts what the direct convolution kernels (kernels/cpu/direct_conv/direct_forward.hpp, direct_weight.hpp) do, as conv_counts.hpp says.
 #include <algorithm>
 #include <cmath>
 
@@ -38,7 +38,7 @@ SharedTaps shared_taps(const ConvShape& s, const KernelConfig& c, std::int64_t l
 }
 
 // Vectors of inputs that the lanes of one vector of outputs take theirs from: the groups they belong to lie further apart the
-// more channels those have (kernels/cpu/spread.hpp).
+// more channels those have (kernels/cpu/direct_conv/spread.hpp).
 double source_vectors(std::int64_t outputs, std::int64_t inputs, std::int64_t lanes) {
     std::int64_t groups = 1;
     if (outputs % lanes != 0) groups = lanes % outputs == 0 ? lanes / outputs : (lanes + outputs - 2) / outputs + 1;

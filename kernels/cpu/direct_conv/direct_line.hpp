@@ -6,12 +6,12 @@
 // the limit from t = 2 on, and with t = 1 the loads are (one for each multiply-add).
 // At the ends of a line, taps that lead outside are skipped, by branches that are the same for all channels.
 #pragma once
-#include "../common/conv_walk.hpp"
-#include "epilogue.hpp"
-#include "primitives.hpp"
+#include "../../common/conv_walk.hpp"
+#include "../epilogue.hpp"
+#include "../primitives.hpp"
 #include "spread.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::direct_conv {
 
 // A line of inputs that meets a line of outputs, from its first pixel on, and the number of the row of taps.
 // Units that take two rows at once find the other line `second` elements further on; `words` says which half counts.
@@ -199,4 +199,4 @@ struct LineBlock {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::direct_conv

@@ -8,10 +8,10 @@
 // Up to 8 rows share each vector of Y. An engine that compensates gets one more row of X, all 128: its sums are
 // subtracted at the end. Which side is the small one is decided by the sizes; tiles only cut k for split-k.
 #pragma once
-#include "epilogue.hpp"
-#include "pack.hpp"
+#include "../epilogue.hpp"
+#include "../pack.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::blocked_gemm {
 
 inline constexpr Index kFewRows = 16;                               // rows of X handled in one pass over Y
 inline constexpr Index kSumCols = 4096;                             // columns whose sums are kept
@@ -208,4 +208,4 @@ struct Gemv {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::blocked_gemm

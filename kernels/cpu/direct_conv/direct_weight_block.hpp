@@ -2,11 +2,11 @@
 // The inner loops of direct_weight.hpp: for a line of dy, the sums of a few taps in registers. A block of p pixels holds p
 // vectors of dy and reads p + t - 1 vectors of x for t taps, so p * t multiply-adds take 2p + t - 1 loads.
 #pragma once
-#include "../common/conv_walk.hpp"
-#include "primitives.hpp"
+#include "../../common/conv_walk.hpp"
+#include "../primitives.hpp"
 #include "spread.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::direct_conv {
 
 inline constexpr int kMostRows = 3;  // rows of taps that are taken at once
 
@@ -163,4 +163,4 @@ struct WeightBlock {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::direct_conv

@@ -5,9 +5,9 @@
 // of a vector of neighbouring inputs serves all steps, and nothing is multiplied that is not needed. Depthwise without a
 // multiplier needs no permutation at all. Inputs come in units of 32 bits, as in engine.hpp.
 #pragma once
-#include "types.hpp"
+#include "../types.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::direct_conv {
 
 // An fp32 (others are converted), or an int8 widened to 32 bits; weights for the latter come in the low 16 bits alone.
 template <class T>
@@ -107,4 +107,4 @@ TILEWISE_INLINE U read_lanes(const typename Units::Storage* p, const Lanes& lane
     return value;
 }
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::direct_conv

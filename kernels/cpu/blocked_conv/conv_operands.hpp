@@ -2,10 +2,10 @@
 // The operands of convolution as a matrix product (conv.hpp): which classes of rows there are, and where the activations and
 // the weights of each come from: gathered (conv_sources.hpp), written out whole in the workspace, or packed ahead.
 #pragma once
+#include "../product.hpp"
 #include "conv_sources.hpp"
-#include "product.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::blocked_conv {
 
 template <class Config>
 struct ConvOperands {
@@ -106,4 +106,4 @@ struct ConvOperands {
     static TILEWISE_INLINE bool uses_partials(const KernelArgs& args) { return kTwoStages || args.split_k > 1; }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::blocked_conv

@@ -7,7 +7,7 @@
 #include "direct_forward.hpp"
 #include "direct_weight.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::direct_conv {
 
 template <class Config>
 struct DirectConv {
@@ -40,9 +40,9 @@ struct DirectConv {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::direct_conv
 #pragma GCC visibility pop
 
 #define TILEWISE_CPU_DIRECT_CONV(Config)                                                                \
     extern "C" __attribute__((visibility("default"))) const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL; \
-    const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL = tilewise::cpu::DirectConv<Config>::table();
+    const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL = tilewise::cpu::direct_conv::DirectConv<Config>::table();

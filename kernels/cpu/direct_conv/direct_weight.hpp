@@ -8,12 +8,12 @@
 // Floors: taps * (channels of a group) multiply-adds for each kLanes elements of dy, one a clock; bytes: dy and x once from
 // memory, x once for every row of taps (for every three of a known 3x3 filter) from the second-level cache.
 #pragma once
-#include "../common/conv_walk.hpp"
+#include "../../common/conv_walk.hpp"
+#include "../primitives.hpp"
 #include "direct_forward.hpp"
 #include "direct_weight_block.hpp"
-#include "primitives.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::direct_conv {
 
 template <class Config>
 struct DirectWeight {
@@ -236,4 +236,4 @@ struct DirectWeight {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::direct_conv

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // split_image of conv.hpp: the images of a convolution in chunks whose tensors stay below 2^31 elements each.
 #pragma once
-#include "../common/conv_walk.hpp"
-#include "types.hpp"
+#include "../../common/conv_walk.hpp"
+#include "../types.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::blocked_conv {
 
 inline constexpr Index kSplitImageElements = Index(1) << 31;  // what every tensor of a chunk stays below
 
@@ -46,4 +46,4 @@ struct ConvChunks {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::blocked_conv

@@ -5,11 +5,11 @@
 // works on, so where every lane's weights are neighbours (all but backward data with several channels a group) sixteen
 // lanes at a time are turned around in registers.
 #pragma once
-#include "../common/conv_walk.hpp"
-#include "primitives.hpp"
+#include "../../common/conv_walk.hpp"
+#include "../primitives.hpp"
 #include "spread.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::direct_conv {
 
 // Taps of a line that the pixels of one residue class meet, in the order of the pixels they read.
 struct LineClass {
@@ -132,4 +132,4 @@ struct WeightPacker {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::direct_conv

@@ -11,7 +11,7 @@
 #include "direct_line.hpp"
 #include "direct_pack.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::direct_conv {
 
 // Sums held in registers: what inputs and weights leave of 32 (of 16 before AVX-512); permutations take some more. Where
 // the warp tile has more pixels, a multiple of 7 is taken, since the widths of most layers are.
@@ -362,4 +362,4 @@ struct DirectForward {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::direct_conv

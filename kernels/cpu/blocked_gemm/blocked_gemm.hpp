@@ -7,10 +7,10 @@
 // need be.
 #pragma once
 #pragma GCC visibility push(hidden)  // kernels for other machines have functions of the same names
+#include "../product.hpp"
 #include "gemv.hpp"
-#include "product.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::blocked_gemm {
 
 template <class Config>
 struct Gemm {
@@ -154,9 +154,9 @@ struct Gemm {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::blocked_gemm
 #pragma GCC visibility pop
 
-#define TILEWISE_CPU_GEMM(Config)                                                                       \
+#define TILEWISE_CPU_BLOCKED_GEMM(Config)                                                               \
     extern "C" __attribute__((visibility("default"))) const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL; \
-    const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL = tilewise::cpu::Gemm<Config>::table();
+    const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL = tilewise::cpu::blocked_gemm::Gemm<Config>::table();

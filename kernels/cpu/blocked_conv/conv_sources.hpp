@@ -8,11 +8,11 @@
 // that are contiguous in memory (a channel vector; a whole row of taps where these are neighbours), and read from there.
 // Each gathered element is written once and used for all columns of the block.
 #pragma once
-#include "../common/conv_walk.hpp"
-#include "pack.hpp"
-#include "primitives.hpp"
+#include "../../common/conv_walk.hpp"
+#include "../pack.hpp"
+#include "../primitives.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::blocked_conv {
 
 // Copies exactly `count` elements.
 template <class S>
@@ -247,4 +247,4 @@ struct PixelRows {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::blocked_conv

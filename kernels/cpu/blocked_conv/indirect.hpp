@@ -5,10 +5,10 @@
 // A step of the micro-kernel multiplies rows x vectors as in micro.hpp and reads one pointer a row more. Worth it where
 // few columns use what would be gathered: few channels a group.
 #pragma once
+#include "../product.hpp"
 #include "conv_sources.hpp"
-#include "product.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::blocked_conv {
 
 template <class E, int rows, int vectors>
 struct IndirectMicro {
@@ -199,4 +199,4 @@ struct Indirect {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::blocked_conv

@@ -20,7 +20,7 @@
 #include "conv_operands.hpp"
 #include "pointed_weight.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::blocked_conv {
 
 template <class Config>
 struct Conv : ConvOperands<Config> {
@@ -291,9 +291,9 @@ struct Conv : ConvOperands<Config> {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::blocked_conv
 #pragma GCC visibility pop
 
-#define TILEWISE_CPU_CONV(Config)                                                                       \
+#define TILEWISE_CPU_BLOCKED_CONV(Config)                                                               \
     extern "C" __attribute__((visibility("default"))) const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL; \
-    const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL = tilewise::cpu::Conv<Config>::table();
+    const tilewise::CpuKernel TILEWISE_KERNEL_SYMBOL = tilewise::cpu::blocked_conv::Conv<Config>::table();

@@ -8,7 +8,7 @@
 #pragma once
 #include "indirect.hpp"
 
-namespace tilewise::cpu {
+namespace tilewise::cpu::blocked_conv {
 
 template <class E, class T, int rows, int vectors, bool narrow>
 struct WeightMicro {
@@ -160,4 +160,4 @@ struct PointedWeight {
     }
 };
 
-}  // namespace tilewise::cpu
+}  // namespace tilewise::cpu::blocked_conv
