@@ -47,7 +47,8 @@ def add_family(tree):
     insert(tree / "src/family/families.hpp", "// cuda/\n", "extern const Family kToyGemm;\n")
     insert(tree / "src/family/families.cpp", "    &kMmaGemm,\n", "    &kToyGemm,\n")
     # 3. Its template.
-    shutil.copy(HERE / "toy_gemm.hpp", tree / "kernels/cpu")
+    (tree / "kernels/cpu/toy_gemm").mkdir()
+    shutil.copy(HERE / "toy_gemm.hpp", tree / "kernels/cpu/toy_gemm")
     # 4. Its recipe.
     shutil.copy(HERE / "toy_gemm.json", tree / "recipes/cpu")
 

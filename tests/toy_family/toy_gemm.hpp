@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A product of fp32 matrices in three loops, without epilogues.
 #pragma once
-#include "../common/args.hpp"
-#include "types.hpp"
+#include "../../common/args.hpp"
+#include "../types.hpp"
 
 namespace tilewise::cpu::toy_gemm {
 
