@@ -54,7 +54,9 @@ protected:
         RecordProperty("ns of " + name, static_cast<int>(ns));
         std::printf("%s costs %.0f ns\n", name.c_str(), ns);
         constexpr double kMostNs = 2000;
-        if (!is_sanitized()) EXPECT_LT(ns, kMostNs) << name;
+        if (!is_sanitized()) {
+            EXPECT_LT(ns, kMostNs) << name;
+        }
     }
 
     static constexpr int kOthers = 200;
