@@ -181,6 +181,8 @@ def expected(problem, a, b, terms, alpha, beta, fp8_bits=0):
         if operation == "bias":
             x, error = _plus(x, error, _along_channels(problem, terms["bias"]), unit)
         elif operation in ("add", "mul"):
+            if operation == "mul":  # infinity times what may be zero
+                anything |= (np.abs(x) <= error) & (error > 0) & np.isinf(terms[f"d{taken}"])
             x, error = (_plus if operation == "add" else _times)(x, error, terms[f"d{taken}"], unit)
             anything |= (np.abs(x) + error > LARGEST) & np.isfinite(x)
             taken += 1
