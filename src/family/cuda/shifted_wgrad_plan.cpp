@@ -40,6 +40,19 @@ bool refuses_reach(const Problem& p, const KernelConv& conv, Rejected* out) {
     return false;
 }
 
+// Two taps share a product where lines are short, and the distance from one to the other cannot be negative. Planes of an image that is
+// smaller than the filter follow each other so closely that it would be.
+bool has_pairs_in_order(const KernelConv& conv, const ShiftedWgradArgs& s, int block_taps) {
+    const int taps = tap_count(conv);
+    for (int first = 0; first < taps; first += block_taps) {
+        const int end = std::min(taps, first + block_taps);
+        for (int tap = first; tap + 1 < end; tap += 2) {
+            if (tap_place(conv, s, tap + 1).shift < tap_place(conv, s, tap).shift) return false;
+        }
+    }
+    return true;
+}
+
 // The ring of stages, and what it takes of x.
 bool refuses_stages(ShiftedWgradArgs& s, const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch,
                     Rejected* out) {
@@ -209,7 +222,8 @@ std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& p, const Kerne
     const std::int64_t taps = tap_count(conv);
     const bool holds_short =
         taps * kShortLine <= c.tile.m && taps * kLine > c.tile.m;  // then x is fetched for all taps at once
-    const bool is_short = (channels <= kShortLine || holds_short) && shape.x_walks() == 1;
+    const bool is_short = (channels <= kShortLine || holds_short) && shape.x_walks() == 1 &&
+                          has_pairs_in_order(conv, shape, tap_count_of_block(conv, shifted_wgrad_rows(c) / kShortLine));
     shape.line = strips ? kLine : !c.swap_ab ? c.warp_tile.n / kSideBySide : is_short ? kShortLine : kLine;
     if (merged > 1 &&
         (channels > shape.line || merged * conv.k > shifted_wgrad_columns(c) || conv.groups % merged != 0)) {

@@ -25,6 +25,19 @@ KernelConfig tap_config(Shape3 tile, Shape3 wave, int parts, bool two_stage) {
     return c;
 }
 
+TEST(ShiftedWgradPlan, ImagesSmallerThanTheFilterHaveWholeLines) {
+    const ArchSpec& arch = arch_named("sm_90a");
+    const KernelConfig c = tap_config({576, 64, 192}, {3, 1, 1}, 2, true);
+    const auto line = [&](const char* in) {
+        const auto p = parse_problem(
+            fmt::format("conv_bwd_weight:n=5,g=1,c=32,k=48,in={},filter=3x3x3,pad=1x1x1,dtype=bf16,layout=ndhwgc", in));
+        const auto plan = shifted_wgrad_plan(*p, c, arch);
+        return plan ? plan->shape.line : 0;
+    };
+    EXPECT_EQ(line("4x4x7"), 32);
+    EXPECT_EQ(line("4x1x7"), 64) << "the first tap of a plane lies before the last of the plane before";
+}
+
 TEST(ShiftedWgradPlan, FetchesWhatEveryTapReads) {
     const ArchSpec& arch = arch_named("sm_90a");
     const KernelConfig configs[] = {tap_config({576, 64, 128}, {3, 1, 1}, 2, true),
@@ -54,6 +67,10 @@ TEST(ShiftedWgradPlan, FetchesWhatEveryTapReads) {
                 EXPECT_LE(at.shift - first.shift + c.tile.k, s.x_boxes * s.box_lines) << print_problem(p);
                 EXPECT_GE(at.shift, first.shift);
                 EXPECT_LT(at.walk, s.x_walks());
+                const bool is_second = s.line < 64 && tap % s.block_taps % 2 == 1;
+                if (is_second) {
+                    EXPECT_GE(at.shift, tap_place(conv, s, tap - 1).shift) << print_problem(p);
+                }
             }
             EXPECT_EQ(workspace_bytes(ProblemView(p), c, arch, plan->parts),
                       c.two_stage ? plan->parts / c.split_k * 4 * p.conv.k * conv.c * tap_count(conv) : 0);
