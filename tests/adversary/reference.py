@@ -124,6 +124,19 @@ class _Taps:
         return total, np.broadcast_to(or_nan[..., None], total.shape[1:])
 
 
+def beyond_outputs(problem, x):
+    """Results of backward weight whose tap would meet a pixel that is no number where there is no output: kernels that walk on
+    there multiply it by zero."""
+    taps = _Taps(problem)
+    reached = np.zeros((math.prod(problem.size), taps.place.shape[1]), bool)
+    for t in range(taps.place.shape[1]):
+        rows = np.flatnonzero(taps.inside[:, t])
+        reached[taps.place[rows, t], t] = True
+    strange = ~np.isfinite(x.reshape(problem.images, -1, *x.shape[-2:])).all(0)  # (pixels, g, c)
+    met = np.einsum("st,sgc->gtc", ~reached, strange)
+    return met.reshape(met.shape[0], 1, *problem.filter, met.shape[-1])
+
+
 def wrapped(total):
     """Integer sums as int32 holds them."""
     return (total + 2.0**31) % 2.0**32 - 2.0**31

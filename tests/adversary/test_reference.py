@@ -62,6 +62,14 @@ def test_what_may_be_zero_times_infinity():
     assert wanted.value.ravel()[1] == -np.inf
 
 
+def test_pixels_beyond_the_outputs():
+    problem = Problem("conv_bwd_weight:n=1,g=1,c=1,k=1,in=4,filter=3,stride=1,pad=1,dtype=fp32,layout=nwgc")
+    x = np.zeros((1, 4, 1, 1))
+    x[0, 0] = np.inf  # the last tap would meet it at output -1
+    assert reference.beyond_outputs(problem, x).ravel().tolist() == [False, False, True]
+    assert not reference.beyond_outputs(problem, np.roll(x, 1, 1)).any()
+
+
 def _slow_convolution(problem, a, b):
     """The same sums one product at a time, straight from the definition."""
     groups, c, k = problem.groups, problem.c // problem.groups, problem.k // problem.groups
