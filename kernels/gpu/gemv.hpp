@@ -87,7 +87,7 @@ struct Gemv {
         pass.lines = int(quotient(left + passes - 1, passes));
         return pass;
     }
-    // Of a pass without lines, the vectors are the first entry's.
+    // A pass without lines has the vectors of the first entry.
     TILEWISE_DEVICE Place place_of(const Pass& pass) const {
         Place place;
         const int line = warp / Config::wave_k * kWarpLines + group;
@@ -101,7 +101,7 @@ struct Gemv {
     }
     TILEWISE_DEVICE Index vector_offset(int k) const { return k * (Reads::kVectorsAlongK ? T::bytes : vector_bytes); }
     TILEWISE_DEVICE int warp_k() const { return warp % Config::wave_k * kWarpK; }
-    // What can be had from numbers that are there anyway has no registers of its own.
+    // Numbers that follow from others have no registers of their own.
     TILEWISE_DEVICE int k_left() const { return int(args.k) - first_k; }  // from this lane's first access on
     TILEWISE_DEVICE typename Reads::Inner inner_of(const Place& place) const {
         return Reads::inner_of(place.entry, (lines - 1) * line_bytes + args.k * T::bytes);

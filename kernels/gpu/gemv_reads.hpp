@@ -32,7 +32,7 @@ struct GemvReads {
                   "accesses of 16 bytes, or 16 bits that begin anywhere");
     static_assert((kSmall == kElements && kVectorsAlongK) || kStaged, "vectors along k by 16 bytes, or by elements");
 
-    // What a lane has of the vectors of a step: a way to ask for words.
+    // A lane asks for the words of a step's vectors here.
     template <class Staged, int bytes, int vectors>
     using Held = typename ChooseType<kStaged, typename Staged::Shared, HeldVectors<bytes, vectors>>::type;
 

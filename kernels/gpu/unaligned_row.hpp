@@ -22,7 +22,7 @@ struct UnalignedRow {
     UnalignedChunk chunk;
     Packet<T::bytes> edge[kEdges];
 
-    // What lies before the first boundary and behind the last is a chunk together.
+    // The elements before the first boundary and behind the last are a chunk together.
     TILEWISE_DEVICE int edge_at(int i) const {
         const int at = i * kChunks + lane;
         return at < ahead ? at : kColumns - kElements + at;

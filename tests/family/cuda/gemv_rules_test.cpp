@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which vector widths kernels for a few vectors have, by layout, type and operand, and what is said of others.
+// Which vector widths kernels for a few vectors have, by layout, type and operand, and why others are refused.
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"
