@@ -5,6 +5,7 @@
 
 #include "base/rounding.hpp"
 #include "config/depthwise_spec.hpp"
+#include "config/family_id.hpp"
 #include "kernels/common/depthwise_sums.hpp"
 #include "kernels/common/depthwise_tiles_args.hpp"
 #include "kernels/common/to_int.hpp"
