@@ -62,6 +62,23 @@ def test_bad_include_is_caught(tmp_path, file, line):
     assert len(result.stderr.splitlines()) == 1
 
 
+DECLARES = {"src/config/family.hpp": "enum class FamilyId { gemm };\n", "src/config/all.hpp": '#include "config/family.hpp"\n'}
+
+
+@pytest.mark.parametrize("include, passes", [("config/family.hpp", True), ("config/all.hpp", True), ("base/text.hpp", False)])
+def test_a_type_comes_with_its_header(tmp_path, include, passes):
+    source = f'#include "{include}"\n// FamilyId in a comment\nconst FamilyId id = FamilyId::gemm;\n'
+    result = check(tmp_path, {**GOOD, **DECLARES, "src/family/grid.cpp": source})
+    assert (result.returncode == 0) == passes, result.stderr
+    assert passes or "src/family/grid.cpp:3: FamilyId: include src/config/family.hpp" in result.stderr
+
+
+def test_a_type_of_its_own_needs_no_header(tmp_path):
+    source = "struct FamilyId {};\nconst FamilyId id;\n"
+    result = check(tmp_path, {**GOOD, **DECLARES, "src/family/grid.cpp": source})
+    assert result.returncode == 0, result.stderr
+
+
 def test_folder_without_sources_is_an_error(tmp_path):
     result = check(tmp_path, {})
     assert result.returncode == 1 and "no folder src" in result.stderr
