@@ -151,6 +151,23 @@ Note padding_note(const Problem& given, const PaddedProblem& to, const Rejected&
 
 }  // namespace
 
+std::optional<Problem> with_whole_channels(const Problem& given) {
+    constexpr std::int64_t kChunkBytes = 16;
+    if (given.op == Op::gemm || !is_channels_last(given.layout)) return std::nullopt;
+    const std::int64_t unit = kChunkBytes / std::min(bytes_of(given.dtype_a), bytes_of(given.dtype_b));
+    Problem whole = given;
+    ConvShape& s = whole.conv;
+    Size groups{s.g}, c{s.c / s.g}, k{s.k / s.g};
+    if (s.g > 1 && c.value == 1) {  // a depthwise kernel has the channels of all groups side by side
+        groups.need(unit);
+    } else {
+        c.need(unit), k.need(unit);
+    }
+    s.g = groups.padded(), s.c = s.g * c.padded(), s.k = s.g * k.padded();
+    if (s == given.conv || check_problem(whole)) return std::nullopt;
+    return whole;
+}
+
 bool is_about_sizes(std::string_view rule) {
     return rule == "fit_groups" || rule == "fit_padding" || rule == "fit_vector";
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A kernel that needs aligned sizes can run another problem instead of one that has none: the smallest larger problem that the
 // kernel takes, whose result holds that of the problem. Zeros that are added to a reduction change no sum, and rows, columns,
-// channels, images and groups that are added are cut off again. Pure; what it costs is said in a note, and selection takes
-// such a kernel only where none fits as it is.
+// channels, images and groups that are added are cut off again. Pure; what it costs is said in a note. Selection takes such a
+// kernel where none fits as it is, or where it is faster on a GPU, copies included.
 #pragma once
 
 #include <array>
@@ -27,6 +27,10 @@ struct PaddedProblem {
 // Nothing where the problem fits as it is, and where padding cannot help; then `why`, unless null, gets the broken rule.
 std::optional<PaddedProblem> padded_problem(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
                                             Rejected* why = nullptr);
+
+// The convolution with channels that are whole chunks of 16 bytes, which GPU kernels copy fastest; nothing where they are already, or
+// channels are not what lies side by side.
+std::optional<Problem> with_whole_channels(const Problem& given);
 
 // Whether the rule is one that padding may satisfy: for sorting out kernels without working it out.
 bool is_about_sizes(std::string_view rule);

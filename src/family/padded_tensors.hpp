@@ -30,6 +30,7 @@ struct PaddedTensor {
     std::int64_t offset = 0;
 };
 
+inline constexpr std::size_t kMaxPaddedTensors = 6 + kMaxDTensors;  // A, B, C, bias, two scales and D tensors
 inline constexpr std::int64_t kPaddedAlignment = 256;  // of every copy: more than any access of any device
 
 struct PaddedTensors {

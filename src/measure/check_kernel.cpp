@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "build/code_suffix.hpp"
+#include "build/gpu_request.hpp"
 #include "measure/device_memory.hpp"
 
 namespace tilewise {
@@ -12,24 +14,15 @@ namespace {
 
 constexpr std::size_t kParameterBytes = std::max(sizeof(BufferTask), sizeof(CheckParameters));
 
-// `name` and `lines` of a kernel whose template is in kernels/gpu.
-BuildRequest gpu_request(const ArchSpec& arch, std::string_view name, std::string_view lines) {
-    BuildRequest request;
-    request.name = fmt::format("{}@{}", name, arch.name);
-    request.source = fmt::format("#include \"{}\"\n{}", facts_of(arch.backend).primitives, lines);
-    request.arch = arch.name;
-    request.suffix = code_of(arch.backend).suffix;
-    return request;
-}
-
 }  // namespace
 
 BuildRequest fill_request(const ArchSpec& arch) {
-    return gpu_request(arch, "check_fill", "#include \"gpu/fill.hpp\"\n\nTILEWISE_GPU_FILL()\n");
+    return gpu_request(arch, code_of(arch.backend).suffix, "check_fill",
+                       "#include \"gpu/fill.hpp\"\n\nTILEWISE_GPU_FILL()\n");
 }
 
 BuildRequest reference_request(const ArchSpec& arch, bool with_squares) {
-    return gpu_request(arch, with_squares ? "check_reference_squares" : "check_reference",
+    return gpu_request(arch, code_of(arch.backend).suffix, with_squares ? "check_reference_squares" : "check_reference",
                        fmt::format("#include \"gpu/reference.hpp\"\n\nTILEWISE_GPU_REFERENCE({})\n", with_squares));
 }
 

@@ -151,7 +151,8 @@ Result<Executable> Executable::prepare_padded(const Problem& problem, const Padd
     ready.notes_.push_back(padded.note);
     ready.threads_ = inner->threads_;
     auto kernel_ready = std::make_shared<const Executable>(std::move(*inner));
-    ready.padded_ = std::make_shared<const PaddedLaunch>(padded.tensors, std::move(kernel_ready), device);
+    ready.padded_ = std::make_shared<const PaddedLaunch>(padded.tensors, std::move(kernel_ready), device, builder);
+    if (ready.padded_->note()) ready.notes_.push_back(*ready.padded_->note());
     ready.workspace_bytes_ = ready.padded_->workspace_bytes();
     ready.note_operands(problem);
     return ready;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "run/padded_launch.hpp"
 
+#include <fmt/core.h>
+
+#include <array>
+#include <span>
 #include <utility>
 
 #include "run/executable.hpp"
@@ -87,9 +91,28 @@ PaddedLaunch::Step PaddedLaunch::make_step(const PaddedTensor& tensor) {
     return step;
 }
 
-PaddedLaunch::PaddedLaunch(const PaddedTensors& padded, std::shared_ptr<const Executable> kernel, Device& device)
+PaddedLaunch::PaddedLaunch(const PaddedTensors& padded, std::shared_ptr<const Executable> kernel, Device& device,
+                           Builder& builder)
     : kernel_(std::move(kernel)), device_(device), copies_bytes_(padded.bytes) {
-    for (const PaddedTensor& tensor : padded.tensors) steps_.push_back(make_step(tensor));
+    std::vector<RowTask> pads, crops;
+    for (const PaddedTensor& tensor : padded.tensors) {
+        steps_.push_back(make_step(tensor));
+        if (auto task = padding_task(tensor)) pads.push_back(*task);
+        if (tensor.role != TensorRole::c) continue;
+        if (auto task = cropping_task(tensor)) crops.push_back(*task);
+    }
+    if (pads.size() == steps_.size()) take_rows(std::move(pads), pads_, builder);
+    take_rows(std::move(crops), crops_, builder);
+}
+
+void PaddedLaunch::take_rows(std::vector<RowTask> tasks, std::optional<RowLaunch>& to, Builder& builder) {
+    if (tasks.empty() || !device_.arch().is_gpu()) return;
+    if (auto rows = RowLaunch::make(std::move(tasks), device_, builder)) {
+        to = std::move(*rows);
+    } else {
+        note_ = {"padding", rows.error().code,
+                 fmt::format("padded tensors are copied by the driver, which is slow: {}", rows.error().message)};
+    }
 }
 
 std::int64_t PaddedLaunch::workspace_bytes() const { return copies_bytes_ + kernel_->workspace_bytes(); }
@@ -106,26 +129,44 @@ Status PaddedLaunch::copy_in(const Step& step, const void* from, std::byte* to, 
     return {};
 }
 
+Status PaddedLaunch::pad(const Operands& given, std::byte* base, Stream stream) const {
+    std::array<RowPointers, kMaxPaddedTensors> pointers{};
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+        const Step& step = steps_[i];
+        if (step.role == TensorRole::c && given.beta == 0) continue;  // it is not read
+        const void* const from = pointer_of(given, step.role, step.index);
+        if (pads_) {
+            pointers[i] = {const_cast<void*>(from), base + step.offset};
+        } else if (auto status = copy_in(step, from, base + step.offset, stream); !status) {
+            return status;
+        }
+    }
+    return pads_ ? pads_->run(std::span(pointers).first(steps_.size()), stream) : Status();
+}
+
+Status PaddedLaunch::crop(const Operands& given, std::byte* base, Stream stream) const {
+    for (const Step& step : steps_) {
+        if (step.role != TensorRole::c) continue;
+        if (crops_) {
+            const RowPointers pointers{given.c, base + step.offset};
+            return crops_->run({&pointers, 1}, stream);
+        }
+        RowCopy out = reversed(step.in);
+        out.from = base + step.offset;
+        out.to = given.c;
+        return device_.copy_rows(out, stream);
+    }
+    return {};
+}
+
 Status PaddedLaunch::run(const Operands& given, Stream stream) const {
     std::byte* const base = aligned(given.workspace);
     Operands padded = given;
     padded.workspace = base + (copies_bytes_ - kPaddedAlignment);  // the room for aligning lies before the base
-    for (const Step& step : steps_) {
-        std::byte* const to = base + step.offset;
-        set_pointer(padded, step.role, step.index, to);
-        if (step.role == TensorRole::c && given.beta == 0) continue;  // it is not read
-        auto status = copy_in(step, pointer_of(given, step.role, step.index), to, stream);
-        if (!status) return status;
-    }
+    for (const Step& step : steps_) set_pointer(padded, step.role, step.index, base + step.offset);
+    if (auto status = pad(given, base, stream); !status) return status;
     if (auto status = kernel_->launch(padded, stream); !status) return status;
-    for (const Step& step : steps_) {
-        if (step.role != TensorRole::c) continue;
-        RowCopy out = reversed(step.in);
-        out.from = base + step.offset;
-        out.to = given.c;
-        if (auto status = device_.copy_rows(out, stream); !status) return status;
-    }
-    return {};
+    return crop(given, base, stream);
 }
 
 }  // namespace tilewise

@@ -15,7 +15,8 @@ constexpr float kAlpha = 1.0f;
 constexpr float kBeta = 0.5f;  // not 1, so that a kernel that ignores its value is caught
 
 // Chooses and builds; nothing is built for a plan that is not wanted.
-Status choose_and_build(Runtime& runtime, const Problem& problem, const Choice& choice, bool strict, CheckedRun& out) {
+Status choose_and_build(Runtime& runtime, const Problem& problem, Choice choice, bool strict, CheckedRun& out) {
+    choice.options.as_given = strict;
     auto plan = choose_plan(runtime, problem, choice);
     if (!plan) return plan.error();
     out.plan = std::move(*plan);

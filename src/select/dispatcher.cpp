@@ -43,6 +43,13 @@ Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet
     return registries_.add(key, std::move(registry)).get();
 }
 
+// Kernels that pad, where others do not.
+void Dispatcher::drop_padded(Selection& selection) {
+    const auto is_padded = [](const Candidate& candidate) { return candidate.padding.has_value(); };
+    if (std::all_of(selection.candidates.begin(), selection.candidates.end(), is_padded)) return;
+    selection.rejected_count += std::erase_if(selection.candidates, is_padded);
+}
+
 // Kernels without code, and those that this very device cannot run.
 void Dispatcher::drop_refused(Selection& selection) const {
     const auto refusal = [&](const Kernel& kernel) -> std::optional<Rejected> {
@@ -106,6 +113,7 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
     if (!registry) return registry.error();
     Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads(), reasons);
     drop_refused(selection);
+    if (options.as_given) drop_padded(selection);
     // Which kernels might run it padded depends on why they may not.
     if (selection.candidates.empty() && reasons == Reasons::counted) return select(problem, options, Reasons::told);
     if (selection.candidates.empty()) {

@@ -95,6 +95,7 @@ private:
 
     Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
     bool must_not_measure(const SelectOptions& options) const;
+    static void drop_padded(Selection& selection);
     void drop_refused(Selection& selection) const;
     bool lacks_compiler(const Problem& problem, const Kernel& kernel);
     bool drop_unobtainable(const Problem& problem, Selection& selection);

@@ -33,8 +33,13 @@ static_assert(std::size(kStrategies) == EnumNames<Strategy>::names.size());
 
 // "of 12 kernels that may run the problem; 3 may not"
 std::string among(const Selection& selection) {
+    const auto padded = std::count_if(selection.candidates.begin(), selection.candidates.end(),
+                                      [](const Candidate& candidate) { return candidate.padding.has_value(); });
+    const bool all = static_cast<std::size_t>(padded) == selection.candidates.size();
     return fmt::format("of {} kernels that may run the problem{}; {} may not", selection.candidates.size(),
-                       selection.candidates.front().padding ? " padded, since none may as it is" : "",
+                       all          ? " padded, since none may as it is"
+                       : padded > 0 ? fmt::format(", {} of them padded", padded)
+                                    : "",
                        selection.rejected_count);
 }
 

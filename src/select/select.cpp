@@ -15,10 +15,13 @@
 namespace tilewise {
 namespace {
 
-// Every copy is read and written once; what the caches spare is not counted.
-double copying_us(const PaddedTensors& padded, const ArchSpec& arch) {
+// Every copy is read and written once; what the caches spare is not counted. A GPU launches a kernel before its own, and one after
+// it where the result is cut out.
+double copying_us(const PaddedProblem& padded, const ArchSpec& arch) {
     constexpr double kTouches = 2;
-    return kTouches * static_cast<double>(padded.bytes) / (arch.memory_gbps * 1e3);
+    const double us = kTouches * static_cast<double>(padded.tensors.bytes) / (arch.memory_gbps * 1e3);
+    const int launches = !arch.is_gpu() ? 0 : padded.copied[2] ? 2 : 1;
+    return us + launches * arch.prices.block_product.pack_launch_us.value;
 }
 
 void sort_by_time(std::vector<Candidate>& candidates) {
@@ -62,6 +65,41 @@ private:
     std::shared_ptr<const LaunchPlan> launch_;
 };
 
+double padded_us(const PaddedProblem& padded, const KernelConfig& config, const ArchSpec& arch, int threads) {
+    return predicted_us(WorkProblem(padded.problem, arch, threads), config) + copying_us(padded, arch);
+}
+
+// Adds the fastest kernels for channels of whole 16-byte chunks that may not run the convolution as it is: copies with zeros often
+// take less time than gathering channels that begin anywhere, tap by tap.
+void offer_whole_channels(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
+                          Selection& selection) {
+    constexpr std::size_t kOffered = 16;
+    const auto whole = with_whole_channels(problem);
+    if (!whole || !has_families(arch.backend)) return;
+    CandidateList list(*whole, arch, threads);
+    registry.candidates(*whole, arch, Reasons::counted,
+                        [&](const KernelPtr& kernel, const LaunchPlan* searched) { list.add(kernel, searched); });
+    Selection ranked;
+    list.finish(ranked);
+    const std::size_t as_given = selection.candidates.size();
+    for (const Candidate& candidate : ranked.candidates) {
+        if (selection.candidates.size() == as_given + kOffered) break;
+        const KernelConfig& config = candidate.kernel->config;
+        const auto padded = padded_problem(problem, config, arch);
+        if (!padded) continue;
+        selection.candidates.push_back({candidate.kernel, padded_us(*padded, config, arch, threads), padded->note});
+    }
+    const std::size_t added = selection.candidates.size() - as_given;
+    const auto is_offered = [&](const RejectedKernel& entry) {
+        const auto offered = selection.candidates.end() - static_cast<std::ptrdiff_t>(added);
+        return std::any_of(offered, selection.candidates.end(),
+                           [&](const Candidate& candidate) { return candidate.kernel == entry.kernel; });
+    };
+    std::erase_if(selection.rejected, is_offered);
+    selection.rejected_count -= added;
+    sort_by_time(selection.candidates);
+}
+
 // The kernel that came furthest through the rules says most about the problem.
 const RejectedKernel& furthest(const Selection& selection) {
     const auto stage = [](const RejectedKernel& entry) {
@@ -91,7 +129,11 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     if (none && reasons == Reasons::counted) found = registry.candidates(problem, arch);
     selection.rejected = std::move(found.rejected);
     selection.rejected_count = found.rejected_count;
-    if (none) offer_padded(problem, arch, threads, selection);
+    if (none) {
+        offer_padded(problem, arch, threads, selection);
+    } else if (arch.is_gpu()) {
+        offer_whole_channels(problem, registry, arch, threads, selection);
+    }
     if (selection.candidates.empty()) return selection;
     // Ranked above already: the chain of `rules` takes the first and says why, and cannot fail.
     SelectOptions options;
@@ -113,7 +155,7 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
         }
         std::optional<double> us;
         if (has_families(arch.backend)) {
-            us = predicted_us(WorkProblem(padded->problem, arch, threads), config) + copying_us(padded->tensors, arch);
+            us = padded_us(*padded, config, arch, threads);
         }
         selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
     }

@@ -47,8 +47,8 @@ struct Selection {
 };
 
 // Which kernels of the registry may run the problem, ranked by the analytic model for `threads` threads where the arch has
-// one, by priority and name elsewhere; the plan is the first of them. Kernels that would need padding are offered only where
-// there is no other.
+// one, by priority and name elsewhere; the plan is the first of them. Kernels that would need padding are offered where there is no
+// other, and on a GPU where the channels of a convolution are no whole chunks of 16 bytes.
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
                         Reasons reasons = Reasons::told);
 

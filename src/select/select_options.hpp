@@ -33,9 +33,10 @@ struct SelectOptions {
     Ranking rank;  // a user's own, called without a lock
     // Kernels to choose from instead of the rule set's; must outlive the call.
     const Registry* registry = nullptr;
+    bool as_given = false;  // takes no kernel that pads the problem, unless no other may run it
 
     // Whether the outcome depends on the problem, the strategy and the rule set alone.
-    bool is_plain() const { return !rank && !registry; }
+    bool is_plain() const { return !rank && !registry && !as_given; }
     bool measures() const { return strategy == Strategy::measure && !rank; }
 };
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 
 #include "base/random.hpp"
 #include "build/kept_cache.hpp"
@@ -222,14 +223,13 @@ TEST_F(PaddedLaunchTest, AGpuKernelIsGivenThePaddedProblem) {
     auto ready = Executable::prepare(problem, kernel, device, builder);
     ASSERT_TRUE(ready.ok()) << ready.error().message;
     alignas(16) std::array<unsigned short, 2 * 30 * 21> a{}, b{}, c{};  // as large as the largest of them
-    a.fill(7);
     Operands operands;
     operands.a = a.data(), operands.b = b.data(), operands.c = c.data();
     std::vector<unsigned char> memory(static_cast<std::size_t>(ready->workspace_bytes()) + 3, kGuard);
     operands.workspace = memory.data() + 3;
     ASSERT_TRUE(ready->launch(operands).ok());
-    ASSERT_EQ(device.launches.size(), 1u);
-    const KernelArgs& args = device.launches[0].args;
+    ASSERT_EQ(device.launches.size(), 3u) << "padding, the kernel, cropping";
+    const KernelArgs& args = device.launches[1].args;
     EXPECT_EQ(args.m, 30);
     EXPECT_EQ(args.n, 24);
     EXPECT_EQ(args.k, 16);
@@ -237,8 +237,21 @@ TEST_F(PaddedLaunchTest, AGpuKernelIsGivenThePaddedProblem) {
     for (const void* pointer : {args.a.data, args.b.data, args.c.data}) {
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointer) % 256, 0u);
     }
-    const auto* copied = static_cast<const unsigned short*>(args.a.data);
-    for (int i = 0; i < 2 * 30 * 16; ++i) ASSERT_EQ(copied[i], i % 16 < 9 ? 7 : 0) << i;
+    const auto task_of = [&](std::size_t launch) {
+        const RowTasks& tasks = TILEWISE_FAMILY_ARGS(RowTasks, device.launches[launch].args);
+        return std::pair(tasks.count, tasks.task[0]);
+    };
+    const auto [pads, first] = task_of(0);
+    EXPECT_EQ(pads, 2) << "A and B; beta is 0";
+    EXPECT_EQ(std::tuple(first.crops, first.row_bytes, first.wide_row_bytes, first.bytes),
+              std::tuple(0, 9 * 2, 16 * 2, 2 * 30 * 16 * 2));
+    const auto [crops, last] = task_of(2);
+    EXPECT_EQ(crops, 1);
+    EXPECT_EQ(std::tuple(last.row_bytes, last.wide_row_bytes, last.bytes), std::tuple(21 * 2, 24 * 2, 2 * 30 * 21 * 2));
+    EXPECT_EQ(last.crops, 2) << "rows of 42 bytes";
+    const auto address = reinterpret_cast<std::uintptr_t>(c.data());
+    EXPECT_EQ(std::tuple(last.narrow.low, last.narrow.high),
+              std::tuple(static_cast<unsigned>(address), static_cast<unsigned>(std::uint64_t{address} >> 32)));
 }
 
 TEST_F(PaddedLaunchTest, WhatIsLackingIsSaidAsUsual) {

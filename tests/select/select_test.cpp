@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "config/config_name.hpp"
+#include "problem/problem_text.hpp"
 #include "problem/random_problem.hpp"
+#include "registry/rule_set_registry.hpp"
 #include "registry/sample_kernels.hpp"
 
 namespace tilewise {
@@ -163,6 +166,36 @@ TEST(Select, TheModelCountsTheCopies) {
     const Selection fits = select_kernel(whole, registry, arch, kThreads);
     ASSERT_EQ(fits.candidates.size(), 2u);
     EXPECT_GT(*padded.candidates[0].predicted_us, *fits.candidates[0].predicted_us);
+}
+
+// Odd channels begin anywhere: the fastest kernels for whole chunks are offered with the copies, beside those that need none.
+TEST(Select, OddChannelsAreOfferedPaddedOnAGpu) {
+    const ArchSpec& arch = arch_named("sm_90a");
+    const auto is_padded = [](const Candidate& candidate) { return candidate.padding.has_value(); };
+    for (const std::string op : {"conv_fwd", "conv_bwd_data", "conv_bwd_weight"}) {
+        const std::string text = op + ":n=16,g=1,c=142,k=17,in=56x56,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc";
+        const Problem problem = parse_problem(text).value();
+        Registry registry;
+        registry.add(list_kernels(query_for(problem, arch, RuleSet::standard)).value());
+        const Selection told = select_kernel(problem, registry, arch, kThreads);
+        const auto padded = std::count_if(told.candidates.begin(), told.candidates.end(), is_padded);
+        EXPECT_GT(padded, 0) << op;
+        EXPECT_LT(padded, std::ssize(told.candidates)) << op;
+        EXPECT_TRUE(is_padded(told.candidates.front())) << op;
+        ASSERT_EQ(told.plan->notes.size(), 1u) << op;
+        EXPECT_EQ(told.plan->notes[0], *told.candidates.front().padding);
+        EXPECT_NE(told.plan->why.find("of them padded"), std::string::npos) << told.plan->why;
+        EXPECT_EQ(told.rejected_count, told.rejected.size());
+        EXPECT_EQ(told.rejected_count + told.candidates.size(), registry.size());
+        for (std::size_t i = 1; i < told.candidates.size(); ++i) {
+            EXPECT_LE(*told.candidates[i - 1].predicted_us, *told.candidates[i].predicted_us);
+        }
+        const Selection counted = select_kernel(problem, registry, arch, kThreads, Reasons::counted);
+        EXPECT_EQ(counted.rejected_count, told.rejected_count);
+        const Problem even = parse_problem(op + ":n=16,g=1,c=144,k=24,in=56x56,filter=3x3,pad=1x1,dtype=bf16").value();
+        const Selection whole = select_kernel(even, registry, arch, kThreads);
+        EXPECT_FALSE(std::any_of(whole.candidates.begin(), whole.candidates.end(), is_padded)) << op;
+    }
 }
 
 TEST(Select, AnEmptyRegistryHasNoPlan) {
