@@ -77,11 +77,11 @@ private:
     NvrtcProgram* program_ = nullptr;
 };
 
-// These options save time and leave the code as it is, so they are no part of the digest: what CUDA has for textures and for launches by
-// kernels is not read, and the kernels of a source are assembled side by side (by the assembler alone: NVRTC's own
-// --split-compile moves instructions). Older ones refuse what they do not know.
-constexpr std::pair kKnowsTimeSavers{12, 9};
-constexpr std::string_view kReadLess = "--minimal", kAssembleSideBySide = "--ptxas-options=--split-compile=2";
+// Saves time and leaves the code as it is, so it is no part of the digest: what CUDA has for textures and for launches by kernels is not
+// read. Older ones refuse what they do not know. Kernels of a source are not assembled side by side (--split-compile): where the time
+// limit ends such a compilation, NVRTC 13.0 frees memory twice and the process dies.
+constexpr std::pair kKnowsToReadLess{12, 9};
+constexpr std::string_view kReadLess = "--minimal";
 
 // A real arch (sm_90a, not compute_90a) makes NVRTC assemble the kernel, too; PTX is of a virtual one.
 std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string& /*work*/) {
@@ -91,10 +91,7 @@ std::vector<std::string> nvrtc_command(const CompileJob& job, const std::string&
     std::vector<std::string> command = {job.toolchain.path, fmt::format("--gpu-architecture={}", arch)};
     for (const std::string_view flag : fixed_flags(job.request.suffix)) command.emplace_back(flag);
     const auto version = nvrtc_version(job.toolchain.version);
-    if (version && *version >= kKnowsTimeSavers) {
-        command.emplace_back(kReadLess);
-        if (job.request.suffix == kCubin) command.emplace_back(kAssembleSideBySide);
-    }
+    if (version && *version >= kKnowsToReadLess) command.emplace_back(kReadLess);
     command.insert(command.end(), job.request.flags.begin(), job.request.flags.end());
     return command;
 }

@@ -125,7 +125,10 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
         }
     }
     if (cannot_join(p, c, out)) return true;
-    // Blocks that add up in a cluster write rows of weights as they are.
+    // Blocks that add up in a cluster write rows of the result as they are: no pixels of one class of a stride, whole lines of weights.
+    if (c.op == Op::conv_bwd_data && c.cluster_k && product(p.conv.stride) != 1) {
+        return refuse(out, TILEWISE_TEXT("a stride with cluster_k"), TILEWISE_TEXT("stride 1, or no cluster_k"));
+    }
     if (c.op == Op::conv_bwd_weight && c.cluster_k && p.conv.c / p.conv.g % channel_line(c) != 0) {
         return refuse(out, TILEWISE_TEXT("groups of {} channels with cluster_k", p.conv.c / p.conv.g),
                       TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));

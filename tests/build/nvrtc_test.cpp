@@ -11,7 +11,11 @@
 #include <thread>
 
 #include "build/build_testing.hpp"
+#include "build/code_suffix.hpp"
 #include "build/compile.hpp"
+#include "config/archs.hpp"
+#include "config/config_name.hpp"
+#include "run/kernel_code.hpp"
 
 namespace tilewise {
 namespace {
@@ -327,6 +331,26 @@ TEST_F(NvrtcTest, TakesTooLong) {
     if (!load_nvrtc(found->path)->set_callback) GTEST_SKIP() << "NVRTC " << found->version << " cannot be stopped";
     settings_.compile_limit = 1ms;
     EXPECT_NE(failure(adding(22)).find("TILEWISE_COMPILE_TIMEOUT_S"), std::string::npos);
+}
+
+// Reading, optimizing and assembling are each stopped somewhere; the process goes on, and the next kernel is built.
+TEST_F(NvrtcTest, StoppedAtAnyMoment) {
+    const auto found = find_nvrtc("", std::nullopt);
+    ASSERT_TRUE(found.ok());
+    if (!load_nvrtc(found->path)->set_callback) GTEST_SKIP() << "NVRTC " << found->version << " cannot be stopped";
+    const auto config = parse_kernel_name(
+        "gemm_bf16_rcr_compv6_cshuffle_intrawave_128x128x64_2x1x1_64x128x16_va8_vb8_vc8_stages6_splitk2_pw1@sm_90a");
+    const auto request = build_request(*config, arch_named("sm_90a"), kCubin);
+    ASSERT_TRUE(request.ok()) << request.error().message;
+    for (const auto limit : {200ms, 500ms, 700ms, 900ms}) {
+        settings_.compile_limit = limit;
+        const auto built = Builder(settings_).build(*request);
+        if (built) break;  // a fast machine
+        EXPECT_NE(built.error().message.find("TILEWISE_COMPILE_TIMEOUT_S"), std::string::npos) << built.error().message;
+    }
+    settings_.compile_limit = 60s;
+    const auto built = Builder(settings_).build(*request);
+    EXPECT_TRUE(built.ok()) << built.error().message;
 }
 
 // What a driver cannot load is not built for it.

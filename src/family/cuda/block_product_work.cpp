@@ -95,14 +95,6 @@ double blocks_per_unit(const KernelConfig& c, const ArchSpec& arch) {
                       static_cast<double>(c.blocks_per_unit), kMost);
 }
 
-// Units come in groups, and the blocks of a cluster in one of them, so that some units stay empty.
-double usable_units(const KernelConfig& c, const ArchSpec& arch) {
-    const int together = c.cluster_k ? c.split_k : c.cluster.m * c.cluster.n;
-    const auto reached = double(arch.prices.block_product.clustered_units_share);  // by more than two blocks
-    const double units = together <= 2 ? arch.units : arch.units * reached;
-    return std::max<double>(together, std::floor(units / together) * together);
-}
-
 // The work of one tile; all tiles of a kernel are alike.
 template <class N>
 struct TileWork {
@@ -122,8 +114,23 @@ N narrow_copies(const KernelConfig& c, const ArchSpec& arch, int operand) {
     return N(1.0) + N(arch.prices.block_product.narrow_copy_share) * (accesses - 1);
 }
 
+// How much longer lines take through the cache that begin in the middle of its own: each is asked for twice.
 template <class N>
-TileWork<N> tile_work(const KernelConfig& c, const ArchSpec& arch, double depth, double memory_bytes, bool one_row) {
+N straddling(const WorkProblem& problem, const KernelConfig& c, int operand) {
+    constexpr std::int64_t kCacheLineBytes = 128;
+    const Problem& p = problem.view.problem;
+    if (p.op != Op::gemm) return 1.0;
+    const int of = c.swap_ab ? 1 - operand : operand;
+    const std::int64_t pitch_bytes = packs_operand(c, problem.arch, of)
+                                         ? packed_matrices(p, of).line_bytes()
+                                         : leading_stride(p, of) * bytes_of(operand_dtype(c, of));
+    return pitch_bytes % kCacheLineBytes == 0 ? N(1.0) : N(problem.arch.prices.block_product.straddling_share);
+}
+
+template <class N>
+TileWork<N> tile_work(const WorkProblem& problem, const KernelConfig& c, double depth, double memory_bytes,
+                      bool one_row) {
+    const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.block_product;
     // Blocks of a cluster read the operand they share once. Rows that all blocks read at about the same time, and that stay in the
     // cache, come sooner than others.
@@ -131,8 +138,9 @@ TileWork<N> tile_work(const KernelConfig& c, const ArchSpec& arch, double depth,
     const double line_bytes = depth * static_cast<double>(bytes_of(c.dtype));
     const double rows = static_cast<double>(c.tile.m) / c.cluster.n,
                  columns = static_cast<double>(c.tile.n) / c.cluster.m;
-    const N bytes = one_row && wide ? N(rows * line_bytes) * N(price.same_rows_share) + N(columns * line_bytes)
-                                    : counted<N>("tile bytes", (rows + columns) * line_bytes);
+    const N row_bytes = counted<N>("row bytes", rows * line_bytes) * straddling<N>(problem, c, 0);
+    const N column_bytes = counted<N>("column bytes", columns * line_bytes) * straddling<N>(problem, c, 1);
+    const N bytes = (one_row && wide ? row_bytes * N(price.same_rows_share) : row_bytes) + column_bytes;
     // Warpgroups shift rows of 16 bits, or write element by element, where tensor copies cannot; other warps do where accesses are
     // less than whole.
     const bool by_elements = wide ? (c.swap_ab || !whole) && !c.cluster_k : !whole;
@@ -242,6 +250,13 @@ N shared_sums_us(const KernelConfig& c, const ArchSpec& arch, double sharers) {
 
 }  // namespace
 
+double usable_units(const KernelConfig& c, const ArchSpec& arch) {
+    const int together = c.cluster_k ? c.split_k : c.cluster.m * c.cluster.n;
+    const auto reached = double(arch.prices.block_product.clustered_units_share);  // by more than two blocks
+    const double units = together <= 2 ? arch.units : arch.units * reached;
+    return std::max<double>(together, std::floor(units / together) * together);
+}
+
 template <class N>
 N block_product_us(const GemmView& v, const WorkProblem& problem, const KernelConfig& c) {
     const ArchSpec& arch = problem.arch;
@@ -256,7 +271,7 @@ N block_product_us(const GemmView& v, const WorkProblem& problem, const KernelCo
 
     const double depth = blocks_of(static_cast<std::int64_t>(blocks_of(v.k, c.tile.k)), c.split_k) * c.tile.k;
     const bool one_row = !c.swap_ab && tiles_m == 1 && v.batch == 1;
-    TileWork<N> tile = tile_work<N>(c, arch, depth, problem.bytes / tiles, one_row);
+    TileWork<N> tile = tile_work<N>(problem, c, depth, problem.bytes / tiles, one_row);
     tile.chain_us = chain_us<N>(problem, c, tile.flops, neighbours);
     const double full = std::floor(tiles / places), rest = tiles - full * places;
     // Blocks of stream-K share what is left over.

@@ -11,6 +11,9 @@ namespace tilewise {
 template <class N>
 N block_product_us(const GemmView& view, const WorkProblem& problem, const KernelConfig& config);
 
+// Units come in groups, and the blocks of a cluster in one of them, so that some units stay empty.
+double usable_units(const KernelConfig& config, const ArchSpec& arch);
+
 // The reads of a unit: a load takes its latency, however much is on its way, and then its turn at the port.
 template <class N>
 N unit_gbps(const Price& port_gbps, const Price& latency_us, N bytes_on_the_way) {

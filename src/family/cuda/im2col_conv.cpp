@@ -77,10 +77,9 @@ bool sums_do_not_fit(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     constexpr std::int64_t kLongerRows = 8, kSumBytes = 4;
     const bool fits =
         (c.tile.n + kLongerRows) * c.tile.m * kSumBytes <= std::int64_t{c.stages} * (c.tile.m + c.tile.n) * kLineBytes;
-    return !(fits && joined_taps(c) == 1 && depth_bytes(c) == kLineBytes && c.op != Op::conv_bwd_data &&
-             c.pipeline == Pipeline::compv6) &&
+    return !(fits && joined_taps(c) == 1 && depth_bytes(c) == kLineBytes && c.pipeline == Pipeline::compv6) &&
            refuse(out, TILEWISE_TEXT("cluster_k with {} stages of tile {}", c.stages, print_shape(c.tile)),
-                  TILEWISE_TEXT("room for the sums, whole lines, compv6, and not backward data"));
+                  TILEWISE_TEXT("room for the sums, whole lines, and compv6"));
 }
 
 constexpr Pipeline kPipelines[] = {Pipeline::compv6, Pipeline::compv5};

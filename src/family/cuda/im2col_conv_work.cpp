@@ -7,6 +7,7 @@
 #include "config/conv_tiles.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
+#include "family/cuda/block_product_work.hpp"
 #include "family/cuda/chain_work.hpp"
 #include "family/cuda/works.hpp"
 #include "kernels/common/stream_slots.hpp"
@@ -165,7 +166,8 @@ N im2col_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.im2col_conv;
     const Problem& p = problem.view.problem;
-    const double units = arch.units, tiles = static_cast<double>(tensor_conv_tiles(p, c)), classes = classes_of(p, c);
+    const double units = usable_units(c, arch), classes = classes_of(p, c);
+    const auto tiles = static_cast<double>(tensor_conv_tiles(p, c));
     const double steps = std::max(1.0, static_cast<double>(tensor_conv_steps(p, c)) / classes / c.split_k);
     const bool streams = c.stream_k != StreamK::off;
     const N stage = named("stage", stage_cycles<N>(p, c, arch, streams ? 1 : std::min(1.0, tiles / units)));
