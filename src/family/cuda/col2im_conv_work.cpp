@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "config/conv_tiles.hpp"
+#include "config/geometry.hpp"
 #include "family/cuda/block_product_work.hpp"
 #include "family/cuda/works.hpp"
 
@@ -29,19 +30,23 @@ N parts_us(const GemmView& whole, const WorkProblem& problem, KernelConfig c) {
     return block_product_us<N>(parts, plain, c);
 }
 
+// What a block waits longer for the weights of its columns where accesses are less than whole; of many blocks on a unit, others go on.
+template <class N>
+N narrow_weights_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.block_product;
+    const double bytes = static_cast<double>(v.k) / c.split_k * c.tile.n * static_cast<double>(bytes_of(c.dtype_b));
+    const double accesses = static_cast<double>(arch.load_bytes) / static_cast<double>(access_bytes(c, 1));
+    return named("narrow weights", N(bytes * (accesses - 1)) * N(price.narrow_copy_share) /
+                                       (N(price.warp_copy_gbps) * static_cast<double>(wave_count(c)) * 1e3));
+}
+
 }  // namespace
 
 template <class N>
 N col2im_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
     const GemmView view = columns_view(problem.view.problem);
-    N product = parts_us<N>(view, problem, c);
-    // Rows of weights that begin anywhere are put together, which is no sooner done than the shortest copies.
-    if (c.vector_b == 1) {
-        KernelConfig narrow = c;
-        narrow.vector_b = 2;
-        product = longest({product, parts_us<N>(view, problem, narrow)});
-    }
-    return named("product", product) + named("sums", column_us<N>(view, c, problem.arch));
+    return named("product", parts_us<N>(view, problem, c)) + narrow_weights_us<N>(view, c, problem.arch) +
+           named("sums", column_us<N>(view, c, problem.arch));
 }
 template double col2im_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term col2im_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
