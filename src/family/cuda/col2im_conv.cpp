@@ -10,11 +10,10 @@ namespace col2im_conv {
 namespace {
 
 constexpr Pipeline kPipelines[] = {Pipeline::comp_async, Pipeline::mem, Pipeline::compv3, Pipeline::compv4};
-constexpr std::string_view kFixed[] = {"epilogue",       "vector_c",       "pad",
-                                       "persistent",     "stream_k",       "cluster",
-                                       "swap_ab",        "cluster_k",      "explicit_gemm",
-                                       "producer_waves", "two_stage",      "num_groups_to_merge",
-                                       "split_image",    "specialization", "blocks_per_unit"};
+constexpr std::string_view kFixed[] = {"epilogue",      "vector_c",       "pad",       "persistent",
+                                       "stream_k",      "cluster",        "swap_ab",   "cluster_k",
+                                       "explicit_gemm", "producer_waves", "two_stage", "num_groups_to_merge",
+                                       "split_image",   "specialization"};
 constexpr ConfigRule kRules[] = {k16BitInputs, kMmaShape, kChannelsLast, kOneWaveAlongK, kNothingCompiledIn};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
