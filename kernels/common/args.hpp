@@ -97,7 +97,8 @@ struct FamilyArgs {
 // A convolution is the product that problem/facts.hpp calls its GEMM view, `batch` being the groups; A, B and C are
 //     forward x, w, y     backward data dy, w, dx     backward weight dy, x, dw
 // of which only the output and the weights are matrices with strides (a channels-first output for one image). bias has
-// a value for every channel of the output, over all groups.
+// a value for every channel of the output, over all groups. Where the plan names another product (GpuGrid::product), m, n and k, A and B
+// are those of that one, and so are the sums in the workspace.
 struct KernelArgs {
     Index m, n, k, batch;
     KernelMatrix a, b, c;

@@ -61,6 +61,16 @@ TILEWISE_DEVICE constexpr bool sums_apart() {
     }
 }
 
+// Whether every sum is left to the second kernel of the family, of which several become a result.
+template <class Config>
+TILEWISE_DEVICE constexpr bool leaves_sums() {
+    if constexpr (requires { Config::leaves_sums; }) {
+        return Config::leaves_sums;
+    } else {
+        return false;
+    }
+}
+
 template <class Config>
 TILEWISE_DEVICE constexpr bool has_uneven_images() {
     if constexpr (requires { Config::channels_last; }) {
@@ -113,6 +123,7 @@ struct Drain {
 
     // Rows and columns are counted from the tile's first, here and below.
     TILEWISE_DEVICE void run(const Core& core) const {
+        if constexpr (leaves_sums<Config>()) return write_sums(core);
         const bool partial = sums_apart<Config>() || args.split_k > 1;
         if (!Config::staged_epilogue && !partial && finishes_in_registers<Chain, Out, Sum>(args))
             return write_direct(core);
@@ -215,8 +226,25 @@ private:
     }
 
     // Raw sums to the workspace: [part][batch][m][n].
+    TILEWISE_DEVICE float* partial_sums() const {
+        return static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n;
+    }
+    // From registers, as they are, in runs where lines are whole ones.
+    TILEWISE_DEVICE void write_sums(const Core& core) const {
+        float* to = partial_sums();
+        const bool whole = args.n % Core::kRun == 0;
+        core.visit([&](int row, int col, const Sum(&sums)[Core::kRun]) {
+            if (!is_inside(row, col)) return;
+            float* run = to + rows(row) * args.n + columns(col);
+            if (whole) return store_global<Core::kRun * 4>(run, pack_values<Fp32>(sums));
+            TILEWISE_UNROLL
+            for (int i = 0; i < Core::kRun; ++i) {
+                if (is_inside(row, col + i)) run[i] = sums[i];
+            }
+        });
+    }
     TILEWISE_DEVICE void write_partial(int row, int col) const {
-        float* to = static_cast<float*>(args.workspace) + (k_part * args.batch + batch) * args.m * args.n;
+        float* to = partial_sums();
         for (int e = lane_index(); e < kRows * kCols; e += kLanes) {
             const int r = e / kCols, c = e % kCols;
             const int out_row = row + r * Core::kRowStep, out_col = col + c;

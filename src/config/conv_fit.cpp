@@ -3,9 +3,12 @@
 
 #include <algorithm>
 
+#include "base/bounded_product.hpp"
+#include "config/conv_tiles.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
 #include "config/rule_groups.hpp"
+#include "kernels/common/col2im_conv_args.hpp"
 
 namespace tilewise {
 namespace {
@@ -134,6 +137,17 @@ bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec&,
                       TILEWISE_TEXT("a multiple of {}, or no cluster_k", channel_line(c)));
     }
     return false;
+}
+
+bool beyond_columns(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    if (c.gather != Gather::columns) return false;
+    if (v.problem.conv.g != 1) {
+        return refuse(out, TILEWISE_TEXT("{} groups", v.problem.conv.g), TILEWISE_TEXT("1, or a kernel that gathers"));
+    }
+    const GemmView view = columns_view(v.problem);
+    const std::int64_t sums = bounded_product({view.m, view.n});
+    return sums >= kMostCol2imSums && refuse(out, TILEWISE_TEXT("{} pixels by {} columns", view.m, view.n),
+                                             TILEWISE_TEXT("fewer than {} sums", kMostCol2imSums));
 }
 
 }  // namespace tilewise

@@ -11,5 +11,6 @@ bool other_filter(const ProblemView& v, const KernelConfig& c, const ArchSpec& a
 bool beyond_depthwise(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out);
 bool cannot_merge(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out);
 bool beyond_im2col(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out);
+bool beyond_columns(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* out);
 
 }  // namespace tilewise

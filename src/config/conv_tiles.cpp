@@ -86,4 +86,14 @@ std::int64_t tensor_conv_steps(const Problem& p, const KernelConfig& c) {
     return product(p.conv.filter) / joined_taps(c) * channel_lines(c, channels);
 }
 
+GemmView columns_view(const Problem& p) {
+    const ConvShape& s = p.conv;
+    return {s.n * product(output_size(s)), product(s.filter) * s.c / s.g, s.k / s.g, s.g};
+}
+
+std::int64_t column_conv_tiles(const Problem& p, const KernelConfig& c) {
+    const GemmView view = columns_view(p);
+    return bounded_product({ceil_div(view.m, c.tile.m), ceil_div(view.n, c.tile.n), view.batch, c.split_k});
+}
+
 }  // namespace tilewise

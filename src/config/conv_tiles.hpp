@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The tiles that GPU convolutions of two families are cut into, and the steps of each: those that gather their operands
-// (kernels/gpu/gather_conv.hpp) and those whose operands the copy engine fetches (kernels/cuda/im2col_conv/im2col_conv.hpp). Fit
-// asks whether they can be counted, grids and predicted times how many there are.
+// The tiles that GPU convolutions of three families are cut into, and the steps of each: those that gather their operands
+// (kernels/gpu/gather_conv.hpp), those whose operands the copy engine fetches (kernels/cuda/im2col_conv/im2col_conv.hpp), and those
+// that leave columns (kernels/cuda/col2im_conv/col2im_conv.hpp). Fit asks whether they can be counted, grids and predicted times how
+// many there are.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +27,9 @@ std::int64_t gather_conv_tiles(const Problem& problem, const KernelConfig& confi
 std::int64_t tensor_conv_tiles(const Problem& problem, const KernelConfig& config);
 // Stages of a tile's reduction, which no class of a stride cuts short.
 std::int64_t tensor_conv_steps(const Problem& problem, const KernelConfig& config);
+
+// The product of backward data by columns: pixels of dy by the taps of every channel, without gathering.
+GemmView columns_view(const Problem& problem);
+std::int64_t column_conv_tiles(const Problem& problem, const KernelConfig& config);
 
 }  // namespace tilewise

@@ -55,6 +55,7 @@ FamilyId family_of(const KernelConfig& c) {
     if (c.specialization == Specialization::depthwise) return depthwise_family(c);
     if (c.gather == Gather::halo) return patch_family(c);
     if (c.gather == Gather::tensor) return FamilyId::im2col_conv;
+    if (c.gather == Gather::columns) return FamilyId::col2im_conv;
     return is_plain_arithmetic(c) ? FamilyId::simt_conv : FamilyId::mma_conv;
 }
 

@@ -25,6 +25,7 @@ enum class FamilyId : std::uint8_t {
     mma_conv,
     simt_conv,
     im2col_conv,
+    col2im_conv,
     patch_conv,
     patch_box_conv,
     first_layer_conv,
@@ -40,7 +41,7 @@ enum class FamilyId : std::uint8_t {
 template <>
 struct EnumNames<FamilyId> {
     static constexpr std::string_view kind = "family";
-    static constexpr std::array<std::string_view, 23> names = {"blocked_gemm",
+    static constexpr std::array<std::string_view, 24> names = {"blocked_gemm",
                                                                "blocked_conv",
                                                                "direct_conv",
                                                                "mma_gemm",
@@ -52,6 +53,7 @@ struct EnumNames<FamilyId> {
                                                                "mma_conv",
                                                                "simt_conv",
                                                                "im2col_conv",
+                                                               "col2im_conv",
                                                                "patch_conv",
                                                                "patch_box_conv",
                                                                "first_layer_conv",

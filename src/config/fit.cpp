@@ -71,6 +71,7 @@ bool varies(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Reject
 
 // Merged groups form one product with more columns and a deeper reduction.
 GemmView merged_view(const ProblemView& v, const KernelConfig& c) {
+    if (family_of(c) == FamilyId::col2im_conv) return columns_view(v.problem);
     GemmView view = v.gemm;
     if (c.specialization == Specialization::depthwise) {
         view.n = v.problem.conv.k;  // its columns are the channels of all groups
@@ -107,7 +108,9 @@ bool misaligned(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Re
         if (width <= 1) continue;
         // A depthwise kernel moves the channels of many groups at once; others those of the groups they merge.
         const bool depthwise = c.specialization == Specialization::depthwise;
-        const std::int64_t length = contiguous_length(p, i, depthwise ? p.conv.g : c.num_groups_to_merge);
+        const bool by_columns = family_of(c) == FamilyId::col2im_conv && is_weight(c.op, i);  // of all taps
+        const std::int64_t length =
+            by_columns ? columns_view(p).n : contiguous_length(p, i, depthwise ? p.conv.g : c.num_groups_to_merge);
         if (length % width != 0) {
             return refuse(out, TILEWISE_TEXT("vector_{} {} along {} elements", kOperandName[i], width, length),
                           TILEWISE_TEXT("a divisor of {}", length));
@@ -158,6 +161,7 @@ std::int64_t tile_count(const Problem& p, const KernelConfig& c) {
         return c.op == Op::conv_bwd_weight ? bounded_product({p.conv.k, product(p.conv.filter), c.split_k}) : 0;
     }
     if (c.gather == Gather::halo) return 0;
+    if (c.gather == Gather::columns) return column_conv_tiles(p, c);
     return c.gather == Gather::tensor ? tensor_conv_tiles(p, c) : gather_conv_tiles(p, c);
 }
 
@@ -238,6 +242,7 @@ constexpr FitRule kFitRules[] = {
     {"fit_padding", "a dimension without padding is whole tiles", partial_tile},
     {"fit_vector", "vector accesses stay aligned and inside a row", misaligned},
     {"fit_im2col", "the copy engine can walk over the pixels", beyond_im2col},
+    {"fit_columns", "columns of sums are one group's, and are counted in 32 bits", beyond_columns},
     {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
     {"fit_split_k", "every part of a split reduction has work", too_shallow},
     {"fit_vectors", "a kernel for vectors has place for all of them", beyond_vectors},

@@ -301,6 +301,7 @@ std::string_view category(const KernelConfig& c) {
     if (c.explicit_gemm) return "explicit_gemm";
     if (c.pipeline == Pipeline::preshuffle) return "preshuffle";
     if (const std::string_view vectors = vectors_category(c); !vectors.empty()) return vectors;
+    if (c.gather == Gather::columns) return "columns";
     if (c.split_k > 1) return "split_k";
     if (c.gather == Gather::halo) return "halo";
     if (c.gather == Gather::tensor) return "tensor";

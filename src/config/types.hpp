@@ -85,12 +85,13 @@ struct EnumNames<Raster> {
 };
 
 // How activations of a convolution are fetched: by plain loads, by asynchronous copies of elements, by the tensor copy
-// engine in its im2col mode, or once for all taps, as a patch of pixels with what the filter needs around it.
-enum class Gather : std::uint8_t { plain, async, tensor, halo };
+// engine in its im2col mode, or once for all taps, as a patch of pixels with what the filter needs around it; or not at all: a plain
+// product by all taps at once leaves columns, which are added up.
+enum class Gather : std::uint8_t { plain, async, tensor, halo, columns };
 template <>
 struct EnumNames<Gather> {
     static constexpr std::string_view kind = "gather mode";
-    static constexpr std::array<std::string_view, 4> names = {"plain", "async", "tensor", "halo"};
+    static constexpr std::array<std::string_view, 5> names = {"plain", "async", "tensor", "halo", "columns"};
 };
 
 // A convolution kernel may assume one of these of the filter: 1x1 without padding; that and stride 1; 3x3; one channel

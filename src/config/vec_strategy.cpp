@@ -13,8 +13,9 @@ namespace {
 
 // The divisor of the widest access for A, B and C; 0 means one element.
 constexpr std::array<std::array<int, 3>, EnumNames<VecStrategy>::names.size()> kDivisors = {{
-    {0, 0, 0}, {1, 1, 1}, {1, 1, 2}, {1, 0, 0}, {0, 1, 1}, {2, 2, 2}, {2, 2, 1}, {1, 1, 4}, {1, 4, 4}, {0, 0, 1},
-    {1, 2, 2}, {1, 1, 0}, {0, 0, 4}, {0, 1, 2}, {2, 1, 1}, {2, 0, 0}, {4, 4, 4}, {4, 4, 1}, {4, 1, 1}, {0, 1, 0},
+    {0, 0, 0}, {1, 1, 1}, {1, 1, 2}, {1, 0, 0}, {0, 1, 1}, {2, 2, 2}, {2, 2, 1}, {1, 1, 4},
+    {1, 4, 4}, {0, 0, 1}, {1, 2, 2}, {1, 1, 0}, {0, 0, 4}, {0, 1, 2}, {2, 1, 1}, {2, 0, 0},
+    {4, 4, 4}, {4, 4, 1}, {4, 1, 1}, {0, 1, 0}, {1, 2, 0}, {1, 4, 0},
 }};
 
 // How many channels lie side by side for an operand; 0 when there is no limit. Those of merged groups do in activations;

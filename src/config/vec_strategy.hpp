@@ -31,15 +31,34 @@ enum class VecStrategy : std::uint8_t {
     quarter_ab_max_c,
     quarter_a_max_bc,
     max_b_min_ac,
+    max_a_half_b_min_c,
+    max_a_quarter_b_min_c,
 };
 template <>
 struct EnumNames<VecStrategy> {
     static constexpr std::string_view kind = "vector strategy";
-    static constexpr std::array<std::string_view, 20> names = {
-        "generic",       "uniform_max",     "max_ab_half_c",    "max_a_min_bc",       "min_a_max_bc",
-        "half_uniform",  "half_ab_max_c",   "max_ab_quarter_c", "max_a_quarter_bc",   "min_ab_max_c",
-        "max_a_half_bc", "max_ab_min_c",    "min_ab_quarter_c", "min_a_max_b_half_c", "half_a_max_bc",
-        "half_a_min_bc", "quarter_uniform", "quarter_ab_max_c", "quarter_a_max_bc",   "max_b_min_ac"};
+    static constexpr std::array<std::string_view, 22> names = {"generic",
+                                                               "uniform_max",
+                                                               "max_ab_half_c",
+                                                               "max_a_min_bc",
+                                                               "min_a_max_bc",
+                                                               "half_uniform",
+                                                               "half_ab_max_c",
+                                                               "max_ab_quarter_c",
+                                                               "max_a_quarter_bc",
+                                                               "min_ab_max_c",
+                                                               "max_a_half_bc",
+                                                               "max_ab_min_c",
+                                                               "min_ab_quarter_c",
+                                                               "min_a_max_b_half_c",
+                                                               "half_a_max_bc",
+                                                               "half_a_min_bc",
+                                                               "quarter_uniform",
+                                                               "quarter_ab_max_c",
+                                                               "quarter_a_max_bc",
+                                                               "max_b_min_ac",
+                                                               "max_a_half_b_min_c",
+                                                               "max_a_quarter_b_min_c"};
 };
 
 // Channels per group that a convolution kernel is meant for; 0 means many, whatever the width.

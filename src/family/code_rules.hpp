@@ -20,6 +20,7 @@ inline constexpr Op kGemmOnly[] = {Op::gemm};
 inline constexpr Op kEveryConv[] = {Op::conv_fwd, Op::conv_bwd_data, Op::conv_bwd_weight};
 inline constexpr Op kDataConvs[] = {Op::conv_fwd, Op::conv_bwd_data};
 inline constexpr Op kForwardOnly[] = {Op::conv_fwd};
+inline constexpr Op kDataOnly[] = {Op::conv_bwd_data};
 inline constexpr Op kWeightOnly[] = {Op::conv_bwd_weight};
 
 inline constexpr Pipeline kAnyConvPipeline[] = {Pipeline::basic_v1,   Pipeline::mem,           Pipeline::compv3,

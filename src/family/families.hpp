@@ -10,7 +10,7 @@ namespace tilewise {
 extern const Family kBlockedGemm, kBlockedConv, kDirectConv;
 // cuda/
 extern const Family kMmaGemm, kSimtGemm, kFp64Gemm, kWgmmaGemm, kGemv, kGemvRows;
-extern const Family kMmaConv, kSimtConv, kIm2colConv;
+extern const Family kMmaConv, kSimtConv, kIm2colConv, kCol2imConv;
 extern const Family kPatchConv, kPatchBoxConv, kFirstLayerConv, kResidentFilterConv, kPatchWgrad, kShiftedWgrad;
 extern const Family kDepthwiseAny, kDepthwiseStrips, kDepthwiseChannelSlice, kDepthwiseToeplitz,
     kDepthwiseBlockDiagonal;

@@ -99,6 +99,7 @@ void set_gpu(Json& json, const GpuGrid& grid) {
     set_count(json, "pack_b_shared_bytes", grid.pack_b_shared_bytes);
     set_count(json, "packed_b_bytes", grid.packed_b_bytes);
     if (grid.patch != std::array<int, 4>{}) json.set("patch", numbers(grid.patch));
+    if (grid.product) json.set("product", numbers(std::array{grid.product->m, grid.product->n, grid.product->k}));
     if (grid.family_args != FamilyArgs{}) json.set("arguments", arguments_to_json(grid.family_args.words));
     if (!grid.tensor_maps) return;
     Json::Array maps;

@@ -14,6 +14,7 @@
 #include "config/arch_spec.hpp"
 #include "family/launch_spec.hpp"
 #include "kernels/common/args.hpp"
+#include "problem/facts.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
@@ -90,6 +91,7 @@ struct GpuGrid {
     int split_k = 0;                          // parts of the reduction, where the plan chose them
     std::array<int, 4> patch = {};            // output pixels of a block of a convolution that stages patches
     FamilyArgs family_args = {};              // for the kernel, in its family's words
+    std::optional<GemmView> product{};        // of row-major A and B, where the blocks of a convolution multiply these
     std::optional<TensorMaps> tensor_maps{};  // where the kernel uses them
 
     bool operator==(const GpuGrid&) const = default;

@@ -72,7 +72,7 @@ void need_grouped(ConvSizes& size, const Problem& p, const KernelConfig& config)
     for (int i = 0; i < 3; ++i) {
         const std::int64_t width = std::max(1, vector_width(config, i));
         if (is_weight(p.op, i)) {
-            size.c.need(width);
+            size.c.need(width, config.gather == Gather::columns ? taps : 1);  // columns lie side by side for all taps
         } else if (is_channels_last(p.layout)) {
             (is_input(p.op, i) ? size.c : size.k).need(width, merged);
         }

@@ -55,6 +55,11 @@ void set_grid_args(KernelArgs& args, const GpuGrid& grid) {
     if (grid.split_k > 0) args.split_k = grid.split_k;
     std::copy(grid.patch.begin(), grid.patch.end(), args.patch);
     args.set_family_args(grid.family_args);
+    if (!grid.product) return;
+    // Of plain matrices, while C stays the problem's.
+    const GemmView& v = *grid.product;
+    args.m = v.m, args.n = v.n, args.k = v.k, args.batch = v.batch;
+    args.a = {nullptr, v.k, 1, v.m * v.k}, args.b = {nullptr, v.n, 1, v.k * v.n};
 }
 
 Error missing(std::string_view what) {

@@ -126,6 +126,13 @@ const std::vector<BrokenPair>& broken_pairs() {
                  "grouped_conv_fwd_bf16_nhwgc_2d_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_"
                  "vc8_stages4_pers_gather-tensor_pw1@sm_90a");
          }},
+        {"fit_columns", kIsConv,
+         [](Pair& p) {
+             p = cuda_pair(
+                 "conv_bwd_data:n=1,g=2,c=2,k=64,in=9x9,filter=3x3,dtype=bf16,layout=nhwgc",
+                 "grouped_conv_bwd_data_bf16_nhwgc_2d_comp_async_default_intrawave_64x64x64_2x2x1_16x8x16_va8_"
+                 "dsb_stages4_gather-columns@sm_90a");
+         }},
         {"fit_vectors", kIsGemm,
          [](Pair& p) {
              p = cuda_pair(

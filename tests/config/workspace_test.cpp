@@ -64,6 +64,15 @@ TEST(Workspace, ExplicitGemmHoldsTheIm2colMatrix) {
 }
 
 // Sizes that no memory holds must come out as too much, not wrap round to something that fits.
+TEST(Workspace, ColumnsAreSumsOfEveryTap) {
+    constexpr std::string_view kData = "conv_bwd_data:n=2,c=3,k=64,in=5x5,filter=3x3,stride=2,pad=1,dtype=bf16";
+    KernelConfig c;
+    c.op = Op::conv_bwd_data, c.gather = Gather::columns;
+    EXPECT_EQ(bytes_for(kData, c, "sm_90a"), 2 * 3 * 3 * 9 * 3 * 4) << "pixels of dy, taps, channels";
+    c.split_k = 4;
+    EXPECT_EQ(bytes_for(kData, c, "sm_90a"), 4 * 2 * 3 * 3 * 9 * 3 * 4);
+}
+
 TEST(Workspace, DoesNotWrapRound) {
     KernelConfig split;
     split.split_k = 65536;

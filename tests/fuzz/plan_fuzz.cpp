@@ -150,7 +150,7 @@ void change(KernelConfig& c, Tape& tape) {
                            &c.warp_tile.m, &c.warp_tile.n, &c.producer_waves, &c.blocks_per_unit};
     bool* const flags[] = {&c.persistent, &c.split_image, &c.explicit_gemm,     &c.two_stage,
                            &c.swap_ab,    &c.cluster_k,   &c.double_smem_buffer};
-    constexpr Gather kGathers[] = {Gather::plain, Gather::async, Gather::tensor, Gather::halo};
+    constexpr Gather kGathers[] = {Gather::plain, Gather::async, Gather::tensor, Gather::halo, Gather::columns};
     for (std::size_t i = tape.below(3) + 1; i > 0; --i) {
         switch (tape.below(4)) {
             case 0: *tape.one_of(flags) ^= true; break;

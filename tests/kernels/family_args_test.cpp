@@ -7,6 +7,7 @@
 
 #include "kernels/common/args.hpp"
 #include "kernels/common/channel_slice_args.hpp"
+#include "kernels/common/col2im_conv_args.hpp"
 #include "kernels/common/depthwise_tiles_args.hpp"
 #include "kernels/common/first_layer_conv_args.hpp"
 #include "kernels/common/patch_conv_args.hpp"
@@ -20,7 +21,7 @@ namespace {
 template <class... Ts>
 constexpr bool kHaveRoom = (FamilyArgs::is_room_for<Ts> && ...);
 static_assert(kHaveRoom<PatchConvArgs, FirstLayerConvArgs, PatchWgradArgs, ResidentFilterConvArgs, ShiftedWgradArgs,
-                        ChannelSliceArgs, DepthwiseTilesArgs>);
+                        ChannelSliceArgs, DepthwiseTilesArgs, Col2imConvArgs>);
 
 struct Large {
     int words[97];

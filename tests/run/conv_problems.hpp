@@ -71,7 +71,16 @@ inline bool has_few_channels_of_x(const KernelConfig& config) {
     return config.gather == Gather::halo && config.num_groups_to_merge == 1 && vector == 1;
 }
 
+// Kernels that leave columns take any number of input channels, and whole accesses of the others; parts of k have work.
+inline void randomize_columns(Random& random, ConvShape& s, const KernelConfig& config) {
+    const std::int64_t least = std::int64_t{config.split_k - 1} * config.tile.k;
+    s.g = 1;
+    s.c = random.between(1, random.chance(70) ? 9 : 40);
+    s.k = (least + random.between(1, 80) + config.vector_a - 1) / config.vector_a * config.vector_a;
+}
+
 inline void randomize_channels(Random& random, ConvShape& s, const KernelConfig& config) {
+    if (config.gather == Gather::columns) return randomize_columns(random, s, config);
     const auto channels = [&] { return random.between(1, random.chance(50) ? 8 : random.chance(70) ? 70 : 150); };
     if (config.specialization == Specialization::depthwise || random.chance(10)) {
         s.g = random.between(2, random.chance(50) ? 20 : 80);

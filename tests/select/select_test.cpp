@@ -198,6 +198,24 @@ TEST(Select, OddChannelsAreOfferedPaddedOnAGpu) {
     }
 }
 
+// Their kernels take few input channels as they are; only the others are filled up to whole accesses.
+TEST(Select, ColumnsAreChosenForFewInputChannels) {
+    const ArchSpec& arch = arch_named("sm_90a");
+    for (const std::string_view text : {"conv_bwd_data:n=32,c=2,k=288,in=48x48,filter=5x5,stride=2,pad=2,dtype=bf16",
+                                        "conv_bwd_data:n=16,c=1,k=392,in=64x64,filter=3x3,stride=2,pad=1,dtype=bf16",
+                                        "conv_bwd_data:n=64,c=3,k=255,in=64x64,filter=3x3,stride=2,pad=1,dtype=bf16"}) {
+        const Problem problem = parse_problem(text).value();
+        Registry registry;
+        registry.add(list_kernels(query_for(problem, arch, RuleSet::standard)).value());
+        const Selection selection = select_kernel(problem, registry, arch, kThreads);
+        EXPECT_EQ(selection.candidates.front().kernel->config.gather, Gather::columns) << text;
+        for (const Candidate& candidate : selection.candidates) {
+            if (candidate.kernel->config.gather != Gather::columns || !candidate.padding) continue;
+            EXPECT_EQ(candidate.padding->message.find("c from"), std::string::npos) << candidate.padding->message;
+        }
+    }
+}
+
 TEST(Select, AnEmptyRegistryHasNoPlan) {
     const auto problem = parse_problem("gemm:m=512,n=512,k=512,dtype=bf16");
     const Selection selection = select_kernel(*problem, Registry(), arch_named("gfx942"), kThreads);

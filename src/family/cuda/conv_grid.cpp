@@ -10,8 +10,10 @@
 #include "family/cuda/block_grid.hpp"
 #include "family/cuda/depthwise_grid.hpp"
 #include "family/cuda/im2col_grid.hpp"
+#include "kernels/common/col2im_conv_args.hpp"
 #include "kernels/common/to_int.hpp"
 #include "problem/facts.hpp"
+#include "problem/kernel_conv.hpp"
 
 namespace tilewise {
 namespace {
@@ -50,6 +52,21 @@ std::optional<LaunchPlan> im2col_grid(const Problem& p, const KernelConfig& c, c
     plan.raster_group = raster_group_of(c, std::int64_t{arch.units} * c.blocks_per_unit / cluster);
     if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));
     plan.tensor_maps = tensor_conv_maps(p, c, plan.block);
+    return plan;
+}
+
+std::optional<LaunchPlan> col2im_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
+    constexpr int kSumThreads = 128;
+    constexpr std::int64_t kMostBlocks = 65536;  // further results are walked over
+    const GemmView view = columns_view(p);
+    GpuGrid plan = tile_grid(c, arch, column_conv_tiles(p, c), ceil_div(view.k, c.tile.k));
+    plan.raster_group = raster_group_of(c, arch.units);
+    plan.product = view;
+    const Col2imConvArgs args = col2im_conv_args(kernel_conv(p));
+    plan.family_args.set(args);
+    const std::int64_t results = product(p.conv.in) * p.conv.n * p.conv.c;
+    plan.reduce_threads = kSumThreads;
+    plan.reduce_blocks = to_int(std::min(ceil_div(results / args.vector, kSumThreads), kMostBlocks));
     return plan;
 }
 

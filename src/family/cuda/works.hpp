@@ -18,6 +18,8 @@ N gemv_rows_work(const WorkProblem& problem, const KernelConfig& config, const L
 template <class N>
 N gather_conv_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
+N col2im_conv_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
+template <class N>
 N im2col_conv_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 // patch_conv and patch_box_conv.
 template <class N>

@@ -50,6 +50,9 @@ constexpr Golden kGolden[] = {
     {"im2col_conv.txt",
      "grouped_conv_fwd_bf16_nhwgc_2d_compv6_cshuffle_intrawave_128x256x64_2x1x1_64x256x16_va8_vb8_vc8_stages4_pers_"
      "gather-tensor_pw1@sm_90a"},
+    {"col2im_conv.txt",
+     "grouped_conv_bwd_data_bf16_nhwgc_2d_comp_async_default_intrawave_64x64x64_2x2x1_16x8x16_va8_vb2_dsb_stages4_"
+     "gather-columns@sm_90a"},
 };
 
 TEST(CudaSource, IsWrittenAsItWas) {

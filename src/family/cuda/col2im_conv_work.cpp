@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "config/conv_tiles.hpp"
+#include "config/geometry.hpp"
+#include "family/cuda/block_product_work.hpp"
+#include "family/cuda/works.hpp"
+
+namespace tilewise {
+namespace {
+
+// Columns are written and read once, in the cache as far as it has place, and finished by a kernel of their own.
+template <class N>
+N column_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    const double bytes = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * c.split_k;
+    const double cached = std::min(bytes, static_cast<double>(arch.cache_bytes) / 2);
+    return bytes_us<N>("in the cache", 2 * cached, rate<N>(arch.cache_gbps)) +
+           bytes_us<N>("in memory", 2 * (bytes - cached), rate<N>(arch.memory_gbps)) +
+           N(arch.prices.col2im_conv.second_kernel_us);
+}
+
+// A product whose parts of k are as many products side by side. Their sums leave in whole accesses, and are not finished.
+template <class N>
+N parts_us(const GemmView& whole, const WorkProblem& problem, KernelConfig c) {
+    GemmView parts = whole;
+    parts.batch = c.split_k, parts.k = (whole.k + c.split_k - 1) / c.split_k;
+    c.split_k = 1, c.vector_c = static_cast<int>(problem.arch.load_bytes / bytes_of(c.dtype_out));
+    WorkProblem plain = problem;
+    plain.chain = {};
+    return block_product_us<N>(parts, plain, c);
+}
+
+// What a block waits longer for the weights of its columns where accesses are less than whole; of many blocks on a unit, others go on.
+template <class N>
+N narrow_weights_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.block_product;
+    const double bytes = static_cast<double>(v.k) / c.split_k * c.tile.n * static_cast<double>(bytes_of(c.dtype_b));
+    const double accesses = static_cast<double>(arch.load_bytes) / static_cast<double>(access_bytes(c, 1));
+    return named("narrow weights", N(bytes * (accesses - 1)) * N(price.narrow_copy_share) /
+                                       (N(price.warp_copy_gbps) * static_cast<double>(wave_count(c)) * 1e3));
+}
+
+}  // namespace
+
+template <class N>
+N col2im_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
+    const GemmView view = columns_view(problem.view.problem);
+    return named("product", parts_us<N>(view, problem, c)) + narrow_weights_us<N>(view, c, problem.arch) +
+           named("sums", column_us<N>(view, c, problem.arch));
+}
+template double col2im_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Term col2im_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+
+}  // namespace tilewise
