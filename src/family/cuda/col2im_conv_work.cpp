@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-
 #include "config/conv_tiles.hpp"
 #include "config/geometry.hpp"
 #include "family/cuda/block_product_work.hpp"
@@ -9,14 +7,13 @@
 namespace tilewise {
 namespace {
 
-// Columns are written and read once, in the cache as far as it has place, and finished by a kernel of their own.
+// Columns are written by lanes far apart and read tap by tap, in or out of the cache at about the same rate, and finished by a kernel of
+// their own.
 template <class N>
 N column_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
+    const auto& price = arch.prices.col2im_conv;
     const double bytes = 4.0 * static_cast<double>(v.m) * static_cast<double>(v.n) * c.split_k;
-    const double cached = std::min(bytes, static_cast<double>(arch.cache_bytes) / 2);
-    return bytes_us<N>("in the cache", 2 * cached, rate<N>(arch.cache_gbps)) +
-           bytes_us<N>("in memory", 2 * (bytes - cached), rate<N>(arch.memory_gbps)) +
-           N(arch.prices.col2im_conv.second_kernel_us);
+    return bytes_us<N>("columns", bytes, N(price.columns_gbps)) + N(price.second_kernel_us);
 }
 
 // A product whose parts of k are as many products side by side. Their sums leave in whole accesses, and are not finished.
