@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/patch_rules.hpp"
 
+#include <algorithm>
+
+#include "config/geometry.hpp"
 #include "family/cuda/patch_tile.hpp"
 #include "problem/facts.hpp"
 
@@ -26,9 +29,15 @@ bool narrow_chunks(const KernelConfig& c, const ArchSpec&, Rejected* out) {
            refuse(out, TILEWISE_TEXT("vector_a {}", c.vector_a), TILEWISE_TEXT("{}", kChunkBytes / bytes_of(c.dtype)));
 }
 
-// Single elements are for the input of first layers.
+// Single elements are for the input of first layers. Groups that are multiplied together fill chunks of the result: no layer does that whose
+// waves have fewer columns.
 bool narrow_results(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const bool single = c.op == Op::conv_bwd_data && c.vector_c == 1 && c.vector_b == 1;
+    const std::int64_t wave_bytes = c.tile.n / std::max(1, c.wave.n) * bytes_of(c.dtype_out);
+    if (access_bytes(c, 1) < kPatchChunkBytes && c.vector_c != 1 && wave_bytes < kPatchChunkBytes) {
+        return refuse(out, TILEWISE_TEXT("{} bytes of results for each of {} waves along n", wave_bytes, c.wave.n),
+                      TILEWISE_TEXT("chunks of {} bytes", kPatchChunkBytes));
+    }
     return c.vector_c * bytes_of(c.dtype_out) < 4 && !single &&
            refuse(out, TILEWISE_TEXT("vector_c {}", c.vector_c),
                   TILEWISE_TEXT("4 bytes; or 1 with vector_b 1 in backward data"));
