@@ -15,6 +15,7 @@
 #include "device/cpu/thread_pool.hpp"
 #include "family/family.hpp"
 #include "run/executable.hpp"
+#include "run/row_launch.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -140,6 +141,12 @@ Status add_work(const Context& context, const ArchSpec& arch, const Shard& shard
                 work.requests.push_back(std::move(*request));
             }
         }
+    }
+    // Problems are padded by a kernel of no config, which the first part has.
+    if (!arch.is_gpu() || !context.arguments.value("pack") || work.requests.empty() || shard.index != 1) return {};
+    for (const std::string_view suffix : suffixes) {
+        work.portable += suffix == code_of(arch.backend).portable ? 1U : 0U;
+        work.requests.push_back(row_kernel_request(arch, suffix));
     }
     return {};
 }

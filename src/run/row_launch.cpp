@@ -70,9 +70,12 @@ std::optional<RowTask> cropping_task(const PaddedTensor& tensor) {
     return task;
 }
 
+BuildRequest row_kernel_request(const ArchSpec& arch, std::string_view suffix) {
+    return gpu_request(arch, suffix, "pad_rows", "#include \"gpu/pad_rows.hpp\"\n\nTILEWISE_GPU_PAD_ROWS()\n");
+}
+
 Result<RowLaunch> RowLaunch::make(std::vector<RowTask> tasks, Device& device, Builder& builder) {
-    const auto built = builder.build(gpu_request(device.arch(), device.code_suffix(), "pad_rows",
-                                                 "#include \"gpu/pad_rows.hpp\"\n\nTILEWISE_GPU_PAD_ROWS()\n"));
+    const auto built = builder.build(row_kernel_request(device.arch(), device.code_suffix()));
     if (!built) return built.error();
     auto code = device.load(*built);
     if (!code) return code.error();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -26,6 +27,9 @@ struct RowPointers {
 // written.
 std::optional<RowTask> padding_task(const PaddedTensor& tensor);
 std::optional<RowTask> cropping_task(const PaddedTensor& tensor);
+
+// The kernel, as one of code_suffixes(arch) or emulated: a pack for machines without a compiler carries it.
+BuildRequest row_kernel_request(const ArchSpec& arch, std::string_view suffix);
 
 class RowLaunch {
 public:
