@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -12,6 +13,7 @@
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/forwarding_device.hpp"
+#include "device/null/null_device.hpp"
 #include "measure/record_csv.hpp"
 #include "problem/problem_text.hpp"
 
@@ -68,6 +70,23 @@ TEST_F(DispatcherTest, MeasuringIsRememberedAndUsedByAuto) {
     ASSERT_TRUE(tuned.ok());
     EXPECT_EQ((*tuned)->source, PlanSource::tuned);
     EXPECT_EQ((*tuned)->kernel->name, (*measured)->kernel->name);
+}
+
+TEST_F(DispatcherTest, WhoWantsNoPaddingGetsAKernelThatNeedsNone) {
+    NullDevice gpu(**embedded_archs().find("sm_90a"));
+    Dispatcher dispatcher(gpu, *builder_, nullptr);
+    const Problem odd = problem("conv_fwd:n=16,g=1,c=142,k=17,in=56x56,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc");
+    const auto fastest = dispatcher.plan(odd);
+    ASSERT_TRUE(fastest.ok()) << fastest.error().message;
+    const auto is_padding = [](const Note& note) { return note.kind == "padding"; };
+    EXPECT_EQ(std::ranges::count_if((*fastest)->notes, is_padding), 1);
+    SelectOptions strict;
+    strict.as_given = true;
+    const auto plain = dispatcher.plan(odd, strict);
+    ASSERT_TRUE(plain.ok()) << plain.error().message;
+    EXPECT_EQ(std::ranges::count_if((*plain)->notes, is_padding), 0);
+    EXPECT_NE((*plain)->kernel->name, (*fastest)->kernel->name);
+    EXPECT_EQ(dispatcher.plan(odd)->get(), fastest->get()) << "the plan that is kept is the usual one";
 }
 
 // Says that a stream is being captured, as a GPU would.
