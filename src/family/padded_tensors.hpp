@@ -31,7 +31,7 @@ struct PaddedTensor {
 };
 
 inline constexpr std::size_t kMaxPaddedTensors = 6 + kMaxDTensors;  // A, B, C, bias, two scales and D tensors
-inline constexpr std::int64_t kPaddedAlignment = 256;  // of every copy: more than any access of any device
+inline constexpr std::int64_t kPaddedAlignment = 256;               // of every copy: more than any access of any device
 
 struct PaddedTensors {
     std::vector<PaddedTensor> tensors;  // those that are copied
