@@ -120,8 +120,10 @@ class GroupedConvKernelConfig(_original.NamedConfig):
             return same + [have == want for have, want in pairs].count(True)
 
         listed = kernels(op=VARIANTS[self.variant], arch=self.arch, dtype=self.dtype)
+        # Kernels that add up columns take one group, so they serve only who asks for them.
         fitting = [kernel for kernel in listed if kernel.config["ndim"] == self.ndim_spatial
-                   and kernel.config["layout"] in (self.layout, "any")]
+                   and kernel.config["layout"] in (self.layout, "any")
+                   and (kernel.config.get("gather") != "columns" or given.get("gather") == "columns")]
         if not fitting:
             raise ValueError(f"the arch {self.arch} has no {self.variant} kernels of {self.ndim_spatial} dimensions for "
                              f"{self.dtype} in {self.layout}")
