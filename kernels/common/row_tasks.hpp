@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one launch of gpu/pad_rows.hpp does: tensors whose rows end anywhere become copies whose rows end on 16 bytes, with zeros
-// behind each row, each block of rows and the last block; or such a copy becomes the tensor again.
+// The tasks of one launch of gpu/pad_rows.hpp. A task copies a tensor whose rows end anywhere to rows that end on 16 bytes, with zeros
+// behind each row, each block of rows and the last block; or it copies such rows back to the tensor.
 #pragma once
 #include "launch_divisor.hpp"
 

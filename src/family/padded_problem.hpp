@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A kernel that needs aligned sizes can run another problem instead of one that has none: the smallest larger problem that the
 // kernel takes, whose result holds that of the problem. Zeros that are added to a reduction change no sum, and rows, columns,
-// channels, images and groups that are added are cut off again. Pure; what it costs is said in a note. Selection takes such a
-// kernel where none fits as it is, or where it is faster on a GPU, copies included.
+// channels, images and groups that are added are cut off again. Pure; a note states the cost. Selection takes such a kernel
+// where none fits as it is, or where it is faster on a GPU, copies included.
 #pragma once
 
 #include <array>

@@ -56,7 +56,7 @@ void set_grid_args(KernelArgs& args, const GpuGrid& grid) {
     std::copy(grid.patch.begin(), grid.patch.end(), args.patch);
     args.set_family_args(grid.family_args);
     if (!grid.product) return;
-    // Of plain matrices, while C stays the problem's.
+    // A and B are plain matrices; C stays the problem's.
     const GemmView& v = *grid.product;
     args.m = v.m, args.n = v.n, args.k = v.k, args.batch = v.batch;
     args.a = {nullptr, v.k, 1, v.m * v.k}, args.b = {nullptr, v.n, 1, v.k * v.n};

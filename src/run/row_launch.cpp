@@ -18,7 +18,7 @@ bool are_small(std::initializer_list<std::int64_t> values) {
                        [](std::int64_t x) { return x >= 0 && x <= std::numeric_limits<int>::max() - kRowChunkBytes; });
 }
 
-// What padding and cropping have in common.
+// Fills in the fields that padding and cropping share.
 std::optional<RowTask> row_task(const RowNest& narrow, const RowNest& wide) {
     const bool is_whole = wide.row_bytes % kRowChunkBytes == 0 && wide.row_pitch == wide.row_bytes &&
                           wide.block_pitch == wide.rows * wide.row_bytes;

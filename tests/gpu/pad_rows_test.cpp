@@ -57,6 +57,12 @@ PaddedTensor random_tensor(Random& random, bool dense) {
     return tensor;
 }
 
+std::vector<unsigned char> random_bytes(Random& random) {
+    std::vector<unsigned char> bytes(kRoom);
+    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random.bits());
+    return bytes;
+}
+
 // Calls `each` with where a row begins on either side.
 template <class Each>
 void for_rows(const PaddedTensor& tensor, Each each) {
@@ -72,8 +78,8 @@ TEST_F(GpuRows, PaddingPutsZerosBehindRowsAndBlocks) {
     Random random(3);
     for (int i = 0; i < 60; ++i) {
         const PaddedTensor tensor = random_tensor(random, false);
-        std::vector<unsigned char> source(kRoom), expected(kRoom, kUntouched);
-        for (unsigned char& byte : source) byte = static_cast<unsigned char>(random.bits());
+        const std::vector<unsigned char> source = random_bytes(random);
+        std::vector<unsigned char> expected(kRoom, kUntouched);
         ASSERT_TRUE(put(narrow_.get(), source).ok() && put(wide_.get(), expected).ok());
         const std::int64_t skew = random.between(0, 40), bytes = tensor.padded.blocks * tensor.padded.block_pitch;
         std::memset(expected.data(), 0, static_cast<std::size_t>(bytes));
@@ -93,8 +99,8 @@ TEST_F(GpuRows, CroppingWritesTheRowsAndNothingElse) {
     Random random(4);
     for (int i = 0; i < 60; ++i) {
         const PaddedTensor tensor = random_tensor(random, true);
-        std::vector<unsigned char> source(kRoom), expected(kRoom, kUntouched);
-        for (unsigned char& byte : source) byte = static_cast<unsigned char>(random.bits());
+        const std::vector<unsigned char> source = random_bytes(random);
+        std::vector<unsigned char> expected(kRoom, kUntouched);
         ASSERT_TRUE(put(wide_.get(), source).ok() && put(narrow_.get(), expected).ok());
         const std::int64_t skew = random.between(0, 40);
         for_rows(tensor, [&](std::int64_t to, std::int64_t from) {

@@ -27,7 +27,8 @@ N parts_us(const GemmView& whole, const WorkProblem& problem, KernelConfig c) {
     return block_product_us<N>(parts, plain, c);
 }
 
-// What a block waits longer for the weights of its columns where accesses are less than whole; of many blocks on a unit, others go on.
+// The weights of a block's columns take longer where accesses are less than whole. One block's wait counts: the others of a
+// unit work meanwhile.
 template <class N>
 N narrow_weights_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
     const auto& price = arch.prices.block_product;
