@@ -86,9 +86,7 @@ void offer_whole_channels(const Problem& problem, const Registry& registry, cons
         if (selection.candidates.size() == as_given + kOffered) break;
         const KernelConfig& config = candidate.kernel->config;
         const auto padded = padded_problem(problem, config, arch);
-        // Columns take any input channels: more of them only make more columns.
-        const bool wider = padded && padded->problem.conv.c != problem.conv.c;
-        if (!padded || (config.gather == Gather::columns && wider)) continue;
+        if (!padded) continue;
         selection.candidates.push_back({candidate.kernel, padded_us(*padded, config, arch, threads), padded->note});
     }
     const std::size_t added = selection.candidates.size() - as_given;
