@@ -20,7 +20,7 @@ class Matrix:
         self.batch = x.shape[0] if len(x.shape) == 3 else None
         self.rows, self.columns = x.shape[-2:]
         leading, step = x.strides[-2:]
-        if self.columns > 1 and step != 1:
+        if self.columns > 1 and step != 1 and 0 not in x.shape:  # strides of nothing mean nothing; its sizes are refused
             hint = (f"it is a transposed view: give {x.name}.T and the other letter of layout"
                     if len(x.shape) == 2 and leading == 1 else "make it contiguous")
             raise ValueError(f"{x.name}: its last dimension has stride {step}, need 1; {hint} "

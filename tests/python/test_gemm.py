@@ -316,9 +316,10 @@ def test_errors_of_the_library_carry_its_code(options, code):
     assert caught.value.code == code and str(caught.value)
 
 
-def test_empty_sizes_are_refused():
+@pytest.mark.parametrize("a", [A[:0], np.zeros((0, A.shape[1]), np.float32)], ids=["slice", "array"])
+def test_empty_sizes_are_refused(a):
     with pytest.raises(tilewise.UnsupportedError, match="size_positive"):
-        tilewise.gemm(A[:0], B)
+        tilewise.gemm(a, B)
 
 
 # ---- prepare and bench -----------------------------------------------------------------------------------------------
