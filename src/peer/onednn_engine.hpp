@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "benchmarks/onednn_api.hpp"
+#include "peer/onednn_api.hpp"
 
 namespace tilewise::bench {
 

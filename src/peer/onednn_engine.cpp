@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "benchmarks/onednn_engine.hpp"
+#include "peer/onednn_engine.hpp"
 
 #include <cstdlib>
 

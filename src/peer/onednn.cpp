@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // oneDNN as a peer of matrix products: its matmul primitive, with B as it is, or in the form the primitive prefers, put
 // there ahead.
-#include "benchmarks/onednn_engine.hpp"
-#include "benchmarks/peer.hpp"
+#include "peer/onednn_engine.hpp"
+#include "peer/peer.hpp"
 
 namespace tilewise::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "benchmarks/shared_object.hpp"
+#include "peer/shared_object.hpp"
 #include "problem/types.hpp"
 
 namespace tilewise::bench {

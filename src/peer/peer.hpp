@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A library to compare with, loaded from its shared object when the benchmark starts, so that building needs none of them.
-// Each peer declares the few C functions it calls itself.
+// A library to compare with, loaded from its shared object when it is asked for, so that building needs none of them.
+// Each peer declares the few C functions it calls itself. For tilewise bench --peer, and for the programs of benchmarks/.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ public:
     virtual Result<TimedCall> bind(const Tensors& tensors) = 0;
 };
 
-Result<std::unique_ptr<Peer>> load_openblas(const std::string& path);
-Result<std::unique_ptr<Peer>> load_onednn(const std::string& path);
+Result<std::unique_ptr<Peer>> load_openblas(const std::string& path, int threads = 1);
+Result<std::unique_ptr<Peer>> load_onednn(const std::string& path);  // as many threads as OpenMP takes
 
 }  // namespace tilewise::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "benchmarks/onednn_api.hpp"
+#include "peer/onednn_api.hpp"
 
 namespace tilewise::bench {
 namespace {
