@@ -2,9 +2,9 @@
 # The short way to everything; `make help` lists it. CMake does the building (CMakePresets.json), tools/ the rest.
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
-.PHONY: help setup build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
-        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-toy-family test-gpu test-sanitize \
-        bench-cpu bench-gpu bench-gpu-conv format manifest clean
+.PHONY: help setup setup-hip build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
+        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-toy-family test-torch test-gpu test-sanitize \
+        bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -17,7 +17,7 @@ CTEST = ctest -j$(JOBS) --progress --preset
 NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 # A compiler that is not there, where there are built-in kernels: what the Python tests look at needs no others.
 BUILTIN_ONLY = $$([ ! -s build/builtin.pack ] || echo /nonexistent)
-CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples) -name '*.[ch]' -o -name '*.[ch]pp')
+CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples python) -name '*.[ch]' -o -name '*.[ch]pp')
 SHELL_FILES = .ci/run tools/setup tools/demo tools/examples tools/bench_cpu tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
 GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
@@ -29,6 +29,9 @@ help: ## list the targets
 setup: ## install what is missing to build and test (Debian, Ubuntu; root or sudo)
 	@tools/setup
 
+setup-hip: setup
+	@tools/setup --hip
+
 build: setup ## build the command line, gpu_helper and the libraries
 	@$(CONFIGURE) release
 	@$(BUILD) release --target tilewise tilewise_cli gpu_helper dispatcher_gemm_lib dispatcher_conv_lib dispatcher_conv_bwdw_lib
@@ -39,11 +42,11 @@ examples: build ## build the C and C++ examples against an installed copy, and r
 demo: build ## show what tilewise does
 	@tools/demo
 
-test: setup test-release lint test-asan test-python ## build and run the tests (minutes)
+test: setup-hip test-release lint test-asan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
 
 # The short ones first, and those that fail most.
-test-full: test tidy test-install test-toy-family test-pip test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
+test-full: test tidy test-install test-toy-family test-torch test-pip test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -81,8 +84,8 @@ test-tsan:
 test-python:
 	$(PHASE) 'command line, Python package, documentation'
 	@$(VENV)/python -m pytest -q -rs tests/capi tests/cli tests/benchmarks tests/security tests/adversary > build/test-cli.log 2>&1 & first=$$!; \
-	{ TILEWISE_CXX=$(BUILTIN_ONLY) $(VENV)/python -m pytest -q -m 'not compiles' tests/python && \
-	$(VENV)/python -m pytest -q -m compiles tests/python && $(VENV)/python -m pytest -q tests/docs tests/examples; }; second=$$?; \
+	{ TILEWISE_CXX=$(BUILTIN_ONLY) $(VENV)/python -m pytest -q -m 'not compiles' tests/python tests/original && \
+	$(VENV)/python -m pytest -q -m compiles tests/python tests/original && $(VENV)/python -m pytest -q tests/docs tests/examples; }; second=$$?; \
 	wait $$first; first=$$?; cat build/test-cli.log; [ $$first = 0 ] && [ $$second = 0 ]
 
 test-fuzz:
@@ -145,6 +148,14 @@ test-toy-family:
 	$(PHASE) 'a family added in four places of a copy'
 	@CXX="$$(tools/setup --print-compiler)" $(VENV)/python tests/toy_family/run.py build/toy-family
 
+test-torch: build ## run the tests of tilewise.torch, with models (minutes; downloads torch, torchvision and transformers)
+	$(PHASE) 'torch'
+	@tools/setup --torch
+	@TILEWISE_TORCH_CPP=0 TILEWISE_CXX=$(BUILTIN_ONLY) $(VENV)/python -m pytest -q -rs -m 'not compiles' tests/torch
+	@TILEWISE_TORCH_CPP=wait $(VENV)/python -m pytest -q -rs -m compiles tests/torch
+	$(PHASE) 'torch, with the C++ ops'
+	@TILEWISE_TORCH_CPP=wait TILEWISE_CXX=$(BUILTIN_ONLY) $(VENV)/python -m pytest -q -rs -m 'not compiles' tests/torch
+
 $(GPU_BINARIES):
 	@tools/setup
 	@$(CONFIGURE) release
@@ -168,8 +179,14 @@ bench-gpu: ## compare GEMM on an NVIDIA GPU with cuBLAS, ARGS=epilogues fused st
 bench-gpu-conv: ## compare convolutions on an NVIDIA GPU with cuDNN (minutes; as above)
 	@PYTHONPATH=python python3 benchmarks/gpu_conv.py $(ARGS)
 
+bench-models: ## time whole models with torch and with tilewise (an hour on a GPU; python3 with torch, torchvision; ARGS='--device cpu --quick')
+	@PYTHONPATH=python python3 benchmarks/models.py $(ARGS)
+
 format: ## lay out all C++ files
 	@$(VENV)/clang-format -i $(CXX_FILES)
+
+packs: build ## packs of kernels for sm_90a in build/packs (an hour; LIMIT=20 to try it)
+	@tools/make_packs $(if $(LIMIT),--limit $(LIMIT))
 
 manifest: build ## write down what the rule sets expand to, after a wanted change of it
 	@build/bin/tilewise kernels --manifest > build/rule_sets.txt

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "benchmarks/contest.hpp"
-#include "benchmarks/onednn_engine.hpp"
-#include "benchmarks/peer.hpp"
+#include "peer/onednn_engine.hpp"
+#include "peer/peer.hpp"
 
 namespace tilewise::bench {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/onednn_engine.hpp"
 #include "measure/tensors.hpp"
 #include "measure/timing.hpp"
+#include "peer/onednn_engine.hpp"
 
 namespace tilewise::bench {
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Writes the C++ source that defines embedded_files() of src/base/embedded.hpp; run at build time by CMakeLists.txt:
-#   cmake -D ROOT=<project root> -D LIST=<file with the ;-list of files> -D OUTPUT=<the .cpp> -P embed.cmake
+# Writes the C++ source that defines FUNCTION, such as embedded_files() of src/base/embedded.hpp; run at build time by
+# CMakeLists.txt:
+#   cmake -D ROOT=<project root> -D LIST=<file with the ;-list of files> -D FUNCTION=<name> -D OUTPUT=<the .cpp> -P embed.cmake
 # Each file becomes one string literal of hex escapes: any byte is allowed, and a compiler reads one long string far
 # faster than the same bytes as an array of integers. The entries are sorted by path.
 cmake_minimum_required(VERSION 3.22)
 
-foreach(variable ROOT LIST OUTPUT)
+foreach(variable ROOT LIST FUNCTION OUTPUT)
     if(NOT DEFINED ${variable})
         message(FATAL_ERROR "embed.cmake: -D ${variable}=... is missing")
     endif()
@@ -40,7 +41,7 @@ namespace tilewise {
 static constexpr std::array<EmbeddedFile, ${count}> files{{
 ${entries}}};
 
-std::span<const EmbeddedFile> embedded_files() { return files; }
+std::span<const EmbeddedFile> ${FUNCTION}() { return files; }
 
 }  // namespace tilewise
 ")

@@ -44,6 +44,7 @@ static void versions(void) {
     printf("tilewise %s, ABI %d\n", tilewise_version(), tilewise_abi_version());
     EXPECT(tilewise_check_abi(TILEWISE_ABI_VERSION + 1) == TILEWISE_USAGE);
     printf("another ABI is %s: %s\n", tilewise_status_name(TILEWISE_USAGE), tilewise_last_error());
+    NEED(tilewise_set_verbose(0)); /* 1: a line for each choice, build, load and run */
 }
 
 /* ---- Problems ---------------------------------------------------------------------------------------------------- */
@@ -100,6 +101,9 @@ static void kernels(const char* problem, const char* arch) {
     tilewise_free(text);
     NEED(tilewise_select(problem, "{\"arch\": \"gfx942\"}", &text)); /* an arch that need not be here */
     show("on a gfx942", text);
+    tilewise_free(text);
+    NEED(tilewise_archs(NULL, &text));
+    show("archs", text);
     tilewise_free(text);
     NEED(tilewise_config_fields(&text));
     show("fields of a config", text);
@@ -310,6 +314,10 @@ static void run_packed(tilewise_context* context) {
 
 static void measure(tilewise_context* context, const char* problem) {
     char* json = NULL;
+    NEED(tilewise_build_problems(context, problem, NULL, 0, NULL, NULL, &json)); /* so that nothing below waits */
+    EXPECT(strstr(json, "\"kernel\""));
+    show("kernels for a list of problems", json);
+    tilewise_free(json);
     NEED(tilewise_validate(context, problem, NULL, &json));
     EXPECT(strstr(json, "\"ok\":true"));
     show("validated", json);
@@ -336,6 +344,20 @@ static void load(tilewise_context* context) {
     EXPECT(tilewise_load_models(context, "models") == TILEWISE_UNSUPPORTED);
     printf("models: %s\n", tilewise_last_error());
     remove(path);
+}
+
+/* Code of one's own in the cache of kernels; where there is no compiler there is none. */
+static void extension(void) {
+    static const char request[] =
+        "{\"name\": \"an answer\", \"source\": \"extern \\\"C\\\" int answer() { return 42; }\", \"flags\": [\"-O1\"]}";
+    void* library = NULL;
+    if (tilewise_build_extension(request) == TILEWISE_TOOLCHAIN) {
+        printf("no extension: %s\n", tilewise_last_error());
+        return;
+    }
+    NEED(tilewise_load_extension(request, &library));
+    EXPECT(library);
+    printf("an extension is compiled and loaded\n");
 }
 
 int main(int argc, char** argv) {
@@ -370,6 +392,7 @@ int main(int argc, char** argv) {
     measure(context, gemm);
     measure(context, conv);
     load(context);
+    extension();
     tilewise_context_destroy(context);
     tilewise_free(gemm);
     tilewise_free(conv);

@@ -3,6 +3,7 @@
 when every result is right, with 1 when one is not.
 """
 import argparse
+import os
 import pathlib
 import sys
 
@@ -26,22 +27,26 @@ ACCUMULATOR_ULP = 2.0 ** -23
 def parser(text, dtypes=None):
     """--device and --arch, and with a list of types --dtype, whose first is the default."""
     made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--device", help="where to run: cpu, cuda:0 (default: that of --arch)")
-    made.add_argument("--arch", help="what to run for, such as cpu-avx2 (default: the GPU here, else the CPU)")
+    made.add_argument("--device", help="where to run: cpu, cuda:0, emulated:sm_90a (default: TILEWISE_COMPAT_DEVICE, else that "
+                                       "of --arch)")
+    made.add_argument("--arch", help="what to run for, such as cpu-avx2 (default: that of the device; the GPU here, else the "
+                                     "CPU)")
     if dtypes:
         made.add_argument("--dtype", choices=dtypes, default=dtypes[0], help=f"element type (default: {dtypes[0]})")
     return made
 
 
 def parse(made):
-    """The arguments with device and arch worked out; a pair that cannot be ends the example."""
+    """The arguments with device and arch worked out; a pair that cannot be ends the example. Runners, and the processes that
+    an example starts, use the device as well."""
     arguments = made.parse_args()
-    if arguments.arch is None:
-        device = arguments.device
-        arguments.arch = tilewise.Dispatcher(device).describe()["arch"] if device else default_arch()
-    arguments.device = arguments.device or device_of(arguments.arch)
-    if device_of(arguments.arch).split(":")[0] != arguments.device.split(":")[0]:
-        made.error(f"kernels for {arguments.arch} run on {device_of(arguments.arch)}, not on {arguments.device}")
+    if arguments.device:
+        os.environ["TILEWISE_COMPAT_DEVICE"] = arguments.device
+    arguments.arch = arguments.arch or default_arch()
+    device = device_of(arguments.arch)
+    if arguments.device not in (None, device):
+        made.error(f"kernels for {arguments.arch} run on {device}, not on {arguments.device}")
+    arguments.device = device
     print(f"device {arguments.device}, arch {arguments.arch}")
     return arguments
 

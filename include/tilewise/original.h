@@ -10,19 +10,19 @@
  *   variable                  setting    values
  *   TILEWISE_COMPAT_DTYPE     dtype      fp16 (default), bf16, fp32, fp8, bf8, int8
  *   TILEWISE_COMPAT_LAYOUT    layout     GEMM: rcr (default), rrr, ...; convolution: channels_last (default), channels_first
- *   TILEWISE_COMPAT_DEVICE    device     auto (default: the first GPU, where there is none the CPU), cpu, cuda:0, ...
+ *   TILEWISE_COMPAT_DEVICE    device     auto (default: the first GPU, where there is none the CPU), cpu, cuda:0, emulated:sm_90a, ...
  *   TILEWISE_COMPAT_RULE_SET  rule_set   default, and the other rule sets
  *   TILEWISE_COMPAT_KERNEL    kernel     the name of the one kernel to use; empty (default): the one that is chosen
  *   TILEWISE_COMPAT_WARMUP    warmup     runs before the timed ones: 0 (default) or more
  *   TILEWISE_COMPAT_REPEAT    repeat     timed runs, of which the average is given: 1 (default) or more
  *
- * GEMM takes host pointers. Convolution takes pointers of the device: on the CPU that is any memory.
+ * GEMM takes host pointers. Convolution takes pointers of the device: on the CPU, and on an emulated GPU, that is any
+ * memory.
  * A text that does not fit a buffer with its end is an error (-1); it is never cut.
  */
 #ifndef TILEWISE_ORIGINAL_H
 #define TILEWISE_ORIGINAL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -124,8 +124,8 @@ TILEWISE_API int conv_dispatcher_get_kernel_count(void);
 /* The name of one of them: 0, or -1. */
 TILEWISE_API int conv_dispatcher_get_kernel_name(int index, char* buffer, int buffer_size);
 
-/* Whether there is a kernel for the problem. */
-TILEWISE_API bool conv_dispatcher_is_supported(const ConvProblemC* prob);
+/* 1 when there is a kernel for the problem, else 0. */
+TILEWISE_API int conv_dispatcher_is_supported(const ConvProblemC* prob);
 
 /* The name of the kernel for a problem: 0, -1 for a bad argument or a buffer that is too small, -2 when there is none. */
 TILEWISE_API int conv_dispatcher_select_kernel(const ConvProblemC* prob, char* buffer, int buffer_size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The C interface of tilewise. Functions return a status; on failure tilewise_last_error() says why, in the calling
- * thread. Texts that a function hands out through char** are freed with tilewise_free(). The library never prints,
- * exits or installs signal handlers, and every function may be called from any thread. A NULL pointer where something is
+ * thread. Texts that a function hands out through char** are freed with tilewise_free(). The library never prints
+ * unless it is asked to (tilewise_set_verbose), exits or installs signal handlers, and every function may be called from any thread. A NULL pointer where something is
  * needed, or a handle that was destroyed, is a failure with a message.
  *
  * A section begins with a comment of dashes, and the comment before a function or a struct is its documentation:
@@ -53,6 +53,10 @@ TILEWISE_API const char* tilewise_status_name(tilewise_status status);
 
 /* The message of the last failure in this thread, "" after a success; valid until the next call in this thread. */
 TILEWISE_API const char* tilewise_last_error(void);
+
+/* How much the library says of what it does, on standard error: 0 nothing, 1 one line for each choice, build, load and run, with
+ * its time and reason, 2 more about choices. Until this is called TILEWISE_VERBOSE counts, which is 0 unless set. */
+TILEWISE_API tilewise_status tilewise_set_verbose(int level);
 
 /* Frees a text that the library handed out. NULL is fine. */
 TILEWISE_API void tilewise_free(char* text);
@@ -131,8 +135,14 @@ TILEWISE_API tilewise_status tilewise_problem_work(const char* problem, double* 
 TILEWISE_API tilewise_status tilewise_problem_operand(const char* problem, const char* name, tilewise_tensor* tensor);
 
 /* ---- Kernels and their configs -----------------------------------------------------------------------------------
- * A config says how to compute. Wherever one is asked for it may be a kernel's name or a config in JSON.
+ * A config says how to compute. Wherever one is asked for it may be a kernel's name, its id, or a config in JSON.
  */
+
+/* The archs there are, sorted by name, or the one that is named.
+ *   arch  a name; NULL: all of them
+ *   json  {"count", "archs": [{"name", "backend", "waves", "warp_tiles", "pipelines", ...}]}, each as its arch file has it
+ */
+TILEWISE_API tilewise_status tilewise_archs(const char* arch, char** json);
 
 /* The kernels of a rule set.
  *   query_json  {"arch", "op", "dtype", "rule_set", "available"}, all optional: the host's CPU, every operation, every
@@ -237,7 +247,7 @@ typedef struct tilewise_context_options {
     size_t size;       /* sizeof(tilewise_context_options) */
     const char* arch;  /* NULL: that of the device */
     const char* packs; /* packs of built kernels besides those of the environment, separated by ':'; NULL for none */
-    int32_t threads;   /* CPU: how many to use; 0: every CPU this process may use */
+    int32_t threads;   /* CPU: how many to use; 0: as the environment says, else every CPU of this process */
 } tilewise_context_options;
 
 /* Opens a device: "cpu", "cuda:0". `options` may be NULL. */
@@ -247,7 +257,8 @@ TILEWISE_API tilewise_status tilewise_context_create(const char* device, const t
 /* Closes the handle. NULL is fine. */
 TILEWISE_API void tilewise_context_destroy(tilewise_context* context);
 
-/* What was opened: {"device", "identity", "arch", "backend", "threads", "shares_host_memory", "tuning"}. */
+/* What was opened: {"device", "identity", "arch", "backend", "threads", "cpus", "plan_cache", "shares_host_memory", "tuning"}: threads
+ * that a launch takes, null on a GPU, of so many CPUs; problems that are kept ready (TILEWISE_PLAN_CACHE). */
 TILEWISE_API tilewise_status tilewise_context_describe(const tilewise_context* context, char** json);
 
 /* The arch that kernels of the context are for, such as "cpu-avx512"; "" for a handle that is not open. Valid until the
@@ -296,7 +307,7 @@ typedef struct tilewise_select_options {
     size_t size;          /* sizeof(tilewise_select_options) */
     const char* strategy; /* "auto", "rules", "first-fit" or "measure"; NULL: auto */
     const char* rule_set; /* NULL: default */
-    const char* kernel;   /* a kernel name or a config in JSON: this one and no other; NULL: by the strategy */
+    const char* kernel;   /* a kernel's name or id, or a config in JSON: this one and no other; NULL: by the strategy */
     int32_t top;          /* strategy measure: how many kernels to time; 0: the library's choice */
     void* stream;         /* the stream the runs will be on: while it is being captured, nothing is measured */
     const tilewise_registry* registry; /* choose from these kernels and not from a rule set; NULL: the rule set */
@@ -420,8 +431,8 @@ TILEWISE_API tilewise_status tilewise_pack_b(const tilewise_executable* executab
 /* ---- Measuring ---------------------------------------------------------------------------------------------------- */
 
 /* Times the kernel that is chosen, or with all != 0 every candidate, on tensors of its own.
- *   json  {"device", "results": [{"problem", "kernel", "us", "spread", "tflops", "gbps", "roof"}], "failures": [...],
- *         "notes": [...]}
+ *   json  {"device", "results": [{"problem", "kernel", "us", "spread", "tflops", "gbps", "roof", "predicted_us", "notes"}],
+ *         "failures": [...], "notes": [...]}
  */
 TILEWISE_API tilewise_status tilewise_bench(tilewise_context* context, const char* problem,
                                             const tilewise_select_options* options, int all, char** json);
@@ -437,11 +448,43 @@ TILEWISE_API tilewise_status tilewise_validate(tilewise_context* context, const 
 
 /* Builds kernels unless they are cached, with `jobs` compilers at a time (0: one for each CPU), for archs that need not be
  * here. Touches no device.
- *   configs_json  a list of kernel names and configs
+ *   configs_json  a list of kernel names and configs, or {"kernels": [...], "emulated": true} for an emulated GPU
  *   json          {"kernels": [{"kernel", "path", "digest", "origin", "note"} or {"kernel", "error": {"code", "message"}}]},
  *                 in the order of the list; the message of a compiler that failed has its command and log
  */
 TILEWISE_API tilewise_status tilewise_build(const char* configs_json, int32_t jobs, char** json);
+
+/* Told, on the calling thread, after each kernel that was compiled; another answer than 0 stops it. */
+typedef int32_t (*tilewise_progress)(void* user, int64_t done, int64_t total, const char* kernel);
+
+/* Compiles what a list of problems needs on the context's device and is not there yet, with `jobs` compilers at a time (0: one for
+ * each CPU), so that preparing them waits for none. Loads and runs nothing.
+ *   problems  one a line; # starts a comment
+ *   options   how kernels are chosen; with the strategy measure all that would be measured are compiled
+ *   progress  may be NULL
+ *   json      {"problems": [{"problem", "kernel"} or {"problem", "error": {"code", "message"}}], "compiled",
+ *             "failures": [{"kernel", "error"}]}
+ */
+TILEWISE_API tilewise_status tilewise_build_problems(tilewise_context* context, const char* problems,
+                                                     const tilewise_select_options* options, int32_t jobs,
+                                                     tilewise_progress progress, void* user, char** json);
+
+/* ---- Extensions --------------------------------------------------------------------------------------------------
+ * C++ of a client's own, such as the kernels of a framework's ops, compiled once by the same compiler, into the same cache and
+ * under the same rules of trust as kernels. A request is
+ *   request_json  {"name", "source", "flags"}: the name is for messages; the source is C++20; flags, such as -I and -l, come
+ *                 after it. Source and flags are what the code is found by: what else decides it, such as the version of a
+ *                 header, belongs into a comment of the source.
+ */
+
+/* Compiles it unless it is in the cache. TILEWISE_TOOLCHAIN where there is no compiler, or it failed: the message has its
+ * command and log, and says where they are kept. */
+TILEWISE_API tilewise_status tilewise_build_extension(const char* request_json);
+
+/* Loads one that is in the cache, and compiles nothing. `library` gets the handle of dlopen, which stays open. One that is not
+ * compiled yet is TILEWISE_CHECK_FAILED; it is TILEWISE_TOOLCHAIN where compiling it failed before, or there is no compiler.
+ */
+TILEWISE_API tilewise_status tilewise_load_extension(const char* request_json, void** library);
 
 /* NOLINTEND(modernize-use-using) */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The border between an emulated GPU (src/device/emulated) and a CUDA kernel that was compiled for the host with the twins
+// The border between an emulated GPU (src/device/emulated) and a GPU kernel that was compiled for the host with the twins
 // of the instructions (kernels/emulate): what the calling thread is, and a function for everything that concerns other
 // threads or takes effect later. Included by both sides; the kernel exports a variable of type Machine*, tilewise_machine,
 // which is set before it runs. Needs no system header.
@@ -61,6 +61,8 @@ struct Machine {
     void (*load_matrices)(unsigned row, unsigned* to, int count, bool trans);
     void (*store_matrices)(unsigned row, const unsigned* from, int count, bool trans);
     void (*multiply_add)(KernelDType a_type, KernelDType b_type, void* sum, const unsigned* a, const unsigned* b);
+    // A wave of AMD's multiplies: squares of `side` sums, 16 bytes of each operand in a lane.
+    void (*multiply_squares)(KernelDType type, int side, void* sums, const unsigned* a, const unsigned* b);
 
     void (*barrier_init)(unsigned barrier, unsigned arrivals);
     void (*barrier_arrive)(unsigned barrier, unsigned rank, unsigned bytes);  // after expecting so many bytes more

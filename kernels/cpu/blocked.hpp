@@ -200,9 +200,12 @@ struct Blocked {
             }
             const bool waits = several_k && !task.sums_in_c;
             Acc* sums = waits ? tiles + (panel * round_up(rows, kRows) + i) * kCols : tiles;
+            const OutView& view = task.sums_in_c && !first_k ? task.out_later : task.out;
+            if ((last_k || !waits) && task.rows.run_from(row + i) >= count) {
+                view.prefetch_rows(task.rows.offset(row + i), count, start + low);
+            }
             compute(count, high, a, b, b_stride, sums, kCols, waits && !first_k);
             if (waits && !last_k) return;
-            const OutView& view = task.sums_in_c && !first_k ? task.out_later : task.out;
             finish_rows(view, i, count, start + low, sums + low, high - low);
         }
         // Sums of `count` rows from i on, one run of evenly spaced rows after the other.

@@ -40,6 +40,12 @@ struct OutView {
         v.scale_by_col += scale_by_col ? j : 0;
         return v;
     }
+    // Fetches the lines where rows begin, `row_offset` elements away, that will be written once their sums are there.
+    TILEWISE_INLINE void prefetch_rows(Index row_offset, Index rows, Index j) const {
+        if (col_stride != 1) return;
+        const char* row = c + (row_offset + j) * element_bytes;
+        for (Index i = 0; i < rows; ++i, row += row_stride * element_bytes) prefetch_for_write(row);
+    }
     TILEWISE_INLINE OutView transposed() const {
         OutView v = *this;
         v.row_stride = col_stride, v.col_stride = row_stride;
@@ -84,39 +90,65 @@ TILEWISE_INLINE void write_values(char* p, V v, Index n) {
     n >= kLanesOf<V> ? store(p, raw) : store_first(p, raw, n * kBytes<Out>);
 }
 
-TILEWISE_INLINE F activate_lanes(KernelEpilogueOp op, F x) { return activate(op, x); }
-TILEWISE_INLINE D activate_lanes(KernelEpilogueOp op, D x) {
-    F wide = {};
-    store(&wide, __builtin_convertvector(x, Vec<float, kLanes / 2>));
-    wide = activate(op, wide);
-    return __builtin_convertvector(load<Vec<float, kLanes / 2>>(&wide), D);
+TILEWISE_NOINLINE inline void activate_all(KernelEpilogueOp op, F* values, Index count) { activate(op, values, count); }
+TILEWISE_NOINLINE inline void activate_all(KernelEpilogueOp op, D* values, Index count) {
+    for (Index i = 0; i < count; ++i) {
+        F wide = {};
+        store(&wide, __builtin_convertvector(values[i], Vec<float, kLanes / 2>));
+        activate(op, &wide, 1);
+        values[i] = __builtin_convertvector(load<Vec<float, kLanes / 2>>(&wide), D);
+    }
 }
 
-// One vector of outputs: row i, column j and what fits of the n columns from there on.
-template <class Out, class V, class Acc>
-TILEWISE_INLINE void finish_vector(const OutView& view, const KernelArgs& args, const Acc* sums, Index i, Index j,
-                                   Index n) {
-    const Index at = (i * view.row_stride + j) * kBytes<Out>;
-    V v = read_values<typename RawOf<Acc>::type, V>(sums, n) * view.factor;
-    if (view.scale_by_row) v *= view.scale_by_row[i];
-    if (view.scale_by_col) v *= read_values<Fp32, V>(view.scale_by_col + j, n);
-    if (args.beta != 0.0f) v += args.beta * read_values<Out, V>(view.c + at, n);
+// Vectors that go through a chain together, in registers: each operation is looked up once for all of them.
+inline constexpr int kChainVectors = 4;
+
+// How far apart the vectors of such a group are: one below the other, or one behind the other.
+struct GroupSteps {
+    Index sums, elements, row, col;  // elements: of C and D
+};
+
+// `count` vectors from row i, column j on; only the first `lanes` lanes of each, or all where `whole`.
+template <class Out, class V, int count, bool whole, class Acc>
+TILEWISE_INLINE void finish_group(const OutView& view, const KernelEpilogueOp* ops, float beta, const Acc* sums,
+                                  GroupSteps step, Index i, Index j, Index lanes) {
+    const Index n = whole ? kLanesOf<V> : lanes, at = (i * view.row_stride + j) * kBytes<Out>;
+    const Index next = step.elements * kBytes<Out>;
+    V v[count];
+    const auto each = [&](auto change) {
+        TILEWISE_UNROLL
+        for (int q = 0; q < count; ++q) change(v[q], q);
+    };
+    each([&](V& x, int q) { x = read_values<typename RawOf<Acc>::type, V>(sums + q * step.sums, n) * view.factor; });
+    if (view.scale_by_row) each([&](V& x, int q) { x *= view.scale_by_row[i + q * step.row]; });
+    if (view.scale_by_col) {
+        each([&](V& x, int q) { x *= read_values<Fp32, V>(view.scale_by_col + j + q * step.col, n); });
+    }
+    if (beta != 0.0f) each([&](V& x, int q) { x += beta * read_values<Out, V>(view.c + at + q * next, n); });
     const char* const* next_d = view.d;
-    for (const KernelEpilogueOp op : args.epilogue) {
-        if (op == KernelEpilogueOp::none) break;
-        if (op == KernelEpilogueOp::add || op == KernelEpilogueOp::mul) {
-            const V d = read_values<Out, V>(*next_d++ + at, n);
-            v = op == KernelEpilogueOp::add ? v + d : v * d;
-        } else if (op == KernelEpilogueOp::bias) {
-            v += view.bias_by_col ? read_values<Out, V>(view.bias_by_col + j * kBytes<Out>, n)
-                                  : splat<V>(read_values<Out, V>(view.bias_by_row + i * kBytes<Out>, 1)[0]);
-        } else if (op == KernelEpilogueOp::relu) {
-            v = select(v < 0, V{}, v);
+    for (; *ops != KernelEpilogueOp::none; ++ops) {
+        if (*ops == KernelEpilogueOp::bias && view.bias_by_col) {
+            const char* bias = view.bias_by_col + j * kBytes<Out>;
+            each([&](V& x, int q) { x += read_values<Out, V>(bias + q * step.col * kBytes<Out>, n); });
+        } else if (*ops == KernelEpilogueOp::bias) {
+            const char* bias = view.bias_by_row + i * kBytes<Out>;
+            each([&](V& x, int q) { x += splat<V>(read_values<Out, V>(bias + q * step.row * kBytes<Out>, 1)[0]); });
+        } else if (*ops == KernelEpilogueOp::relu) {
+            each([](V& x, int) { x = select(x < 0, V{}, x); });
+        } else if (*ops == KernelEpilogueOp::add) {
+            const char* d = *next_d++ + at;
+            each([&](V& x, int q) { x += read_values<Out, V>(d + q * next, n); });
+        } else if (*ops == KernelEpilogueOp::mul) {
+            const char* d = *next_d++ + at;
+            each([&](V& x, int q) { x *= read_values<Out, V>(d + q * next, n); });
         } else {
-            v = activate_lanes(op, v);
+            V held[count];  // a copy: the others stay in registers
+            each([&](V& x, int q) { held[q] = x; });
+            activate_all(*ops, held, count);
+            each([&](V& x, int q) { x = held[q]; });
         }
     }
-    write_values<Out>(view.c + at, v, n);
+    each([&](V& x, int q) { write_values<Out>(view.c + at + q * next, x, n); });
 }
 
 // Nothing but the conversion.
@@ -131,17 +163,45 @@ TILEWISE_INLINE void convert_rows(const OutView& view, const Acc* sums, Index st
     }
 }
 
-// A tile whose view has col_stride 1.
+// `vectors` vectors from (i, j) on, in groups.
+template <class Out, class V, bool whole, class Acc>
+TILEWISE_INLINE void finish_groups(const OutView& view, const KernelEpilogueOp* ops, float beta, const Acc* sums,
+                                   GroupSteps step, Index i, Index j, Index vectors, Index lanes) {
+    Index q = 0;
+    for (; q + kChainVectors <= vectors; q += kChainVectors) {
+        finish_group<Out, V, kChainVectors, whole>(view, ops, beta, sums + q * step.sums, step, i + q * step.row,
+                                                   j + q * step.col, lanes);
+    }
+    for (; q < vectors; ++q) {
+        finish_group<Out, V, 1, whole>(view, ops, beta, sums + q * step.sums, step, i + q * step.row, j + q * step.col,
+                                       lanes);
+    }
+}
+
+// A tile whose view has col_stride 1. The groups of a few rows lie along them; those of many rows are columns of vectors,
+// which need the bias and the scales of one vector only.
 template <class Out, class Acc>
 TILEWISE_NOINLINE void finish_rows(const OutView& given, const Acc* sums, Index stride, Index rows, Index cols) {
     using V = typename EpilogueLanes<Out>::type;
     const OutView view = given;  // copies: what is written to C cannot change them
-    const KernelArgs args = *given.args;
-    if (is_plain(args) && args.beta == 0.0f) return convert_rows<Out, V>(view, sums, stride, rows, cols);
-    for (Index i = 0; i < rows; ++i) {
-        for (Index j = 0; j < cols; j += kLanesOf<V>) {
-            finish_vector<Out, V>(view, args, sums + i * stride + j, i, j, cols - j);
+    const float beta = given.args->beta;
+    if (is_plain(*given.args) && beta == 0.0f) return convert_rows<Out, V>(view, sums, stride, rows, cols);
+    KernelEpilogueOp ops[kMaxKernelEpilogueOps + 1] = {};
+    __builtin_memcpy(ops, given.args->epilogue, sizeof(given.args->epilogue));
+    constexpr Index kWidth = kLanesOf<V>;
+    const Index vectors = cols / kWidth, whole = vectors * kWidth;
+    const GroupSteps down = {stride, view.row_stride, 1, 0}, along = {kWidth, kWidth, 0, kWidth};
+    if (rows < kChainVectors) {
+        for (Index i = 0; i < rows; ++i) {
+            finish_groups<Out, V, true>(view, ops, beta, sums + i * stride, along, i, 0, vectors, kWidth);
         }
+    } else {
+        for (Index j = 0; j < whole; j += kWidth) {
+            finish_groups<Out, V, true>(view, ops, beta, sums + j, down, 0, j, rows, kWidth);
+        }
+    }
+    if (whole < cols) {
+        finish_groups<Out, V, false>(view, ops, beta, sums + whole, down, 0, whole, rows, cols - whole);
     }
 }
 

@@ -19,7 +19,7 @@ TILEWISE_INLINE F magnitude(F x) { return as_float(as_bits(x) & kMagnitude); }
 TILEWISE_INLINE F with_sign_of(F x, F sign) { return as_float(as_bits(x) | (as_bits(sign) & kSignBit)); }
 TILEWISE_INLINE F infinity() { return as_float(splat<U>(kFloatInfinity)); }
 
-inline TILEWISE_NOINLINE F exp(F x) {
+TILEWISE_INLINE F exp(F x) {
     constexpr float highest = 88.72f, lowest = -87.33f;  // beyond: infinity, zero
     constexpr float log2_e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
     constexpr float round = 12582912.0f;  // 1.5 * 2^23
@@ -68,20 +68,29 @@ TILEWISE_INLINE F clamp(F x, float low, float high) {  // keeps NaN
     return select(x < low, splat<F>(low), select(x > high, splat<F>(high), x));
 }
 
-TILEWISE_INLINE F activate(KernelEpilogueOp op, F x) {
+TILEWISE_INLINE F hardswish(F x) { return x * (clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f)); }
+
+template <class Function>
+TILEWISE_INLINE void change_all(F* values, Index count, Function function) {
+    for (Index i = 0; i < count; ++i) values[i] = function(values[i]);
+}
+
+// Applies an activation to each vector. Operations that need more than the values leave them as they are.
+TILEWISE_INLINE void activate(KernelEpilogueOp op, F* values, Index count) {
     switch (op) {
-        case KernelEpilogueOp::relu: return select(x < 0.0f, F{}, x);
-        case KernelEpilogueOp::relu6: return clamp(x, 0.0f, 6.0f);
-        case KernelEpilogueOp::gelu: return gelu(x);
-        case KernelEpilogueOp::gelu_tanh: return gelu_tanh(x);
-        case KernelEpilogueOp::silu: return x * sigmoid(x);
-        case KernelEpilogueOp::sigmoid: return sigmoid(x);
-        case KernelEpilogueOp::tanh: return tanh(x);
-        case KernelEpilogueOp::hardswish: return x * (clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f));
+        case KernelEpilogueOp::relu: return change_all(values, count, [](F x) { return select(x < 0.0f, F{}, x); });
+        case KernelEpilogueOp::relu6: return change_all(values, count, [](F x) { return clamp(x, 0.0f, 6.0f); });
+        case KernelEpilogueOp::gelu: return change_all(values, count, gelu);
+        case KernelEpilogueOp::gelu_tanh: return change_all(values, count, gelu_tanh);
+        case KernelEpilogueOp::silu: return change_all(values, count, [](F x) { return x * sigmoid(x); });
+        case KernelEpilogueOp::sigmoid: return change_all(values, count, sigmoid);
+        case KernelEpilogueOp::tanh: return change_all(values, count, tanh);
+        case KernelEpilogueOp::hardswish: return change_all(values, count, hardswish);
         case KernelEpilogueOp::none:
-        case KernelEpilogueOp::bias: break;
+        case KernelEpilogueOp::bias:
+        case KernelEpilogueOp::add:
+        case KernelEpilogueOp::mul: break;
     }
-    return x;
 }
 
 }  // namespace tilewise::cpu

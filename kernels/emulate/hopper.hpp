@@ -147,8 +147,8 @@ template <class A, class B, int kN, int kTransA, int kTransB>
 TILEWISE_DEVICE void wgmma(SumOf<A> (&d)[kN / 2], unsigned long long a, unsigned long long b, bool keep) {
     static_assert(kSame<A, B> || (kIs8BitFloat<A> && kIs8BitFloat<B>), "types that the matrix unit multiplies");
     static_assert(A::bytes == 2 || (kTransA == 0 && kTransB == 0), "both operands along k");
-    tilewise_machine->warpgroup_multiply(emulate::kElement<A>, emulate::kElement<B>, kN, kTransA != 0, kTransB != 0, d,
-                                         a, b, keep);
+    tilewise_machine->warpgroup_multiply(gpu::emulate::kElement<A>, gpu::emulate::kElement<B>, kN, kTransA != 0,
+                                         kTransB != 0, d, a, b, keep);
 }
 
 }  // namespace tilewise::cuda

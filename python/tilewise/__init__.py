@@ -10,12 +10,15 @@ This package is a thin view of libtilewise.so: names, defaults and rules are the
 standard library alone. tilewise.torch has operations for PyTorch, with gradients.
 """
 from ._library import (CheckFailedError, DeviceError, InternalError, TilewiseError, ToolchainError, UnsupportedError,
-                       UsageError, version)
+                       UsageError, set_verbose, version)
 from ._answers import Bench, Candidate, Check, Kernel, Measurement, OperandSpec, Plan, Rejection, Validation, Violation
 from ._conv import conv_backward_data, conv_backward_weight, conv_forward
 from ._gemm import gemm
+from ._notes import TilewiseWarning
 from ._prepared import Prepared, prepare
+from ._recording import Recording, recording
 from ._runtime import bench
+from ._warm import Built, Tuned, build, tune
 from .api import find_kernel, kernels, select
 from .config import KernelConfig, check
 from .dispatcher import Dispatcher
@@ -26,8 +29,9 @@ __version__ = version()
 Error = TilewiseError  # what every failure of the library is
 
 __all__ = [
-    "Bench", "Candidate", "Check", "CheckFailedError", "DeviceError", "Dispatcher", "Error", "InternalError", "Kernel",
-    "KernelConfig", "Measurement", "OperandSpec", "Plan", "Prepared", "Problem", "Registry", "Rejection",
-    "TilewiseError", "ToolchainError", "UnsupportedError", "UsageError", "Validation", "Violation", "bench", "check",
-    "conv_backward_data", "conv_backward_weight", "conv_forward", "find_kernel", "gemm", "kernels", "prepare", "select",
+    "Bench", "Built", "Candidate", "Check", "CheckFailedError", "DeviceError", "Dispatcher", "Error", "InternalError",
+    "Kernel", "KernelConfig", "Measurement", "OperandSpec", "Plan", "Prepared", "Problem", "Recording", "Registry",
+    "Rejection", "TilewiseError", "TilewiseWarning", "ToolchainError", "Tuned", "UnsupportedError", "UsageError",
+    "Validation", "Violation", "bench", "build", "check", "conv_backward_data", "conv_backward_weight",
+    "conv_forward", "find_kernel", "gemm", "kernels", "prepare", "recording", "select", "set_verbose", "tune",
 ]

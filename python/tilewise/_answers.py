@@ -121,7 +121,8 @@ def plan_from(answer: Mapping[str, Any]) -> Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """A kernel's time on a problem; `roof` is the part of the device's peak that it reaches."""
+    """A kernel's time on a problem, and the one that the model predicts; `roof` is the part of the device's peak that it reaches.
+    `spread` is relative: times that vary by more than 0.1 say little, and are noted."""
 
     problem: str
     kernel: str
@@ -130,6 +131,8 @@ class Measurement:
     tflops: float
     gbps: float
     roof: float
+    predicted_us: float | None = None
+    notes: list[dict[str, str]] = dataclasses.field(default_factory=list, hash=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -134,11 +134,12 @@ def _maker_numpy(shape: tuple[int, ...], dtype: str) -> Maker:
 
 
 def _torch_look() -> Look:
-    grad_enabled = sys.modules["torch"].is_grad_enabled
+    grad_enabled, threads = sys.modules["torch"].is_grad_enabled, sys.modules["torch"].get_num_threads
 
     def look(x: Any) -> tuple[int, Any]:
         try:
-            return x.data_ptr(), (x.dtype, x.shape, x.stride(), x.device, x.requires_grad and grad_enabled(), x.is_neg())
+            return x.data_ptr(), (x.dtype, x.shape, x.stride(), x.device, x.requires_grad and grad_enabled(), x.is_neg(),
+                                  x.is_cpu and threads())
         except RuntimeError as error:
             raise TypeError(f"a tensor of layout {x.layout} on {x.device} has no plain memory; use .to_dense()") from error
 

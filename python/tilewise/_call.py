@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from . import _arrays
+from ._answers import OperandSpec
 from ._arrays import Operand, operand
 from ._dlpack import packed
 from ._operands import check_operand, list_of_d
-from ._runtime import Executable
 
 Fields = dict[str, Any]  # of a problem: docs/problems.md
 
@@ -64,23 +64,23 @@ class Call:
             raise ValueError(f"d_op: {len(words)} operations for {left} arrays; need one, or one for each")
         return words if left else []
 
-    def out_shape(self, executable: Executable) -> tuple[int, ...]:
+    def out_shape(self, spec: OperandSpec) -> tuple[int, ...]:
         """Of an output that is made."""
-        return executable.operands["c"].shape
+        return spec.shape
 
-    def check_against(self, executable: Executable) -> None:
+    def check_against(self, problem: str, operands: dict[str, OperandSpec]) -> None:
         """Every operand that the problem has is there, and is as the problem has it, also an output that is made."""
         given = {"a": self.a, "b": self.b, "bias": self.bias, **{x.name: x for x in self.scales},
                  **{f"d{i}": x for i, x in enumerate(self.d)}}
-        for name, spec in executable.operands.items():
-            x = self.out or self._made(executable) if name == "c" else given.pop(name, None)
+        for name, spec in operands.items():
+            x = self.out or self._made(spec) if name == "c" else given.pop(name, None)
             if x is None:
-                raise ValueError(f"{name}: the problem {executable.problem} needs it")
-            check_operand(x, spec)
+                raise ValueError(f"{name}: the problem {problem} needs it")
+            check_operand(x, spec, problem)
         for name, x in given.items():
             if x is not None:
-                raise ValueError(f"{name}: the problem {executable.problem} has none")
+                raise ValueError(f"{name}: the problem {problem} has none")
 
-    def _made(self, executable: Executable) -> Operand:
-        shape, spec = self.out_shape(executable), executable.operands["c"]
+    def _made(self, spec: OperandSpec) -> Operand:
+        shape = self.out_shape(spec)
         return Operand("out", self.out_dtype or spec.dtype, shape, packed(shape), self.device, True, 0, 0)

@@ -53,7 +53,8 @@ class _Tensor:
         rank = len(x.shape) - 3
         form = "(groups, k/groups, *filter, c/groups)" if is_weight else "(images, *sizes, groups, channels/groups)"
         if rank not in (1, 2, 3):
-            raise ValueError(f"{x.name}: {len(x.shape)} dimensions {x.shape}; need {form} with 1 to 3 sizes, so 4 to 6")
+            raise ValueError(f"{x.name}: {len(x.shape)} dimensions {x.shape}; need {form} with 1 to 3 sizes, so 4 to 6"
+                             f"{_TORCH_HINT}")
         self.x, self.rank, self.channels = x, rank, x.shape[-1]
         self.groups = x.shape[0] if is_weight else x.shape[-2]
         self.images = x.shape[0]
@@ -61,10 +62,15 @@ class _Tensor:
         self.filters = x.shape[1]
 
 
+# Images of torch have as many dimensions as lines of ours, so they are read as those.
+_TORCH_HINT = ". For tensors in torch's order (N, C, H, W) there are tilewise.torch.conv1d, conv2d and conv3d"
+
+
 def _agree(what: str, one: _Tensor, have: int, other: _Tensor, need: int) -> None:
     if have != need:
+        hint = _TORCH_HINT if one.rank == other.rank else ""
         raise ValueError(f"{one.x.name} {one.x.shape} has {have} {what}, {other.x.name} {other.x.shape} has {need}; "
-                         "they must be the same")
+                         f"they must be the same{hint}")
 
 
 class ConvCall(Call):

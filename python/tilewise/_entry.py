@@ -6,17 +6,16 @@ keep the entry. A hit only hands over addresses.
 """
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
-from . import _arrays
+from . import _arrays, _recording
 from ._call import Call, Fields
 from ._operands import current_stream, make_on_stream, stream_handle
-from ._runtime import Executable, open_executable
+from ._runtime import Executable, most_kept, open_executable, threads_like_torch
 from ._workspace import workspace as workspace_for
+from .problem import Problem
 
-_MOST_ENTRIES = 4096  # programs with ever new shapes must not grow for ever
 
 
 class Entry:
@@ -43,11 +42,17 @@ def prepare_entry(key: Any, call: Call, fields: Fields, strategy: str | None, ke
         handle = stream_handle(stream)
     elif strategy == "measure" and call.device.startswith("cuda:"):
         handle = current_stream(like, int(call.device[5:]))
-    executable = open_executable(json.dumps(fields), call.device, strategy, kernel, None, None, Executable, handle)
-    call.check_against(executable)
-    entry = Entry(executable, call.out_shape(executable))
-    if len(entries) >= _MOST_ENTRIES:
-        entries.clear()
+    problem = Problem(fields)
+    call.check_against(problem.text, problem.operands)  # before anything is measured or compiled for it
+    if _recording.active is not None:  # nothing is prepared and nothing kept
+        described = _recording.Described(problem.text, call.device)
+        return Entry(described, call.out_shape(described.operands["c"]))
+    threads = threads_like_torch() if call.device == "cpu" and _arrays.is_torch(like) else 0
+    executable = open_executable(problem.text, call.device, strategy, kernel, None, None, Executable, handle, threads)
+    entry = Entry(executable, call.out_shape(executable.operands["c"]))
+    if len(entries) >= most_kept():  # programs with ever new shapes must not grow for ever
+        for old in list(entries)[:len(entries) // 2]:  # those that came first
+            entries.pop(old, None)
     # What could not be measured during a capture is measured the next time.
     if not any(note["kind"] == "capture" for note in executable.plan.notes):
         entries[key] = entry
@@ -67,6 +72,9 @@ def launch(entry: Entry, like: Any, address_a: int, address_b: int, out: Any, ad
         make = entry.make_out or _arrays.maker_like(like, entry.out_shape, executable.operands["c"].dtype)
         entry.make_out = make
         out, address_c = make() if stream is None else make_on_stream(make, like, stream)
+    if _recording.active is not None:
+        _recording.active.add(executable.device, executable.problem)
+        return out
     if executable.workspace_bytes:
         with workspace_for(executable.workspace_bytes, workspace, like, executable.device, stream) as address:
             executable.launch(address_a, address_b, address_c, more, alpha, beta, handle, address)

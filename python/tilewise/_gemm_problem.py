@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._answers import OperandSpec
 from ._arrays import Operand, operand
 from ._call import Call, Fields
-from ._runtime import Executable
 
 
 class Matrix:
@@ -19,8 +19,11 @@ class Matrix:
             raise ValueError(f"{x.name}: {len(x.shape)} dimensions {x.shape}; need 2, or 3 with a batch")
         self.batch = x.shape[0] if len(x.shape) == 3 else None
         self.rows, self.columns = x.shape[-2:]
+        if 0 in x.shape:  # strides of nothing mean nothing
+            self.leading, self.batch_stride = self.columns, self.rows * self.columns if self.batch is not None else 0
+            return
         leading, step = x.strides[-2:]
-        if self.columns > 1 and step != 1 and 0 not in x.shape:  # strides of nothing mean nothing; its sizes are refused
+        if self.columns > 1 and step != 1:
             hint = (f"it is a transposed view: give {x.name}.T and the other letter of layout"
                     if len(x.shape) == 2 and leading == 1 else "make it contiguous")
             raise ValueError(f"{x.name}: its last dimension has stride {step}, need 1; {hint} "
@@ -35,7 +38,7 @@ class Matrix:
 
     def fields(self, letter: str, batch: int) -> Fields:
         fields: Fields = {} if self.leading == self.columns else {f"ld{letter}": self.leading}
-        if batch > 1 and self.batch_stride != self.rows * self.leading:
+        if batch != 1 and (self.batch_stride == 0 or self.batch_stride != self.rows * self.leading):
             fields[f"batch_stride_{letter}"] = self.batch_stride
         return fields
 
@@ -76,7 +79,7 @@ class GemmCall(Call):
         self._check_more(n)
         return {**fields, **self._scale_field(m, n), **self.more_fields(activation, beta, math, align)}
 
-    def out_shape(self, executable: Executable) -> tuple[int, ...]:
+    def out_shape(self, spec: OperandSpec) -> tuple[int, ...]:
         return self.made_shape  # a batch of one is a batch here, which a problem does not tell from none
 
     def _batch(self, a: Matrix, b: Matrix) -> int:

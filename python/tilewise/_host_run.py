@@ -38,16 +38,29 @@ def run_host(prepared: Prepared, context: int, a: Any, b: Any, warmup: int, repe
     a, b = as_operand(a, specs["a"], "a"), as_operand(b, specs["b"], "b")
     out = np.empty(specs["c"].shape, numpy_dtype(specs["c"].dtype))
     if prepared.device == "cpu":
-        return out, _time(lambda: prepared(a, b, out=out), lambda: None, warmup, repeat)
+        taken = prepared.pack_b(b) if prepared.packed_b_bytes else b
+        return out, _time(lambda: prepared(a, taken, out=out), lambda: None, warmup, repeat)
     with contextlib.ExitStack() as held:
         x, y, z = (held.enter_context(_memory(context, array.nbytes)) for array in (a, b, out))
         scratch = held.enter_context(_memory(context, prepared.workspace_bytes))
         _library.check("tilewise_copy", context, x, a.ctypes.data, a.nbytes, None)
         _library.check("tilewise_copy", context, y, b.ctypes.data, b.nbytes, None)
+        if prepared.packed_b_bytes:
+            packed = held.enter_context(_memory(context, prepared.packed_b_bytes))
+            prepared.pack(y, packed, None)
+            y = packed
         took = _time(lambda: prepared.launch(x, y, z, None, 1.0, 0.0, None, scratch or None),
                      lambda: _library.check("tilewise_synchronize", context, None), warmup, repeat)
         _library.check("tilewise_copy", context, out.ctypes.data, z, out.nbytes, None)
     return out, took
+
+
+def launch_once(prepared: Prepared, context: int, a: int, b: int, c: int) -> float:
+    """One launch on memory of the device, and the milliseconds until it is done."""
+    with contextlib.ExitStack() as held:
+        scratch = held.enter_context(_memory(context, prepared.workspace_bytes))
+        return _time(lambda: prepared.launch(a, b, c, None, 1.0, 0.0, None, scratch or None),
+                     lambda: _library.check("tilewise_synchronize", context, None), 0, 1)
 
 
 def _time(launch: Any, finish: Any, warmup: int, repeat: int) -> float:

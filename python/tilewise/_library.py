@@ -55,7 +55,8 @@ class InternalError(TilewiseError):
 
 # The status codes of tilewise.h; one that is not here is a fault.
 _USAGE = 2
-_ERRORS = {1: CheckFailedError, _USAGE: UsageError, 3: UnsupportedError, 4: ToolchainError, 5: DeviceError}
+TOOLCHAIN = 4
+_ERRORS = {1: CheckFailedError, _USAGE: UsageError, 3: UnsupportedError, TOOLCHAIN: ToolchainError, 5: DeviceError}
 
 
 _AT_SECURE = 23  # of <elf.h>
@@ -107,9 +108,20 @@ def _load() -> ctypes.CDLL:
 _library = _load()
 
 
+def path() -> pathlib.Path:
+    """The file that was loaded."""
+    return pathlib.Path(_library._name)
+
+
 def version() -> str:
     text: bytes = _library.tilewise_version()
     return text.decode()
+
+
+def set_verbose(level: int = 1) -> None:
+    """Says what the library does, on standard error: 1 one line for each choice, build, load and run, with its time and reason;
+    2 more about choices; 0 nothing. Until this is called TILEWISE_VERBOSE counts."""
+    check("tilewise_set_verbose", level)
 
 
 def encode(text: str) -> bytes:
@@ -171,6 +183,11 @@ def check(name: str, *arguments: Any) -> None:
     status = getattr(_library, name)(*map(_convert, arguments))
     if status:
         raise failure(status, name)
+
+
+def handle() -> int:
+    """Of the loaded library, for dlsym."""
+    return int(_library._handle)
 
 
 def function(name: str) -> Any:

@@ -86,14 +86,15 @@ def make_on_stream(make: _arrays.Maker, a: Any, stream: Any) -> tuple[Any, int]:
         return make()
 
 
-def check_operand(x: Operand, spec: OperandSpec) -> None:
+def check_operand(x: Operand, spec: OperandSpec, problem: str = "") -> None:
     """Whether an array is what a problem asks for."""
+    asked = f": {problem}" if problem else ""
     if x.dtype != spec.dtype:
-        raise TypeError(f"{x.name}: it is of {x.dtype}, the problem needs {spec.dtype}")
-    shape, strides = x.shape, x.strides
-    while len(shape) > len(spec.shape) and (shape[0] == 1 or strides[0] == 0):  # one matrix for the whole batch
+        raise TypeError(f"{x.name}: it is of {x.dtype}, the problem needs {spec.dtype}{asked}")
+    shape, strides, is_empty = x.shape, x.strides, 0 in x.shape  # strides of nothing mean nothing
+    while len(shape) > len(spec.shape) and (shape[0] == 1 or strides[0] == 0 or is_empty):  # one matrix for the whole batch
         shape, strides = shape[1:], strides[1:]
     if shape != spec.shape and not (shape == () and spec.shape == (1,)):
-        raise ValueError(f"{x.name}: its shape is {x.shape}, the problem needs {spec.shape}")
-    if any(size > 1 and have != need for size, have, need in zip(shape, strides, spec.strides)):
-        raise ValueError(f"{x.name}: its strides are {x.strides} elements, the problem needs {spec.strides}")
+        raise ValueError(f"{x.name}: its shape is {x.shape}, the problem needs {spec.shape}{asked}")
+    if not is_empty and any(size > 1 and have != need for size, have, need in zip(shape, strides, spec.strides)):
+        raise ValueError(f"{x.name}: its strides are {x.strides} elements, the problem needs {spec.strides}{asked}")

@@ -1,27 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""The original's grouped-convolution config and problem, of grouped_conv_utils: their fields in the library's words and
-back, checked, corrected and worked out by the library.
+"""The original's grouped-convolution config, of grouped_conv_utils: its fields in the library's words and back, checked and
+corrected by the library.
 """
 from __future__ import annotations
 
 import dataclasses
 import enum
-import json
-import operator
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from . import _original
+from ._answers import Kernel
+from ._library import TilewiseError
+from ._original_conv_problem import OPS, VARIANTS, variant_of
 from .api import kernels
 from .config import KernelConfig as LibraryConfig
 from .dispatcher_common import ValidationResultBase, default_arch, numbers
 from .problem import Problem
-
-VARIANTS = {"forward": "conv_fwd", "bwd_data": "conv_bwd_data", "bwd_weight": "conv_bwd_weight"}
-_OPS = {op: variant for variant, op in VARIANTS.items()}
-_ALIASES = {"fwd": "forward", "bwdd": "bwd_data", "bwd_d": "bwd_data", "backward_data": "bwd_data", "bwdw": "bwd_weight",
-            "bwd_w": "bwd_weight", "backward_weight": "bwd_weight", **_OPS}
 
 
 class GroupedConvDataType(str, enum.Enum):
@@ -35,14 +32,9 @@ class GroupedConvDataType(str, enum.Enum):
     INT8 = "int8"
 
 
-def variant_of(text: str) -> tuple[str, int | None]:
-    """forward, bwd_data or bwd_weight of any of its names, and the dimensions where they are in it: 2d_fwd."""
-    dims = re.match(r"([123])d_(.+)", text)
-    word = dims[2] if dims else text
-    found = _ALIASES.get(word, word)
-    if found not in VARIANTS:
-        raise ValueError(f"variant: {text!r}; need one of {', '.join([*VARIANTS, *_ALIASES])}")
-    return found, int(dims[1]) if dims else None
+@functools.lru_cache(maxsize=4)  # a sweep asks for the same ones over and over
+def _listed(op: str, arch: str, dtype: str, rule_set: str) -> list[Kernel]:
+    return kernels(op=op, arch=arch, dtype=dtype, rule_set=rule_set)
 
 
 def _usual_layout(ndim: int) -> str:
@@ -82,7 +74,7 @@ class GroupedConvKernelConfig(_original.NamedConfig):
     vector_size_b: int | None = None
     vector_size_c: int | None = None
     block_per_cu: int | None = None
-    num_wave_groups: int | None = None  # waves that only load, in the library's words
+    num_wave_groups: int | None = None  # one more than the waves that only load; 1, as left out: what the pipeline needs
     num_groups_to_merge: int | None = None
     pad_m: bool | None = None
     pad_n: bool | None = None
@@ -94,6 +86,7 @@ class GroupedConvKernelConfig(_original.NamedConfig):
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # further fields, by the library's names
 
     def __post_init__(self) -> None:
+        self._unwrap()
         self.variant, dims = variant_of(self.variant)
         self.ndim_spatial = dims or self.ndim_spatial
         self.arch = self.arch or default_arch()
@@ -105,7 +98,8 @@ class GroupedConvKernelConfig(_original.NamedConfig):
         """What is given, in the library's words."""
         single = {"pipeline": self.pipeline, "scheduler": self.scheduler, "epilogue": self.epilogue,
                   "vector_a": self.vector_size_a, "vector_b": self.vector_size_b, "vector_c": self.vector_size_c,
-                  "blocks_per_unit": self.block_per_cu, "producer_waves": self.num_wave_groups,
+                  "blocks_per_unit": self.block_per_cu,
+                  "producer_waves": self.num_wave_groups - 1 if (self.num_wave_groups or 1) > 1 else None,
                   "num_groups_to_merge": self.num_groups_to_merge, **{name: getattr(self, name) for name in _FLAGS}}
         return {key: value for key, value in single.items() if value is not None}
 
@@ -119,15 +113,22 @@ class GroupedConvKernelConfig(_original.NamedConfig):
             pairs = [pair for name, wanted in shapes.items() for pair in zip(numbers(config[name]), wanted)]
             return same + [have == want for have, want in pairs].count(True)
 
-        listed = kernels(op=VARIANTS[self.variant], arch=self.arch, dtype=self.dtype)
-        # Kernels that add up columns take one group, so they serve only who asks for them.
-        fitting = [kernel for kernel in listed if kernel.config["ndim"] == self.ndim_spatial
-                   and kernel.config["layout"] in (self.layout, "any")
-                   and (kernel.config.get("gather") != "columns" or given.get("gather") == "columns")]
+        def fits(kernel: Any) -> bool:
+            # Kernels that add up columns take one group, so they serve only who asks for them.
+            return bool(kernel.config["ndim"] == self.ndim_spatial and kernel.config["layout"] in (self.layout, "any")
+                        and (kernel.config.get("gather") != "columns" or given.get("gather") == "columns"))
+
+        fitting: list[Any] = []
+        for rule_set in ("default", "full"):  # the whole set only for a pipeline that the default one leaves out
+            listed = _listed(VARIANTS[self.variant], str(self.arch), self.dtype, rule_set)
+            fitting = [kernel for kernel in listed if fits(kernel)] or fitting
+            if any(kernel.config["pipeline"] == (self.pipeline or kernel.config["pipeline"]) for kernel in fitting):
+                break
         if not fitting:
             raise ValueError(f"the arch {self.arch} has no {self.variant} kernels of {self.ndim_spatial} dimensions for "
                              f"{self.dtype} in {self.layout}")
-        base = max(fitting, key=lambda kernel: (agreement(kernel.config), kernel.available,
+        base = max(fitting, key=lambda kernel: (kernel.config["pipeline"] == self.pipeline, agreement(kernel.config),
+                                                kernel.available,
                                                 kernel.config.get("gather") != "halo", -len(kernel.config),
                                                 -int(kernel.config.get("split_k", 1)))).config
         mine = LibraryConfig(base)
@@ -139,15 +140,41 @@ class GroupedConvKernelConfig(_original.NamedConfig):
         for letter in "mnk":
             if getattr(self, f"pad_{letter}") is None:
                 setattr(self, f"pad_{letter}", letter in pad and pad != "none")
+        if self.num_wave_groups == 1:
+            self.num_wave_groups = None
         for ours, theirs in _NAMES.items():
             if getattr(self, ours) is None:
                 setattr(self, ours, _value(mine, theirs))
         known = {"op", "dtype", "layout", "ndim", "arch", "pad", "tile", "wave", "warp_tile", *_NAMES.values()}
+        known |= {field["field"] for field in LibraryConfig.fields() if field["mark"] == "launch"}  # a problem decides those,
+        known.add("math")  # and how exact it is, who asks
         self.options = {**{key: value for key, value in base.items() if key not in known}, **self.options}
 
+    @property
+    def tile_str(self) -> str:
+        return self._triple("tile")
+
+    @property
+    def wave_str(self) -> str:
+        return self._triple("wave")
+
+    @property
+    def warp_str(self) -> str:
+        return self._triple("warp_tile")
+
+    @property
+    def vec_str(self) -> str:
+        return f"{self.vector_size_a}x{self.vector_size_b}x{self.vector_size_c}"
+
+    def print_config(self, indent: str = "  ") -> None:
+        """The fields, a few to a line."""
+        print(f"{indent}{self.name}")
+        print(f"{indent}  {self.variant} {self.ndim_spatial}d {self.dtype} {self.layout} on {self.arch}")
+        print(f"{indent}  tile {self.tile_str}, waves {self.wave_str}, warp tile {self.warp_str}, vectors {self.vec_str}")
+        print(f"{indent}  {self.pipeline}, {self.scheduler}, {self.epilogue}")
+
     def to_library(self) -> dict[str, Any]:
-        shape = {name: "x".join(str(getattr(self, f"{name}_{letter}")) for letter in "mnk")
-                 for name in ("tile", "wave", "warp_tile")}
+        shape = {name: self._triple(name) for name in ("tile", "wave", "warp_tile")}
         pads = "".join(letter for letter in "mnk" if getattr(self, f"pad_{letter}"))
         return {"op": VARIANTS[self.variant], "dtype": self.dtype, "layout": self.layout, "ndim": self.ndim_spatial,
                 **shape, **self._given(), **({} if pads == "mnk" else {"pad": pads or "none"}), "arch": self.arch,
@@ -162,30 +189,40 @@ class GroupedConvKernelConfig(_original.NamedConfig):
         fields.update({f"pad_{letter}": letter in pad and pad != "none" for letter in "mnk"})
         fields.update({ours: _value(config, theirs) for ours, theirs in _NAMES.items()})
         known = {"op", "dtype", "layout", "ndim", "arch", "pad", "tile", "wave", "warp_tile", *_NAMES.values()}
-        return cls(variant=_OPS[v["op"]], ndim_spatial=ndim, dtype=v["dtype"], arch=v["arch"],
+        return cls(variant=OPS[v["op"]], ndim_spatial=ndim, dtype=v["dtype"], arch=v["arch"],
                    layout=None if v["layout"] == "any" else v["layout"],
                    options={key: value for key, value in v.items() if key not in known}, **fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """The original's nested form: tile_config, trait_config and what stands beside them."""
+        """The original's nested form: tile_config and trait_config, of lists of one value, and what stands beside them."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        tile = {name: values.pop(name) for name in list(values) if re.match(r"(tile|wave|warp_tile)_[mnk]$", name)}
-        traits = {name: values.pop(name) for name in ("pipeline", "scheduler", "epilogue", "pad_m", "pad_n", "pad_k",
-                                                      *_FLAGS, "num_groups_to_merge")}
-        return {**values, "tile_config": tile, "trait_config": traits}
+        tile = {name: [values.pop(name)] for name in list(values) if re.match(r"(tile|wave|warp_tile)_[mnk]$", name)}
+        traits = {name: [values.pop(name)] for name in list(values) if name.startswith("pad_") or name in _NAMES}
+        return {"tile_config": tile, "trait_config": traits, **values}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GroupedConvKernelConfig:
-        flat = {**data, **data.get("tile_config", {}), **data.get("trait_config", {})}
-        flat.pop("tile_config", None)
-        flat.pop("trait_config", None)
-        unknown = set(flat) - {field.name for field in dataclasses.fields(cls)}
-        if unknown:
-            raise ValueError(f"unknown fields {', '.join(sorted(unknown))} in a grouped convolution's config")
-        return cls(**flat)
+        """Of to_dict's form, of a flat one, or of to_json_obj's."""
+        if "algorithm" not in data:
+            made: GroupedConvKernelConfig = cls.of(data)
+            return made
+        how = dict(data["algorithm"])
+        for ours, theirs in (("wave", "wave"), ("warp_tile", "warp")):
+            if theirs in how:
+                how.update({f"{ours}_{letter}": size for letter, size in zip("mnk", numbers(how.pop(theirs)))})
+        how.update({f"vector_size_{letter}": size for letter, size in zip("abc", how.pop("vector_sizes", []))})
+        return cls.from_dict({**data.get("signature", {}), **how, "arch": data.get("arch"),
+                              "options": data.get("options", {})})
 
     def to_json_obj(self) -> dict[str, Any]:
-        return {"name": self.name, **self.to_dict()}
+        """The original's form: signature and algorithm; options are what it has no name for."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        signature = {name: values[name] for name in ("variant", "dtype", "ndim_spatial", "layout")}
+        rest = {name: value for name, value in values.items() if name not in signature and name not in ("arch", "options")
+                and not re.match(r"(wave|warp_tile)_[mnk]$|vector_size_[abc]$", name)}
+        vectors = [self.vector_size_a, self.vector_size_b, self.vector_size_c]
+        return {"name": self.name, "signature": signature, "arch": self.arch, "options": self.options,
+                "algorithm": {**rest, "wave": self.wave_str, "warp": self.warp_str, "vector_sizes": vectors}}
 
 
 # The original's name: the library's.
@@ -200,129 +237,62 @@ def _value(config: LibraryConfig, field: str) -> Any:
     value = getattr(config, field)
     if field in _FLAGS:
         return value in (True, "true", "1")
-    return int(value) if isinstance(value, str) and value.isdigit() else value
+    number = int(value) if isinstance(value, str) and value.isdigit() else value
+    return number + 1 if field == "producer_waves" else number
 
 
 @dataclasses.dataclass
 class GroupedConvValidationResult(ValidationResultBase):
     """The outcome of checking a grouped convolution's config."""
 
+    variant: str = "forward"
     config: Any = None
 
 
 AnyConvConfig = GroupedConvKernelConfig | Mapping[str, Any]
+# Keys that the original's dict must have; for the first two, one of the fields that belong there will do.
+_REQUIRED = {"tile_config": r"(tile|wave|warp_tile)_[mnk]$", "trait_config": "pipeline$|scheduler$|epilogue$", "variant": "",
+             "ndim_spatial": "", "arch": "", "layout": ""}
 
 
-def _config(config: AnyConvConfig) -> GroupedConvKernelConfig:
-    return config if isinstance(config, GroupedConvKernelConfig) else GroupedConvKernelConfig.from_dict(config)
+def _missing(config: AnyConvConfig) -> list[str]:
+    if not isinstance(config, Mapping) or "algorithm" in config:
+        return []
+    return [key for key, also in _REQUIRED.items()
+            if key not in config and not (also and any(re.match(also, name) for name in config))]
 
 
 def validate_grouped_conv_config(config: AnyConvConfig) -> GroupedConvValidationResult:
-    """Every rule of the library that the config breaks, and what would mend it."""
-    result: GroupedConvValidationResult = _original.validation(_config(config).to_library(), GroupedConvValidationResult)
-    result.config = config
+    """Every rule of the library that the config breaks, and what would mend it, in the original's words. A dict needs
+    tile_config, trait_config, variant, ndim_spatial, arch and layout."""
+    missing = _missing(config)
+    if missing:
+        return GroupedConvValidationResult(False, [f"missing required key: {key}" for key in missing], config=config)
+    try:
+        given = config_of(config)
+    except (TilewiseError, ValueError) as error:  # a word that is none, or an arch without such kernels
+        return GroupedConvValidationResult(False, [str(error)], config=config)
+    result: GroupedConvValidationResult = _original.validation(given, GroupedConvValidationResult)
+    result.variant, result.config = given.variant, config
     return result
+
+
+def config_of(config: AnyConvConfig) -> GroupedConvKernelConfig:
+    return config if isinstance(config, GroupedConvKernelConfig) else GroupedConvKernelConfig.from_dict(config)
 
 
 def auto_correct_grouped_conv_config(config: AnyConvConfig) -> tuple[Any, GroupedConvValidationResult]:
     """(the nearest valid config, in the form that was given; its check, whose warnings list every change)"""
-    mended, changes, remaining = _original.corrected(_config(config).to_library())
-    result = GroupedConvKernelConfig.from_library(LibraryConfig(mended))
-    checked = GroupedConvValidationResult(not remaining, remaining, changes, {}, result)
-    return (result if isinstance(config, GroupedConvKernelConfig) else result.to_dict()), checked
+    missing = _missing(config)
+    if missing:
+        return config, validate_grouped_conv_config(config)
+    made = _original.mended(config_of(config))
+    checked = GroupedConvValidationResult(not made.remaining, made.remaining, made.changes, {}, made.config.variant,
+                                          made.config)
+    return (made.config if isinstance(config, GroupedConvKernelConfig) else made.config.to_dict()), checked
 
 
 def get_grouped_conv_default_config(variant: str = "forward", ndim_spatial: int = 2, arch: str | None = None,
                                     dtype: str = "fp16") -> GroupedConvKernelConfig:
     """The first config of the arch's default rule set: a valid one."""
     return GroupedConvKernelConfig(variant=variant, ndim_spatial=ndim_spatial, arch=arch, dtype=dtype)
-
-
-@dataclasses.dataclass
-class GroupedConvProblem:
-    """What to compute. C and K are totals over the G groups; a depth (Di, Z, pad_d) makes it three-dimensional."""
-
-    N: int
-    C: int
-    K: int
-    G: int = 1
-    Di: int = 1
-    Hi: int = 1
-    Wi: int = 1
-    Z: int = 1
-    Y: int = 1
-    X: int = 1
-    stride_d: int = 1
-    stride_h: int = 1
-    stride_w: int = 1
-    pad_d: int = 0
-    pad_h: int = 0
-    pad_w: int = 0
-    dilation_d: int = 1
-    dilation_h: int = 1
-    dilation_w: int = 1
-    direction: str = "forward"
-    split_k: int = 1
-
-    def __post_init__(self) -> None:
-        self.direction, _ = variant_of(self.direction)
-        self.problem("fp16")  # the library refuses what cannot be, such as C that G does not divide
-
-    @property
-    def is_3d(self) -> bool:
-        return self.Di > 1 or self.Z > 1 or self.pad_d > 0
-
-    @property
-    def ndim_spatial(self) -> int:
-        return 3 if self.is_3d else 2
-
-    def problem(self, dtype: str, layout: str | None = None) -> Problem:
-        """The library's problem, for inputs of a type."""
-        start = 0 if self.is_3d else 1
-
-        def sizes(names: str) -> str:
-            return "x".join(str(operator.index(getattr(self, name))) for name in names.split()[start:])
-
-        fields: dict[str, Any] = {"layout": layout} if layout else {}
-        return Problem(VARIANTS[self.direction], n=self.N, g=self.G, c=self.C, k=self.K, **{"in": sizes("Di Hi Wi")},
-                       filter=sizes("Z Y X"), stride=sizes("stride_d stride_h stride_w"), pad=sizes("pad_d pad_h pad_w"),
-                       dilation=sizes("dilation_d dilation_h dilation_w"), dtype=dtype, **fields)
-
-    def _output(self, place: int) -> int:
-        sizes = self.problem("fp16").output or []
-        return ([1] * (3 - len(sizes)) + list(sizes))[place]
-
-    @property
-    def Do(self) -> int:
-        return self._output(0)
-
-    @property
-    def Ho(self) -> int:
-        return self._output(1)
-
-    @property
-    def Wo(self) -> int:
-        return self._output(2)
-
-    @property
-    def flops(self) -> float:
-        return self.problem("fp16").flops
-
-    def _shape(self, operand: str) -> tuple[int, ...]:
-        forward = dataclasses.replace(self, direction="forward").problem("fp16")
-        return forward.operands[operand].shape
-
-    def input_shape(self) -> tuple[int, ...]:
-        """Of X and dX: NHWGC, or NDHWGC."""
-        return self._shape("a")
-
-    def weight_shape(self) -> tuple[int, ...]:
-        """Of W and dW: GKYXC, or GKZYXC."""
-        return self._shape("b")
-
-    def output_shape(self) -> tuple[int, ...]:
-        """Of Y and dY: NHWGK, or NDHWGK."""
-        return self._shape("c")
-
-    def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self))

@@ -5,21 +5,26 @@ corrected by the library.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from . import _original
+from ._library import UsageError
 from .config import KernelConfig as LibraryConfig
 from .dispatcher_common import ValidationResultBase, default_arch, numbers
 from .problem import Problem
 
 _LETTERS = {"row": "r", "col": "c"}
 _WORDS = {"r": "row", "c": "col"}
+_VARIANTS = ("standard", "preshuffle", "multi_d")
+_PIPELINES = {"preshufflev1": "preshuffle", "preshufflev2": "preshuffle"}  # the original's names: the library's
 
 
 @dataclasses.dataclass
 class KernelConfig(_original.NamedConfig):
-    """How to compute, in the original's fields: `wave_*` says how many waves share a tile, `warp_*` is the warp tile."""
+    """How to compute, in the original's fields: `wave_*` says how many waves share a tile, `warp_*` is the warp tile.
+    `block_size` is nominal, as in the original: the waves decide. `variant` is standard, multi_d (the same kernels: what
+    follows the sums belongs to the problem) or preshuffle, whose pipeline has B packed."""
 
     dtype_a: str = "fp16"
     dtype_b: str | None = None  # dtype_a's unless given
@@ -37,6 +42,7 @@ class KernelConfig(_original.NamedConfig):
     warp_m: int = 32
     warp_n: int = 32
     warp_k: int = 16
+    block_size: int = 256
     pipeline: str = "compv4"
     scheduler: str = "intrawave"
     epilogue: str = "cshuffle"
@@ -44,13 +50,30 @@ class KernelConfig(_original.NamedConfig):
     pad_n: bool = True
     pad_k: bool = True
     gfx_arch: str | None = None  # the GPU here, or the CPU where there is none
+    variant: str = "standard"
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # further fields, by the library's names
+    _words: ClassVar[Mapping[str, str]] = {f"warp_tile_{letter}": f"warp_{letter}" for letter in "mnk"}
 
     def __post_init__(self) -> None:
+        self._unwrap()
         self.gfx_arch = self.gfx_arch or default_arch()
         for name in ("layout_a", "layout_b", "layout_c"):
             if getattr(self, name) not in _LETTERS:
                 raise ValueError(f"{name}: {getattr(self, name)!r}; need row or col")
+        if self.variant not in _VARIANTS:
+            raise ValueError(f"variant: {self.variant!r}; need one of {', '.join(_VARIANTS)}")
+        self.pipeline = _PIPELINES.get(self.pipeline, self.pipeline)
+        if self.variant == "preshuffle":
+            self.pipeline = "preshuffle"
+        self._fill_types()
+
+    def _fill_types(self) -> None:
+        self.dtype_b = self.dtype_b or self.dtype_a
+        try:
+            whole = LibraryConfig(self.to_library())
+        except UsageError:  # a word that is none; checking the config says so
+            return
+        self.dtype_c, self.dtype_acc = str(whole.dtype_out), str(whole.dtype_acc)
 
     @property
     def layout(self) -> str:
@@ -58,15 +81,22 @@ class KernelConfig(_original.NamedConfig):
 
     @property
     def tile_str(self) -> str:
-        return f"{self.tile_m}x{self.tile_n}x{self.tile_k}"
+        return self._triple("tile")
 
     @property
     def wave_str(self) -> str:
-        return f"{self.wave_m}x{self.wave_n}x{self.wave_k}"
+        return self._triple("wave")
 
     @property
     def warp_str(self) -> str:
-        return f"{self.warp_m}x{self.warp_n}x{self.warp_k}"
+        return self._triple("warp")
+
+    def print_config(self, indent: str = "  ") -> None:
+        """The fields, a few to a line."""
+        print(f"{indent}{self.name}")
+        print(f"{indent}  types {self.dtype_a} {self.dtype_b} {self.dtype_c}, sums {self.dtype_acc}; layout {self.layout}")
+        print(f"{indent}  tile {self.tile_str}, waves {self.wave_str}, warp tile {self.warp_str}")
+        print(f"{indent}  {self.pipeline}, {self.scheduler}, {self.epilogue}; {self.variant} on {self.gfx_arch}")
 
     def to_library(self) -> dict[str, Any]:
         pads = "".join(letter for letter in "mnk" if getattr(self, f"pad_{letter}"))
@@ -98,25 +128,38 @@ class KernelConfig(_original.NamedConfig):
 
     def problem(self, m: int, n: int, k: int) -> Problem:
         fields: dict[str, Any] = {"m": m, "n": n, "k": k, "dtype": self.dtype_a, "layout": self.layout}
+        if self.pipeline == "preshuffle":
+            fields["packed_b"] = 1
         fields.update({"b": self.dtype_b} if self.dtype_b else {}, **({"out": self.dtype_c} if self.dtype_c else {}))
         return Problem("gemm", **fields)
 
 
-def validate_kernel_config(config: KernelConfig) -> ValidationResultBase:
-    """Every rule of the library that the config breaks, and what would mend it."""
-    result: ValidationResultBase = _original.validation(config.to_library())
+AnyGemmConfig = KernelConfig | Mapping[str, Any]
+
+
+def validate_kernel_config(config: AnyGemmConfig) -> ValidationResultBase:
+    """Every rule of the library that the config breaks, and what would mend it, in the original's words."""
+    result: ValidationResultBase = _original.validation(KernelConfig.of(config))
     return result
 
 
-def auto_correct_kernel_config(config: KernelConfig, verbose: bool = False) -> tuple[KernelConfig, bool, list[str]]:
-    """(the nearest valid config, whether it differs, each change in words). What cannot be mended stays as it is."""
-    mended, changes, _ = _original.corrected(config.to_library())
-    if not changes:
-        return config, False, []
-    result = KernelConfig.from_library(LibraryConfig(mended))
-    if verbose:
-        print_auto_correction(config, result, changes)
-    return result, True, changes
+def auto_correct_kernel_config(config: AnyGemmConfig, verbose: bool = False) -> tuple[KernelConfig, bool, list[str]]:
+    """(the nearest valid config, whether it differs, each change in words). Types and pipeline are never changed; what cannot
+    be mended stays as it is."""
+    given = KernelConfig.of(config)
+    result = _original.mended(given)
+    if verbose and result.changes:
+        print_auto_correction(given, result.config, result.changes)
+    return result.config, bool(result.changes), result.changes
+
+
+def preshuffle_weight_matrix(B: Any, warp_tile_n: int, warp_tile_k: int, arch: str | None = None) -> Any:
+    """B (K, N) as runners of a preshuffle kernel take it, which is as it is: each kernel has an order of its own, in which its
+    runner packs B. The sizes are checked as in the original."""
+    for name, size, part in (("N", B.shape[1], warp_tile_n), ("K", B.shape[0], warp_tile_k)):
+        if size % part != 0:
+            raise ValueError(f"{name} is {size}; need a multiple of the warp tile's {part}")
+    return B
 
 
 def print_kernel_config(config: KernelConfig, title: str = "kernel config") -> None:
@@ -129,6 +172,6 @@ def print_kernel_config(config: KernelConfig, title: str = "kernel config") -> N
 def print_auto_correction(original: KernelConfig, corrected: KernelConfig, changes: Sequence[str],
                           indent: str = "  ") -> None:
     """What auto_correct_kernel_config changed, a change a line."""
-    print(f"{indent}corrected for {corrected.gfx_arch}:")
+    print(f"{indent}corrected for {corrected.gfx_arch}:" if changes else f"{indent}nothing to correct")
     for change in changes:
         print(f"{indent}  {change}")

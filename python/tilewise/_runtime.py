@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from . import _library, _structs
 from ._answers import Bench, Kernel, Measurement, OperandSpec, Plan, from_json, list_of, operand_specs
+from ._notes import warn_of
 from .config import KernelConfig
 from .problem import Problem, problem_text
 
@@ -23,7 +26,7 @@ _run = _library.function("tilewise_run")
 _pack_b = _library.function("tilewise_pack_b")
 _destroy = _library.function("tilewise_executable_destroy")
 
-_contexts: dict[str, int] = {}
+_contexts: dict[tuple[str, int], int] = {}
 _lock = threading.Lock()
 _measuring = threading.RLock()  # two measurements at a time would disturb each other
 
@@ -49,15 +52,34 @@ def measuring() -> contextlib.AbstractContextManager[Any]:
     return _measuring
 
 
-def context(device: str) -> int:
-    """The handle of this process's context for a device."""
-    found = _contexts.get(device)
+def context(device: str, threads: int = 0) -> int:
+    """The handle of this process's context for a device, with so many threads of the CPU; 0: as many as the library takes."""
+    key = (device, threads)
+    found = _contexts.get(key)
     if found is None:
         with _lock:
-            found = _contexts.get(device)
+            found = _contexts.get(key)
             if found is None:
-                found = _contexts[device] = _library.create("tilewise_context_create", device, None)
+                options = _structs.ContextOptions(ctypes.sizeof(_structs.ContextOptions), None, None, threads)
+                found = _contexts[key] = _library.create("tilewise_context_create", device, ctypes.byref(options))
     return found
+
+
+@functools.cache
+def most_kept() -> int:
+    """How many problems are kept ready, here as in the library."""
+    kept: int = _library.call("tilewise_context_describe", context("cpu"))["plan_cache"]
+    return kept
+
+
+def threads_like_torch() -> int:
+    """How many threads torch, which is imported, uses for an operation on the CPU, as far as there are CPUs; 0 where that is what
+    the library takes, or where TILEWISE_THREADS says otherwise."""
+    if _library.variable("TILEWISE_THREADS"):
+        return 0
+    facts = _library.call("tilewise_context_describe", context("cpu"))
+    count: int = min(sys.modules["torch"].get_num_threads(), facts["cpus"])
+    return 0 if count == facts["threads"] else count
 
 
 def kernel_text(kernel: AnyKernel) -> str | None:
@@ -95,6 +117,8 @@ class Executable:
         self.problem: str = facts["problem"]
         self.kernel: str = facts["kernel"]
         self.plan: Plan = from_json(Plan, facts["plan"])
+        warn_of(self.plan.notes)
+        self.threads: int | None = facts["threads"]  # of the CPU that share a launch
         self.workspace_bytes: int = facts["workspace_bytes"]
         self.packed_b_bytes: int = facts["packed_b_bytes"]
         self.align: int = facts["align"]
@@ -141,16 +165,19 @@ AnyExecutable = TypeVar("AnyExecutable", bound=Executable)
 
 
 def open_executable(problem: str, device: str, strategy: str | None, kernel: str | None, rule_set: str | None,
-                    top: int | None, kind: type[AnyExecutable], stream: int | None = None) -> AnyExecutable:
+                    top: int | None, kind: type[AnyExecutable], stream: int | None = None,
+                    threads: int = 0) -> AnyExecutable:
     """Chooses, builds and loads the kernel for a problem's text; nothing is measured while `stream` is captured."""
     options = select_options(strategy, rule_set, kernel, top, stream)
+    opened = context(device, threads)
     if strategy == "measure":
         with measuring():
-            return kind(problem, device, options)
-    return kind(problem, device, options)
+            return kind(problem, device, options, opened)
+    return kind(problem, device, options, opened)
 
 
 def bench_from(answer: Mapping[str, Any]) -> Bench:
+    warn_of(answer["notes"])
     return Bench(answer["device"], list_of(Measurement, answer["results"]), answer["failures"], answer["notes"])
 
 

@@ -38,6 +38,10 @@ Rank = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _TEXT, ctypes.POINTER(_TEXT), 
                         ctypes.POINTER(ctypes.c_int32))
 
 
+# Told after each kernel that was compiled: (user, done, total, kernel) -> 0 to go on.
+Progress = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, ctypes.c_int64, ctypes.c_int64, _TEXT)
+
+
 class Gemm(ctypes.Structure):
     c_name = "tilewise_gemm"
     _fields_ = [("size", ctypes.c_size_t), ("m", _LONG), ("n", _LONG), ("k", _LONG), ("batch", _LONG), ("dtype", _TEXT),
@@ -94,6 +98,7 @@ FUNCTIONS = {
     "tilewise_check_abi": (_STATUS, [_GIVEN_INT]),
     "tilewise_status_name": (_TEXT, [_STATUS]),
     "tilewise_last_error": (_TEXT, []),
+    "tilewise_set_verbose": (_STATUS, [_GIVEN_INT]),
     "tilewise_free": (None, [_POINTER]),
     "tilewise_gemm_text": (_STATUS, [ctypes.POINTER(Gemm), _OUT]),
     "tilewise_conv_text": (_STATUS, [ctypes.POINTER(Conv), _OUT]),
@@ -107,6 +112,7 @@ FUNCTIONS = {
     "tilewise_correct": (_STATUS, [_TEXT, _OUT]),
     "tilewise_config_get": (_STATUS, [_TEXT, _TEXT, _OUT]),
     "tilewise_config_set": (_STATUS, [_TEXT, _TEXT, _TEXT, _OUT]),
+    "tilewise_archs": (_STATUS, [_TEXT, _OUT]),
     "tilewise_config_fields": (_STATUS, [_OUT]),
     "tilewise_select": (_STATUS, [_TEXT, _TEXT, _OUT]),
     "tilewise_registry_create": (_STATUS, [_TEXT, _OUT]),
@@ -154,5 +160,8 @@ FUNCTIONS = {
     "tilewise_pack_b": (_STATUS, [_POINTER, _POINTER, _POINTER, _POINTER]),
     "tilewise_bench": (_STATUS, [_POINTER, _TEXT, _SELECT, _GIVEN_INT, _OUT]),
     "tilewise_build": (_STATUS, [_TEXT, _GIVEN_INT, _OUT]),
+    "tilewise_build_extension": (_STATUS, [_TEXT]),
+    "tilewise_load_extension": (_STATUS, [_TEXT, _OUT]),
+    "tilewise_build_problems": (_STATUS, [_POINTER, _TEXT, _SELECT, _GIVEN_INT, Progress, _POINTER, _OUT]),
     "tilewise_validate": (_STATUS, [_POINTER, _TEXT, _SELECT, _OUT]),
 }

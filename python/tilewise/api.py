@@ -11,12 +11,14 @@ from typing import Any
 
 from . import _library
 from ._answers import Kernel, Plan, from_json, list_of, plan_from
+from ._arrays import dtype_name
 from .config import KernelConfig, config_text
 from .problem import Problem, problem_text
 
 
 def query(**given: Any) -> str:
-    return json.dumps({key: value for key, value in given.items() if value is not None})
+    """Only what is given; a dtype may be one of NumPy or torch."""
+    return json.dumps({key: value for key, value in given.items() if value is not None}, default=dtype_name)
 
 
 def kernels(op: str | None = None, arch: str | None = None, rule_set: str | None = None,

@@ -12,7 +12,9 @@ gfx_arch the GPU here is meant, or the CPU where there is none. Nothing opens a 
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,138 +22,43 @@ import numpy as np
 
 from . import _original
 from ._answers import Plan
-from ._host_runner import HostRunner
 from ._library import TilewiseError
-from .config import KernelConfig as LibraryConfig
+from ._original_codegen import CodegenResult, CodegenRunner, find_matching_kernel_header
+from ._original_gemm import (AnyGemmConfig, KernelConfig, auto_correct_kernel_config, preshuffle_weight_matrix,
+                             print_auto_correction, print_kernel_config, validate_kernel_config)
+from ._original_gemm_runner import DispatcherLib, GemmResult, GemmRunner, Validator
 from .dispatcher import Dispatcher as LibraryDispatcher
-from ._original_gemm import (KernelConfig, auto_correct_kernel_config, print_auto_correction, print_kernel_config,
-                             validate_kernel_config)
 from .dispatcher_common import (ValidationResultBase, auto_correct_trait, auto_correct_wave, cleanup_generated_kernels,
-                                detect_gpu_arch, get_generated_kernels_dir, validate_trait_combo,
+                                detect_gpu_arch, get_arch_filter_data, get_build_dir, get_ck_root, get_codegen_dir,
+                                get_dispatcher_root, get_generated_kernels_dir, validate_trait_combo,
                                 validate_warp_tile_config, validate_wave_config)
 from .registry import Registry as LibraryRegistry
 
-__all__ = ["Dispatcher", "DispatcherLib", "GemmResult", "GemmRunner", "GemmSetupResult", "KernelConfig", "Registry",
-           "ValidationResultBase", "Validator", "auto_correct_kernel_config", "auto_correct_trait", "auto_correct_wave",
-           "cleanup_gemm", "detect_gpu_arch", "get_generated_kernels_dir", "print_auto_correction",
-           "print_kernel_config", "reset_for_example", "setup_gemm_dispatcher", "setup_multiple_gemm_dispatchers",
-           "validate_kernel_config", "validate_trait_combo", "validate_warp_tile_config", "validate_wave_config"]
+__all__ = ["CodegenResult", "CodegenRunner", "Dispatcher", "DispatcherLib", "GemmResult", "GemmRunner", "GemmSetupResult",
+           "KernelConfig", "Registry", "SUPPORTED_DTYPES", "VALID_DTYPES", "ValidationResult", "ValidationResultBase",
+           "Validator", "auto_correct_kernel_config", "auto_correct_trait", "auto_correct_wave", "cleanup_gemm",
+           "cleanup_generated_kernels", "detect_gpu_arch", "find_matching_kernel_header", "get_arch_filter_data",
+           "get_build_dir", "get_ck_root", "get_codegen_dir", "get_dispatcher_root", "get_generated_kernels_dir",
+           "preshuffle_weight_matrix", "print_auto_correction", "print_kernel_config", "reset_for_example",
+           "setup_gemm_dispatcher", "setup_multiple_gemm_dispatchers", "validate_kernel_config", "validate_trait_combo",
+           "validate_warp_tile_config", "validate_wave_config"]
 
-# ---- running ---------------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass
-class GemmResult:
-    """What a run gave. `output` has the kernel's output type; on failure success is False and error says why."""
-
-    output: Any = None
-    time_ms: float = 0.0
-    status: int = 0
-    tflops: float = 0.0
-    kernel_name: str = ""
-    success: bool = False
-    error: str = ""
+ValidationResult = ValidationResultBase
 
 
-class DispatcherLib:
-    """A library that was set up: one kernel. Opens its device with the first run."""
-
-    def __init__(self, path: Any, config: KernelConfig | None = None):
-        self.path = pathlib.Path(path)
-        self.kernel = _original.kernel_of(path)
-        self.config = config or KernelConfig.from_library(self.kernel)
-        self.runner = HostRunner(self.kernel)
-
-    @classmethod
-    def load(cls, path: Any) -> DispatcherLib:
-        return cls(path)
-
-    def get_kernel_name(self) -> str:
-        return self.kernel.name
-
-    def get_kernel_count(self) -> int:
-        return 1
-
-    def is_supported(self, M: int, N: int, K: int) -> bool:
-        return bool(self._plan(M, N, K))
-
-    def select_kernel(self, M: int, N: int, K: int) -> str | None:
-        return self._plan(M, N, K).kernel
-
-    def _plan(self, M: int, N: int, K: int) -> Plan:
-        return _one_kernel(self.kernel).select(self.config.problem(M, N, K))
-
-    def export_json(self) -> str:
-        registry = LibraryRegistry("default")
-        registry.add(self.kernel)
-        return registry.export(statistics=True)
-
-    def cleanup(self) -> None:
-        self.runner.close()
+def _supported_dtypes() -> dict[tuple[str, str], dict[str, Any]]:
+    """(type of A, of B): the type of the sums, and the warp tiles that any arch has for them."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for tiles_of in get_arch_filter_data()["warp_tile_combos"].values():
+        for types, tiles in tiles_of.items():
+            a, b, sums = types.split("_")
+            known = found.setdefault((a, b), {"acc": sums, "warp_tiles": []})["warp_tiles"]
+            known += [tuple(tile) for tile in tiles if tuple(tile) not in known]
+    return found
 
 
-def _one_kernel(kernel: LibraryConfig) -> LibraryDispatcher:
-    """Selects from one kernel, on no device."""
-    registry = LibraryRegistry("one")
-    registry.add(kernel)
-    return LibraryDispatcher(None, arch=kernel.arch, registry=registry)
-
-
-class GemmRunner:
-    """Runs a library on NumPy arrays: A (M, K) and B (K, N), as they are written. Values are rounded to the kernel's types
-    and stored in its layout; the output is (M, N), of the kernel's output type."""
-
-    def __init__(self, lib: DispatcherLib | GemmSetupResult | Any, warmup: int = 1, repeat: int = 3):
-        if isinstance(lib, GemmSetupResult):
-            if lib.lib is None:
-                raise ValueError(f"the set-up failed, so there is nothing to run: {lib.error}")
-            lib = lib.lib
-        self.lib: DispatcherLib = lib if isinstance(lib, DispatcherLib) else DispatcherLib(lib)
-        self.lib.runner.warmup, self.lib.runner.repeat = warmup, max(repeat, 1)
-
-    def run(self, A: Any, B: Any, M: int | None = None, N: int | None = None, K: int | None = None) -> GemmResult:
-        try:
-            return self._run(np.asanyarray(A), np.asanyarray(B), (M, N, K))
-        except (TilewiseError, TypeError, ValueError) as error:
-            return GemmResult(status=getattr(error, "code", -1), kernel_name=self.lib.kernel.name, error=str(error))
-
-    def _run(self, a: Any, b: Any, given: tuple[int | None, ...]) -> GemmResult:
-        if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-            raise ValueError(f"A is {a.shape}, B is {b.shape}; need (M, K) and (K, N)")
-        m, n, k = a.shape[0], b.shape[1], a.shape[1]
-        for name, asked, have in zip("MNK", given, (m, n, k)):
-            if asked is not None and asked != have:
-                raise ValueError(f"{name} is {asked}, but A {a.shape} and B {b.shape} have {have}")
-        layout, problem = self.lib.config.layout, self.lib.config.problem(m, n, k)
-        out, took = self.lib.runner.run(problem, a if layout[0] == "r" else a.T, b if layout[1] == "r" else b.T)
-        return GemmResult(output=out if layout[2] == "r" else out.T, time_ms=took, success=True,
-                          tflops=problem.flops / took * 1e-9, kernel_name=self.lib.kernel.name)
-
-    def benchmark(self, M: int, N: int, K: int, seed: int = 0) -> GemmResult:
-        """Runs on random values."""
-        rng = np.random.default_rng(seed)
-        return self.run(rng.uniform(-1, 1, (M, K)), rng.uniform(-1, 1, (K, N)))
-
-
-class Validator:
-    """Compares a result with a reference. NaN where the reference has none is a mismatch, and so is another shape."""
-
-    def __init__(self, rtol: float = 1e-3, atol: float = 1e-2):
-        self.rtol, self.atol = rtol, atol
-
-    @staticmethod
-    def compute_reference(A: Any, B: Any) -> Any:
-        return np.asarray(A).astype(np.float64) @ np.asarray(B).astype(np.float64)
-
-    def check(self, result: Any, reference: Any) -> tuple[bool, float, float]:
-        """(whether all is close, the largest error, the mean error)"""
-        have, want = np.asarray(result).astype(np.float64), np.asarray(reference).astype(np.float64)
-        if have.shape != want.shape:
-            return False, float("inf"), float("inf")
-        error = np.abs(have - want)
-        close = bool(np.allclose(have, want, rtol=self.rtol, atol=self.atol, equal_nan=True))
-        return close, float(np.max(error, initial=0)), float(error.mean()) if error.size else 0.0
-
+SUPPORTED_DTYPES = _supported_dtypes()
+VALID_DTYPES = sorted({dtype for pair in SUPPORTED_DTYPES for dtype in pair})
 
 # ---- registries and selection ----------------------------------------------------------------------------------------
 
@@ -163,13 +70,16 @@ class Registry:
         self.name, self.lib = name, lib
         self._kernels: dict[str, KernelConfig] = {}
 
-    def register_kernel(self, config: KernelConfig) -> bool:
-        """False where it is there already; a config that breaks a rule is a ValueError."""
-        checked = validate_kernel_config(config)
+    def register_kernel(self, config: AnyGemmConfig) -> bool:
+        """False where it is there already. A config that breaks a rule is corrected, with a warning that lists the changes;
+        one that cannot be is kept, with a warning, and never chosen."""
+        kernel, _, changes = auto_correct_kernel_config(config)
+        _original.warn_of(changes, "a kernel config")
+        checked = validate_kernel_config(kernel)
         if not checked:
-            raise ValueError("; ".join(checked.errors))
-        new = config.name not in self._kernels
-        self._kernels[config.name] = config
+            warnings.warn(f"a kernel config breaks rules: {'; '.join(checked.errors)}", stacklevel=2)
+        new = kernel.name not in self._kernels
+        self._kernels[kernel.name] = kernel
         return new
 
     def get_kernels(self) -> list[KernelConfig]:
@@ -188,18 +98,20 @@ class Registry:
     def bind_library(self, lib: DispatcherLib) -> None:
         self.lib = lib
 
-    def build(self, verbose: bool = False, max_workers: int = 0) -> list[GemmSetupResult]:
+    def build(self, verbose: bool = False, max_workers: int | None = None) -> list[GemmSetupResult]:
         """Every kernel as a library."""
         return setup_multiple_gemm_dispatchers(self.get_kernels(), verbose=verbose, max_workers=max_workers)
 
     def to_library(self) -> LibraryRegistry:
+        """The kernels to choose from: those that break no rule."""
         registry = LibraryRegistry(self.name)
-        for name in self._kernels:
-            registry.add(name)
+        for name, config in self._kernels.items():
+            if validate_kernel_config(config):
+                registry.add(name)
         return registry
 
-    def to_json(self) -> str:
-        return self.to_library().export(statistics=True)
+    def to_json(self, indent: int | None = None) -> str:
+        return json.dumps(json.loads(self.to_library().export(statistics=True)), indent=indent)
 
     def __repr__(self) -> str:
         return f"Registry({self.name!r}, <{len(self)} kernels>)"
@@ -264,29 +176,32 @@ class GemmSetupResult:
     registry: Registry | None = None
     dispatcher: Dispatcher | None = None
     library_path: pathlib.Path | None = None
+    kernel_header: pathlib.Path | None = None  # what it was built from
     cached: bool = False
     corrections: list[str] = dataclasses.field(default_factory=list)
     error: str = ""
 
 
-def setup_gemm_dispatcher(config: KernelConfig, registry_name: str = "default", verbose: bool = False,
+def setup_gemm_dispatcher(config: AnyGemmConfig, registry_name: str = "default", verbose: bool = False,
                           auto_rebuild: bool = True, auto_correct: bool = True) -> GemmSetupResult:
     """Checks the config, corrects it where it breaks rules (unless auto_correct=False), and builds its kernel unless it is
     cached. auto_rebuild is there for the original's callers: a kernel whose source has changed is always built anew."""
     return setup_multiple_gemm_dispatchers([config], registry_name, verbose, auto_correct=auto_correct)[0]
 
 
-def setup_multiple_gemm_dispatchers(configs: Sequence[KernelConfig], registry_name: str = "default",
-                                    verbose: bool = False, max_workers: int = 0,
+def setup_multiple_gemm_dispatchers(configs: Sequence[AnyGemmConfig], registry_name: str = "default",
+                                    verbose: bool = False, max_workers: int | None = None,
                                     auto_correct: bool = True) -> list[GemmSetupResult]:
-    """The same for many, with `max_workers` compilers at a time (0: one for each CPU). In the order of the configs; a
-    failure stops no other."""
+    """The same for many, with `max_workers` compilers at a time (None or 0: one for each CPU). In the order of the configs; a
+    failure stops no other. A type or a pipeline that the arch does not have is refused, never exchanged."""
     results, ready = [], []
-    for given in configs:
-        config, _, changes = auto_correct_kernel_config(given, verbose) if auto_correct else (given, False, [])
-        checked = validate_kernel_config(config)
-        results.append(GemmSetupResult(config=config, corrections=changes, error="; ".join(checked.errors)))
-        if checked:
+    for item in configs:
+        given = KernelConfig.of(item)
+        made = _original.mended(given) if auto_correct else _original.Mended(given, [], validate_kernel_config(given).errors)
+        if verbose and made.changes:
+            print_auto_correction(given, made.config, made.changes)
+        results.append(GemmSetupResult(config=made.config, corrections=made.changes, error="; ".join(made.remaining)))
+        if not made.remaining:
             ready.append(results[-1])
     outcomes = _original.build_libraries([result.config.to_library() for result in ready if result.config], max_workers,
                                          verbose)
@@ -294,6 +209,7 @@ def setup_multiple_gemm_dispatchers(configs: Sequence[KernelConfig], registry_na
         result.error = outcome.error
         if outcome.path is not None:
             result.success, result.library_path, result.cached = True, outcome.path, outcome.cached
+            result.kernel_header = _original.source_of(outcome.path)
             result.lib = DispatcherLib(outcome.path, result.config)
             result.registry = Registry(registry_name, result.lib)
             result.registry._kernels[result.lib.kernel.name] = result.lib.config

@@ -8,21 +8,23 @@ import dataclasses
 import functools
 import os
 import pathlib
-import subprocess
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ._library import DeviceError, has_raised_rights, variable
+from . import _library
+from ._compat_device import default_arch, detect_gpu_arch, device_of, host_cpu_arch
+from ._library import variable
 from .api import kernels
+from .config import KernelConfig as LibraryConfig
 from .config import check
 
 __all__ = ["Colors", "ValidationResultBase", "auto_correct_trait", "auto_correct_wave", "cleanup_generated_kernels",
-           "default_arch", "detect_gpu_arch", "get_build_dir", "get_ck_root", "get_codegen_dir", "get_dispatcher_root",
-           "get_generated_kernels_dir", "host_cpu_arch", "print_error", "print_info", "print_phase", "print_success",
-           "validate_trait_combo", "validate_warp_tile_config", "validate_wave_config"]
-
-DEVICE_ERROR = 5  # the library's code for a device that is missing
+           "default_arch", "detect_gpu_arch", "device_of", "find_hipcc", "get_arch_filter_data", "get_build_dir",
+           "get_ck_root", "get_codegen_dir", "get_dispatcher_root", "get_generated_kernels_dir", "host_cpu_arch",
+           "print_error", "print_info", "print_phase", "print_success", "validate_trait_combo",
+           "validate_warp_tile_config", "validate_wave_config"]
 
 # ---- places ----------------------------------------------------------------------------------------------------------
 
@@ -68,52 +70,42 @@ def cleanup_generated_kernels(gen_dir: Any = None) -> int:
 # ---- archs -----------------------------------------------------------------------------------------------------------
 
 
-def _amd_arch() -> str | None:
-    for path in sorted(pathlib.Path("/sys/class/kfd/kfd/topology/nodes").glob("*/properties")):
-        facts = dict(line.split(maxsplit=1) for line in path.read_text().splitlines() if " " in line)
-        version = int(facts.get("gfx_target_version", 0))  # 90402 is gfx942; 0 is a CPU
-        if version:
-            return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
-    return None
-
-
 @functools.lru_cache(maxsize=1)
-def _nvidia_arch() -> str | None:
-    if not os.path.exists("/dev/nvidiactl") and not os.path.exists("/dev/dxg"):
-        return None
-    # In a process of its own: this one may fork later, which a process that has opened a GPU must not.
-    code = "import tilewise; print(tilewise.Dispatcher('cuda:0').describe()['arch'])"
-    path = os.pathsep.join([os.fspath(get_dispatcher_root().parent), variable("PYTHONPATH")])
-    inherited = {} if has_raised_rights() else os.environ
-    asked = subprocess.run([sys.executable, "-c", code], env={**inherited, "PYTHONPATH": path}, capture_output=True,
-                           text=True)
-    return asked.stdout.strip() or None if asked.returncode == 0 else None
+def get_arch_filter_data() -> dict[str, Any]:
+    """What the archs have: supported_archs; warp_combos, the arrangements of waves of each; warp_tile_combos, the warp tiles
+    for A_B_sums; trait_unsupported, (pipeline, epilogue, scheduler) that no arch has together."""
+    archs = _library.call("tilewise_archs", None)["archs"]
+    every = {word: sorted({item for arch in archs for item in arch[word]}) for word in ("pipelines", "epilogues")}
+    pairs = {(pipeline, scheduler) for arch in archs for pipeline, spec in arch["pipelines"].items()
+             for scheduler in spec["schedulers"]}
+    schedulers = sorted({scheduler for _, scheduler in pairs} | {"interwave"})
+    return {"supported_archs": [arch["name"] for arch in archs],
+            "warp_combos": {arch["name"]: [numbers(text) for text in arch["waves"]] for arch in archs},
+            "warp_tile_combos": {arch["name"]: {_types_key(types): [numbers(text) for text in tiles]
+                                                for types, tiles in arch["warp_tiles"].items()} for arch in archs},
+            "trait_unsupported": {(pipeline, epilogue, scheduler) for pipeline in every["pipelines"]
+                                  for epilogue in every["epilogues"] for scheduler in schedulers
+                                  if (pipeline, scheduler) not in pairs}}
 
 
-def detect_gpu_arch() -> str:
-    """The arch of the GPU here, such as gfx942 or sm_90a. Where there is none that is a DeviceError: no other is assumed."""
-    found = _amd_arch() or _nvidia_arch()
-    if found is None:
-        raise DeviceError(DEVICE_ERROR, "no GPU was found (neither an AMD GPU under /sys/class/kfd nor an NVIDIA GPU "
-                                        "with its driver); name an arch, such as gfx942, or use the CPU: "
-                                        f"{host_cpu_arch()}")
-    return found
+def _types_key(types: str) -> str:
+    """fp16 or fp8_bf8 of an arch file as the original has it: fp16_fp16_fp32."""
+    a, _, b = types.partition("_")
+    return f"{a}_{b or a}_{accumulator_of(a)}"
 
 
-@functools.lru_cache(maxsize=1)
-def host_cpu_arch() -> str:
-    """The arch of the CPU here, such as cpu-avx512."""
-    return str(kernels(op="gemm", dtype="fp32", rule_set="tiny")[0].config["arch"])
+@functools.lru_cache(maxsize=32)
+def accumulator_of(dtype: str) -> str:
+    """The type that products of a type are summed up in."""
+    return str(LibraryConfig({"op": "gemm", "dtype": dtype, "layout": "any", "pipeline": "basic_v1", "epilogue": "default",
+                              "scheduler": "intrawave", "tile": "1x1x1", "wave": "1x1x1", "warp_tile": "1x1x1",
+                              "arch": "none"}).dtype_acc)
 
 
-def default_arch() -> str:
-    """Where the runners run unless told otherwise: the GPU here, else the CPU."""
-    return _amd_arch() or _nvidia_arch() or host_cpu_arch()
-
-
-def device_of(arch: str) -> str:
-    """The device that kernels of an arch run on."""
-    return "cpu" if arch.startswith("cpu-") else "cuda:0" if arch.startswith("sm_") else "hip:0"
+def find_hipcc() -> str | None:
+    """The compiler that HIPCC names, ROCm's or the one on PATH, for programs that ask; nothing here uses it."""
+    places = [os.environ.get("HIPCC"), "/opt/rocm/bin/hipcc", shutil.which("hipcc")]
+    return next((place for place in places if place and os.path.isfile(place)), None)
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------
@@ -176,7 +168,7 @@ def validate_trait_combo(pipeline: str, epilogue: str, scheduler: str, arch: str
     """Whether a pipeline, an epilogue and a scheduler go together on the arch."""
     config = {**_some_config(arch or default_arch(), dtype, pipeline), "pipeline": pipeline, "epilogue": epilogue,
               "scheduler": scheduler}
-    return _judge(config, {"pipeline", "epilogue", "scheduler"})
+    return _judge(config, {"pipeline", "epilogue", "interwave", "scheduler"})
 
 
 def auto_correct_wave(wave_cfg: Sequence[int], arch: str, dtype: str = "fp16") -> list[int]:

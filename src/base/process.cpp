@@ -133,7 +133,7 @@ void wait_for(pid_t pid, int output, const ProcessSpec& spec, ProcessOutcome& ou
     Life life = Life::running;
     while (life == Life::running) {
         const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-        if (left <= milliseconds(0)) {
+        if (left <= milliseconds(0) || (spec.stop && *spec.stop)) {
             outcome.timed_out = true;
             break;
         }

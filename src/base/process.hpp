@@ -4,6 +4,7 @@
 // gets a process group of its own, so that a time limit also ends what it has started itself.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -19,6 +20,7 @@ struct ProcessSpec {
     std::string directory;                                         // where it runs; empty: where we are
     std::vector<std::pair<std::string, std::string>> environment;  // set in addition
     std::chrono::milliseconds time_limit = std::chrono::seconds(60);
+    const std::atomic<bool>* stop = nullptr;          // once it is true the program is killed, as at its time limit
     std::size_t output_limit = std::size_t{1} << 20;  // of the output, the first so many bytes are kept
 };
 

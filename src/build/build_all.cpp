@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "base/signals_blocked.hpp"
 #include "build/builder.hpp"
 
 namespace tilewise {
 namespace {
-
-// Signals are for the host program's own threads; a new thread inherits what is blocked here.
-class SignalsBlocked {
-public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_;
-};
 
 struct Queue {
     std::mutex mutex;

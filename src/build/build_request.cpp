@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/sha256.hpp"
 #include "build/code_suffix.hpp"
@@ -48,11 +49,31 @@ constexpr auto kEmulatedFlags = [] {
     return flags;
 }();
 
+// A client's own C++: the C++ library is there, and headers are the client's to name. What they do belongs to the digest as far
+// as the source and the flags tell.
+constexpr std::array<std::string_view, 7> kExtensionFlags = {"-std=c++20",          "-O2", "-fPIC", "-shared",
+                                                             "-fvisibility=hidden", "-s",  "-pipe"};
+
 // Functions are for the device without being marked so, since the same headers also run emulated on the host. The
 // assembler, which PTX does not see, tells what a kernel needs (-v). No fast math: what a kernel may approximate it says
 // itself.
 constexpr std::array<std::string_view, 3> kCubinFlags = {"-std=c++20", "-default-device", "--ptxas-options=-v"};
 constexpr std::array<std::string_view, 2> kPtxFlags = {"-std=c++20", "-default-device"};
+
+// No header and no library of a vendor's: what a kernel needs is in its own headers. Code objects of version 5 are what HIP 5.5 and later
+// load.
+constexpr std::array<std::string_view, 12> kHsacoFlags = {"-x",
+                                                          "hip",
+                                                          "--cuda-device-only",
+                                                          "--no-gpu-bundle-output",
+                                                          "-nogpuinc",
+                                                          "-nogpulib",
+                                                          "-nostdinc",
+                                                          "-std=c++20",
+                                                          "-O3",
+                                                          "-mcode-object-version=5",
+                                                          "-Wno-c++11-narrowing",  // as NVRTC has it
+                                                          "-Wno-unused-command-line-argument"};
 
 // With its length, so that no two lists of parts read the same.
 void add(std::string& text, std::string_view key, std::string_view value) {
@@ -66,6 +87,8 @@ std::span<const std::string_view> fixed_flags(std::string_view suffix) {
     if (suffix == kEmulatedCode) return kEmulatedFlags;
     if (suffix == kCubin) return kCubinFlags;
     if (suffix == kPtx) return kPtxFlags;
+    if (suffix == kExtension) return kExtensionFlags;
+    if (suffix == kHsaco) return kHsacoFlags;
     return {};
 }
 
@@ -76,14 +99,18 @@ Result<std::string> digest_of(const BuildRequest& request, const KernelHeaders& 
         return usage_error(fmt::format("'{}' is no suffix of a built kernel; need one like .so", suffix));
     }
     if (request.name.empty() || request.arch.empty()) return usage_error("a build request needs a name and an arch");
-    const auto included = headers.included_by(request.source);
-    if (!included) return included.error();
+    std::vector<const KernelHeader*> covered;
+    if (suffix != kExtension) {
+        auto included = headers.included_by(request.source);
+        if (!included) return included.error();
+        covered = std::move(*included);
+    }
     std::string text = fmt::format("tilewise kernel {}\nabi {}\n", kDigestSchema, kKernelAbi);
     add(text, "arch", request.arch);
     add(text, "suffix", suffix);
     for (const std::string_view flag : fixed_flags(suffix)) add(text, "fixed", flag);
     for (const std::string& flag : request.flags) add(text, "flag", flag);
-    for (const KernelHeader* header : *included) add(text, header->path(), header->sha256());
+    for (const KernelHeader* header : covered) add(text, header->path(), header->sha256());
     add(text, "source", request.source);
     return sha256_hex(text);
 }

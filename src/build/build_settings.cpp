@@ -40,6 +40,7 @@ Result<BuildSettings> build_settings() {
     settings.cache_dir = cache_dir();
     settings.compiler = variable("TILEWISE_CXX");
     settings.nvrtc = variable("TILEWISE_NVRTC");
+    settings.amdclang = variable("TILEWISE_AMDCLANG");
     if (const std::string text = variable("TILEWISE_CACHE_MAX"); !text.empty()) {
         const auto bytes = parse_bytes(text);
         if (!bytes || *bytes < 0) return bad_value("TILEWISE_CACHE_MAX", text, "a size in bytes, such as 512M or 2G");
@@ -63,6 +64,10 @@ Result<BuildSettings> build_settings() {
     if (const std::string text = variable("TILEWISE_EPILOGUES"); !text.empty()) {
         if (text != "exact" && text != "any") return bad_value("TILEWISE_EPILOGUES", text, "exact or any");
         settings.exact_epilogues = text == "exact";
+    }
+    if (const std::string text = variable("TILEWISE_BACKGROUND"); !text.empty()) {
+        if (text != "0" && text != "1") return bad_value("TILEWISE_BACKGROUND", text, "0 or 1");
+        settings.background = text == "1";
     }
     const std::string packs = variable("TILEWISE_PACKS");
     for (const std::string_view path : split(packs, ':')) {

@@ -2,6 +2,7 @@
 #include "build/builder.hpp"
 
 #include <fmt/core.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,12 +11,15 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include "base/activity.hpp"
 #include "base/files.hpp"
 #include "base/fork_safe_mutex.hpp"
 #include "base/text.hpp"
 #include "build/builtin_pack.hpp"
+#include "build/code_suffix.hpp"
 #include "build/compile.hpp"
 #include "build/memory_file.hpp"
 #include "build/nvrtc.hpp"
@@ -40,6 +44,28 @@ std::optional<std::pair<int, int>> version_of_compiler(std::string_view compiler
 // One request in sixteen, whichever they are, so that short-lived processes take part.
 bool time_to_prune(const std::string& digest) { return digest[0] == '0'; }
 
+// The loader maps a shared object as code, which some file systems forbid; then it comes from memory.
+BuiltKernel executable_file(BuiltKernel kernel) {
+    struct statvfs info {};
+    const bool is_mapped = kernel.path.ends_with(kSharedObject) || kernel.path.ends_with(kEmulatedCode);
+    if (!is_mapped || is_memory_file(kernel.path) || statvfs(kernel.path.c_str(), &info) != 0) return kernel;
+    if ((info.f_flag & ST_NOEXEC) == 0) return kernel;
+    const auto contents = read_file(kernel.path);
+    const auto path = contents ? memory_file(kernel.digest, *contents) : Result<std::string>(contents.error());
+    if (!path) return kernel;  // loading it will say what is wrong
+    kernel.note =
+        fmt::format("loaded from memory, since the file system of '{}' forbids execution (noexec)", kernel.path);
+    kernel.path = *path;
+    return kernel;
+}
+
+// "cache", "built by g++ 12.2.0", and what there is to note.
+std::string told(const BuiltKernel& kernel) {
+    std::string text(name_of(kernel.origin));
+    if (kernel.origin == KernelOrigin::built) text += fmt::format(" by {}", kernel.manifest.compiler);
+    return kernel.note.empty() ? text : fmt::format("{}; note: {}", text, kernel.note);
+}
+
 struct Slot {
     std::optional<Result<BuiltKernel>> result;  // none while it is being built
 };
@@ -56,6 +82,7 @@ struct Builder::State {
     std::mutex mutex;
     std::condition_variable changed;
     std::map<std::string, std::shared_ptr<Slot>> slots;
+    std::set<std::string> discarded;  // under mutex; never taken from the cache again where they could not be removed
     std::mutex private_mutex;
     std::optional<PrivateDir> private_root;  // where this process builds for itself; removed with the builder
     State* parent = nullptr;                 // what was there before the fork; never touched
@@ -87,6 +114,15 @@ Status Builder::add_pack(const std::string& path) {
 std::shared_ptr<const Builder::Packs> Builder::packs() const {
     const std::scoped_lock lock(fork_safe_mutex());
     return packs_;
+}
+
+std::vector<std::string> Builder::tuning() const {
+    std::vector<std::string> texts;
+    const auto all = packs();
+    for (const Pack& pack : *all) {
+        if (!pack.tuning().empty()) texts.push_back(pack.tuning());
+    }
+    return texts;
 }
 
 Builder::~Builder() {
@@ -121,7 +157,10 @@ Result<BuiltKernel> Builder::build(const BuildRequest& request) {
     }
     Result<BuiltKernel> result = toolchain_error("not built");
     try {
+        Activity activity("build", request.name);
         result = obtain(now, request, *digest);
+        if (result) result = executable_file(std::move(*result));
+        if (activity.is_told()) activity.tell(result ? told(*result) : result.error().message);
     } catch (const std::exception& error) {  // out of memory, say; the waiting threads must still be told
         result = toolchain_error(fmt::format("cannot build kernel {}: {}", request.name, error.what()));
     }
@@ -133,6 +172,14 @@ Result<BuiltKernel> Builder::build(const BuildRequest& request) {
     }
     now.changed.notify_all();
     return result;
+}
+
+void Builder::discard(const std::string& digest) {
+    forget(digest);
+    State& now = state();
+    static_cast<void>(now.cache.remove(digest));  // where that fails, the set keeps it from being taken
+    const std::scoped_lock lock(now.mutex);
+    now.discarded.insert(digest);
 }
 
 void Builder::forget(const std::string& digest) {
@@ -151,6 +198,10 @@ bool Builder::loads_here(const Manifest& manifest) const {
 }
 
 std::optional<CacheEntry> Builder::find_cached(State& now, const std::string& digest) const {
+    {
+        const std::scoped_lock lock(now.mutex);
+        if (now.discarded.contains(digest)) return std::nullopt;
+    }
     auto entry = now.cache.find(digest);
     return entry && loads_here(entry->manifest) ? std::move(entry) : std::nullopt;
 }
@@ -253,11 +304,14 @@ Result<BuiltKernel> Builder::compile(State& now, const BuildRequest& request, co
     if (!dir) return compile_privately(now, request, digest, *toolchain, dir.error().message);
     // While another process builds the same kernel we wait for it, but only so long: it may be stopped. And where locks
     // do not work, all build, and all but one find the kernel published.
-    const auto lock = now.cache.lock(digest, settings_.compile_limit + kLockGrace);
+    const auto patience = settings_.stop ? std::chrono::milliseconds(0) : settings_.compile_limit + kLockGrace;
+    const auto lock = now.cache.lock(digest, patience);
     if (auto entry = find_cached(now, digest)) return built_from(std::move(*entry), KernelOrigin::cache);
 
-    auto outcome = compile_kernel({request, digest, *toolchain, settings_.compile_limit}, dir->inside());
+    auto outcome =
+        compile_kernel({request, digest, *toolchain, settings_.compile_limit, settings_.stop}, dir->inside());
     if (const auto* fault = std::get_if<CompileFault>(&outcome)) {
+        if (settings_.stop && *settings_.stop) return toolchain_error(fault->message);
         if (fault->storage) return compile_privately(now, request, digest, *toolchain, fault->message);
         const auto kept = now.cache.keep_failed(dir->inside() + "/work", digest);
         if (!kept) return toolchain_error(fault->message);
@@ -290,7 +344,7 @@ Result<BuiltKernel> Builder::compile_privately(State& now, const BuildRequest& r
     }
     auto dir = PrivateDir::create(root_inside, "build-");
     if (!dir) return toolchain_error(fmt::format("{}; {}", why, dir.error().message));
-    auto outcome = compile_kernel({request, digest, toolchain, settings_.compile_limit}, dir->inside());
+    auto outcome = compile_kernel({request, digest, toolchain, settings_.compile_limit, settings_.stop}, dir->inside());
     if (const auto* fault = std::get_if<CompileFault>(&outcome)) {
         return toolchain_error(fmt::format("{}\nthe cache cannot be used: {}", fault->message, why));
     }

@@ -46,6 +46,8 @@ public:
 
     // The next build() of this digest looks at the file again, since it turned out not to be what was built.
     void forget(const std::string& digest);
+    // The next build() of this digest does not take it from the cache, where it is whole but no kernel.
+    void discard(const std::string& digest);
 
     // Whether build() would need a compiler: it is not remembered, cached, packed or built in. Compiles and loads nothing;
     // what is there may still turn out to be damaged.
@@ -55,6 +57,7 @@ public:
 
     const BuildSettings& settings() const { return settings_; }
     Status add_pack(const std::string& path);  // for what is built from now on
+    std::vector<std::string> tuning() const;  // the tuning records that packs carry, a text for each pack that has some
     // Says what is wrong with the packs of the settings that are not used.
     const std::vector<Error>& pack_errors() const { return pack_errors_; }
 

@@ -17,12 +17,13 @@ enum class KernelOrigin {
     builtin,   // compiled into the library
     built,     // compiled just now, and in the cache
     private_,  // compiled just now for this process alone, because the cache could not be used; the note says why
+    none,      // nothing was built, since there is nothing to launch
 };
 
 template <>
 struct EnumNames<KernelOrigin> {
     static constexpr std::string_view kind = "kernel origin";
-    static constexpr std::array<std::string_view, 5> names = {"cache", "pack", "builtin", "built", "private"};
+    static constexpr std::array<std::string_view, 6> names = {"cache", "pack", "builtin", "built", "private", "none"};
 };
 
 struct BuiltKernel {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The kinds of code a kernel is built as, by the suffix of the file: a shared object (.so), a CUDA binary (.cubin), CUDA's
-// portable assembly (.ptx), a HIP binary (.hsaco), a CUDA kernel that the host runs (.emu). Requests name one; a device says which it loads
-// (Device::code_suffix).
+// portable assembly (.ptx), a HIP binary (.hsaco), a GPU kernel that the host runs (.emu). Requests name one; a device says which it loads
+// (Device::code_suffix). An extension (.ext) is no kernel but a client's own C++, such as the ops for PyTorch.
 #pragma once
 
 #include <string_view>
@@ -14,9 +14,9 @@ namespace tilewise {
 inline constexpr std::string_view kSharedObject = ".so";
 inline constexpr std::string_view kCubin = ".cubin";
 inline constexpr std::string_view kPtx = ".ptx";  // the driver compiles it, for any chip as new as the arch or newer
-inline constexpr std::string_view kHsaco = ".hsaco";  // nothing here builds it yet
-inline constexpr std::string_view kEmulatedCode =
-    ".emu";  // a shared object of a CUDA kernel's source (emulated_source)
+inline constexpr std::string_view kHsaco = ".hsaco";
+inline constexpr std::string_view kEmulatedCode = ".emu";  // a shared object of a GPU kernel's source (emulated_source)
+inline constexpr std::string_view kExtension = ".ext";     // a shared object with the C++ library, of any headers
 
 // The code of a backend's kernels; which compiler builds a suffix is in compile.cpp.
 struct BackendCode {

@@ -13,6 +13,7 @@
 #include "base/process.hpp"
 #include "base/sha256.hpp"
 #include "base/trust.hpp"
+#include "build/amdgpu_object.hpp"
 #include "build/code_suffix.hpp"
 
 namespace tilewise {
@@ -48,11 +49,14 @@ bool is_whole_ptx(std::string_view file) {
 
 bool is_shared_object(std::string_view file) { return is_whole_elf(file, ET_DYN, kAnyMachine); }
 bool is_cubin(std::string_view file) { return is_whole_elf(file, ET_EXEC, kCuda); }
+bool is_hsaco(std::string_view file) { return is_whole_elf(file, ET_DYN, kAmdGpuMachine); }
 
-constexpr std::array<Kind, 4> kKinds = {{{kSharedObject, "shared object", &kHostCompiler, is_shared_object},
+constexpr std::array<Kind, 6> kKinds = {{{kSharedObject, "shared object", &kHostCompiler, is_shared_object},
                                          {kEmulatedCode, "shared object", &kHostCompiler, is_shared_object},
+                                         {kExtension, "shared object", &kHostCompiler, is_shared_object},
                                          {kCubin, "cubin", &kNvrtcCompiler, is_cubin},
-                                         {kPtx, "PTX", &kNvrtcCompiler, is_whole_ptx}}};
+                                         {kPtx, "PTX", &kNvrtcCompiler, is_whole_ptx},
+                                         {kHsaco, "code object", &kAmdClang, is_hsaco}}};
 
 const Kind* kind_of(std::string_view suffix) {
     for (const Kind& kind : kKinds) {
@@ -81,6 +85,7 @@ Status write_source(const CompileJob& job, const std::string& work) {
 }
 
 Status write_headers(const CompileJob& job, const std::string& work) {
+    if (job.request.suffix == kExtension) return {};  // it names its own
     const auto headers = job.headers.included_by(job.request.source);
     if (!headers) return headers.error();
     if (auto status = make_directories(work + "/include"); !status) return status;
@@ -117,7 +122,8 @@ CompileFault refused(const CompileJob& job, const Kind& kind, const std::string&
     static_cast<void>(write_file(work + "/command.txt", line + "\n"));
     static_cast<void>(write_file(work + "/log.txt", run.log));
     const std::string why = run.failure.empty() ? fmt::format("the compiler wrote no {}", kind.product) : run.failure;
-    return {false, fmt::format("kernel {} cannot be compiled by {} {}: {}\ncommand: {}\nlog:\n{}", job.request.name,
+    const std::string_view what = job.request.suffix == kExtension ? "" : "kernel ";
+    return {false, fmt::format("{}{} cannot be compiled by {} {}: {}\ncommand: {}\nlog:\n{}", what, job.request.name,
                                job.toolchain.kind, job.toolchain.version, why, line, excerpt(run.log))};
 }
 
@@ -136,9 +142,37 @@ Manifest describe(const CompileJob& job, const CompilerRun& run, std::string_vie
     return manifest;
 }
 
+std::string how_it_ended(const ProcessOutcome& outcome, std::chrono::milliseconds limit) {
+    if (outcome.timed_out) {
+        return fmt::format("it took longer than {} s (TILEWISE_COMPILE_TIMEOUT_S)",
+                           std::chrono::duration<double>(limit).count());
+    }
+    if (outcome.signal != 0) return fmt::format("the compiler was ended by signal {}", outcome.signal);
+    if (outcome.exit_code != 0) return fmt::format("the compiler ended with code {}", outcome.exit_code);
+    return {};
+}
+
 }  // namespace
 
 std::string object_file(const BuildRequest& request) { return "entry/kernel" + request.suffix; }
+
+Result<CompilerRun> run_program(const std::vector<std::string>& argv, const CompileJob& job, const std::string& work) {
+    ProcessSpec spec;
+    spec.argv = argv;
+    spec.directory = work;
+    // The compiler's own temporary files go where they are removed with the rest even if all of us are killed: beside
+    // `work`, said so that nobody can lead it elsewhere.
+    spec.environment = {{"TMPDIR", ".."}, {"LC_ALL", "C"}};
+    spec.time_limit = job.time_limit;
+    spec.stop = job.stop;
+    auto outcome = run_process(spec);
+    if (!outcome) return outcome.error();
+    CompilerRun run;
+    // In a program that collects all child processes the exit code is lost; the file then speaks for itself.
+    if (!outcome->succeeded() && !outcome->unknown) run.failure = how_it_ended(*outcome, job.time_limit);
+    run.log = std::move(outcome->output);
+    return run;
+}
 
 const Compiler* compiler_of(std::string_view suffix) {
     const Kind* kind = kind_of(suffix);

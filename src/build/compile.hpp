@@ -4,6 +4,7 @@
 // or when. A kind of code is a line of the table in compile.cpp; what compiles it is a file compile_*.cpp with a Compiler.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct CompileJob {
     std::string digest;
     const Toolchain& toolchain;
     std::chrono::milliseconds time_limit;
+    const std::atomic<bool>* stop = nullptr;  // ends the compiler once it is true, where that is a process
     const KernelHeaders& headers = KernelHeaders::embedded();
 };
 
@@ -48,7 +50,7 @@ struct Compiler {
     std::vector<std::string> (*command)(const CompileJob&, const std::string& work);
     Result<CompilerRun> (*run)(const CompileJob&, const std::string& work);
 };
-extern const Compiler kHostCompiler, kNvrtcCompiler;
+extern const Compiler kHostCompiler, kNvrtcCompiler, kAmdClang;
 // Null where nothing here builds that suffix.
 const Compiler* compiler_of(std::string_view suffix);
 
@@ -63,5 +65,8 @@ std::variant<Manifest, CompileFault> compile_kernel(const CompileJob& job, const
 
 constexpr std::string_view kSourceFile = "entry/source.cpp";  // under work
 std::string object_file(const BuildRequest& request);         // the same
+
+// Runs a compiler that is a program, in the folder `work`.
+Result<CompilerRun> run_program(const std::vector<std::string>& argv, const CompileJob& job, const std::string& work);
 
 }  // namespace tilewise

@@ -14,7 +14,7 @@ BuildRequest gpu_request(const ArchSpec& arch, std::string_view suffix, std::str
     request.source = fmt::format("#include \"{}\"\n{}", facts_of(arch.backend).primitives, lines);
     request.arch = arch.name;
     request.suffix = suffix;
-    if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
+    if (suffix == kEmulatedCode) request.source = emulated_source(request.source, arch.backend);
     return request;
 }
 

@@ -194,6 +194,11 @@ Result<std::string> KernelCache::keep_failed(const std::string& folder, const st
     return target;  // when another process has put its own there meanwhile, that says the same
 }
 
+std::optional<std::string> KernelCache::failed_at(const std::string& digest) const {
+    std::string path = fmt::format("{}/failed/{}", root_, digest);
+    return !root_.empty() && exists(path) ? std::optional(std::move(path)) : std::nullopt;
+}
+
 Result<std::optional<FileLock>> KernelCache::lock(const std::string& digest, std::chrono::milliseconds time_limit) {
     if (auto status = make_folder(root_ + "/locks"); !status) return status.error();
     return FileLock::acquire(fmt::format("{}/locks/{}", root_, digest), time_limit);

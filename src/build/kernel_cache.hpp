@@ -74,6 +74,7 @@ public:
     Status remove(const std::string& digest);
     // Keeps a folder under failed/; returns where it is.
     Result<std::string> keep_failed(const std::string& folder, const std::string& digest);
+    std::optional<std::string> failed_at(const std::string& digest) const;  // where it is, if it is
     Result<std::optional<FileLock>> lock(const std::string& digest, std::chrono::milliseconds time_limit);
 
     // kernel_cache_admin.cpp:

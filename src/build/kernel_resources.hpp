@@ -13,6 +13,8 @@ struct KernelResources {
     std::int64_t registers = 0;     // a thread
     std::int64_t shared_bytes = 0;  // a block, without what is asked for at launch
     std::int64_t local_bytes = 0;   // a thread: spilled registers and arrays that are not in registers; 0 is good
+    // Registers that are kept elsewhere, where the object says so; those of a wave may be in lanes of others, without a byte of memory.
+    std::int64_t spilled_registers = 0;
 
     bool operator==(const KernelResources&) const = default;
 };

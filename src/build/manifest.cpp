@@ -16,7 +16,10 @@ namespace {
 constexpr int kSchema = 1;
 
 Json resources_json(const KernelResources& r) {
-    return Json::object({{"registers", r.registers}, {"shared_bytes", r.shared_bytes}, {"local_bytes", r.local_bytes}});
+    Json json =
+        Json::object({{"registers", r.registers}, {"shared_bytes", r.shared_bytes}, {"local_bytes", r.local_bytes}});
+    if (r.spilled_registers > 0) json.set("spilled_registers", r.spilled_registers);
+    return json;
 }
 
 Result<KernelResources> parse_resources(const Json& json, const std::string& file) {
@@ -26,6 +29,7 @@ Result<KernelResources> parse_resources(const Json& json, const std::string& fil
     r.registers = object.integer("registers", 1, kMost);
     r.shared_bytes = object.integer("shared_bytes", 0, kMost);
     r.local_bytes = object.integer("local_bytes", 0, kMost);
+    r.spilled_registers = object.integer_or("spilled_registers", 0, kMost, 0);
     if (auto status = object.finish(); !status) return status.error();
     return r;
 }

@@ -37,8 +37,18 @@ std::string search_path() {
     return path ? path : std::string(kTrustedPath);
 }
 
-// An absolute path: a compiler is run elsewhere than it is looked for, and where we are may be anyone's folder.
-std::optional<std::string> on_path(std::string_view name) {
+// "#define NAME 12" -> 12
+std::optional<std::int64_t> macro(std::string_view text, std::string_view name) {
+    for (std::string_view line : split(text, '\n')) {
+        const std::string start = fmt::format("#define {} ", name);
+        if (line.starts_with(start)) return parse_integer(trim(line.substr(start.size())));
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> program_on_path(std::string_view name) {
     const auto runs = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };
     if (name.find('/') != std::string_view::npos) {
         std::error_code unknown;
@@ -54,17 +64,8 @@ std::optional<std::string> on_path(std::string_view name) {
     return std::nullopt;
 }
 
-// "#define NAME 12" -> 12
-std::optional<std::int64_t> macro(std::string_view text, std::string_view name) {
-    for (std::string_view line : split(text, '\n')) {
-        const std::string start = fmt::format("#define {} ", name);
-        if (line.starts_with(start)) return parse_integer(trim(line.substr(start.size())));
-    }
-    return std::nullopt;
-}
-
 // The macros say what a compiler is, whatever its file is called and however its distribution words --version.
-Result<Toolchain> identify(const std::string& path) {
+Result<Toolchain> identify_compiler(const std::string& path) {
     ProcessSpec spec;
     spec.argv = {path, "-x", "c++", "-dM", "-E", "/dev/null"};
     spec.environment = {{"LC_ALL", "C"}};
@@ -83,6 +84,8 @@ Result<Toolchain> identify(const std::string& path) {
     return toolchain_error(fmt::format("'{}' is neither g++ nor clang++", path));
 }
 
+namespace {
+
 bool new_enough(const Toolchain& found) {
     const auto major = parse_integer(split(found.version, '.')[0]).value_or(0);
     return major >= (found.kind == "g++" ? kOldestGcc : kOldestClang);
@@ -91,12 +94,16 @@ bool new_enough(const Toolchain& found) {
 std::string needed() { return fmt::format("g++ {} or newer, or clang++ {} or newer", kOldestGcc, kOldestClang); }
 
 Result<Toolchain> find_named(const std::string& wanted) {
-    const auto path = on_path(wanted);
+    const auto path = program_on_path(wanted);
     if (!path) {
         return toolchain_error(fmt::format("the compiler '{}' (TILEWISE_CXX) is not there; need {}", wanted, needed()));
     }
-    auto found = identify(*path);
-    if (found && !new_enough(*found)) {
+    auto found = identify_compiler(*path);
+    if (!found) {
+        return toolchain_error(
+            fmt::format("TILEWISE_CXX names no compiler: {}; need {}", found.error().message, needed()));
+    }
+    if (!new_enough(*found)) {
         return toolchain_error(fmt::format("the compiler '{}' (TILEWISE_CXX) is {} {}; need {}", wanted, found->kind,
                                            found->version, needed()));
     }
@@ -106,9 +113,9 @@ Result<Toolchain> find_named(const std::string& wanted) {
 Result<Toolchain> find_any() {
     std::string too_old;
     for (const std::string_view name : kNames) {
-        const auto path = on_path(name);
+        const auto path = program_on_path(name);
         if (!path) continue;
-        auto found = identify(*path);
+        auto found = identify_compiler(*path);
         if (found && new_enough(*found)) return found;
         too_old += too_old.empty() ? "; found " : ", ";
         too_old += found ? fmt::format("{} ({} {})", *path, found->kind, found->version) : found.error().message;

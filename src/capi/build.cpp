@@ -4,15 +4,16 @@
 
 #include <limits>
 
+#include "base/json_object.hpp"
 #include "build/builder.hpp"
 #include "build/code_suffix.hpp"
 #include "capi/archs.hpp"
 #include "capi/call.hpp"
-#include "config/config_json.hpp"
 #include "config/config_name.hpp"
 #include "config/rules.hpp"
 #include "device/cpu/thread_pool.hpp"
 #include "family/family.hpp"
+#include "registry/read_kernel.hpp"
 #include "run/executable.hpp"
 
 namespace tilewise::capi {
@@ -24,21 +25,51 @@ struct Wanted {
     Result<BuildRequest> request;
 };
 
-Result<BuildRequest> request_for(const KernelConfig& config) {
+// The list of kernels to build, and whether an emulated GPU is to run it.
+struct Order {
+    Json::Array kernels;
+    bool emulated = false;
+};
+
+Result<Order> read_order(const char* text) {
+    auto json = Json::parse(text);
+    if (!json) return json.error();
+    if (json->array()) return Order{*json->array()};
+    JsonObject from(*json, "order");
+    const Json* kernels = from.child_or_null("kernels");
+    if (!kernels || !kernels->array()) {
+        return usage_error("the configs are no list; need [\"name\", {config}, ...] or {\"kernels\": [...]}");
+    }
+    Order order{*kernels->array()};
+    order.emulated = from.flag_or("emulated", false);
+    if (auto status = from.finish(); !status) return status.error();
+    return order;
+}
+
+Result<std::string_view> suffix_for(const ArchSpec& arch, bool emulated) {
+    if (!emulated) return code_suffixes(arch).front();
+    if (arch.backend == Backend::cuda) return kEmulatedCode;
+    return usage_error(
+        fmt::format("there is no emulation of {}; kernels of CUDA archs, such as sm_90a, run emulated", arch.name));
+}
+
+Result<BuildRequest> request_for(const KernelConfig& config, bool emulated) {
     const auto arch = archs()->find(config.arch);
     if (!arch) return arch.error();
     if (!is_valid(config, **arch)) {
         return Error{ErrorCode::check_failed, fmt::format("kernel {} breaks a rule of {}; tilewise check says which",
                                                           kernel_name(config), config.arch)};
     }
-    return build_request(config, **arch, code_suffixes(**arch).front());
+    const auto suffix = suffix_for(**arch, emulated);
+    if (!suffix) return suffix.error();
+    return build_request(config, **arch, *suffix);
 }
 
-Wanted read_wanted(const Json& item) {
+Wanted read_wanted(const Json& item, bool emulated) {
     const std::string text = item.string() ? *item.string() : item.dump();
-    auto config = read_config(text);
+    auto config = read_kernel(text, *archs());
     if (!config) return {text, config.error()};
-    return {kernel_name(*config), request_for(*config)};
+    return {kernel_name(*config), request_for(*config, emulated)};
 }
 
 Json error_json(const Error& error) {
@@ -49,9 +80,8 @@ Result<std::string> build(const char* configs_json, int jobs) {
     if (!configs_json) return usage_error("the list of configs is NULL");
     if (jobs < 0) return usage_error(fmt::format("jobs is {}; need 0 (one for each CPU) or more", jobs));
     if (!archs()) return archs().error();
-    const auto json = Json::parse(configs_json);
-    if (!json) return json.error();
-    if (!json->array()) return usage_error("the configs are no list; need [\"name\", {config}, ...]");
+    const auto order = read_order(configs_json);
+    if (!order) return order.error();
     auto settings = build_settings();
     if (!settings) return settings.error();
 
@@ -59,8 +89,8 @@ Result<std::string> build(const char* configs_json, int jobs) {
     std::vector<Wanted> wanted;
     std::vector<BuildRequest> requests;
     std::vector<std::size_t> place;  // of each that is wanted, among the requests
-    for (const Json& item : *json->array()) {
-        wanted.push_back(read_wanted(item));
+    for (const Json& item : order->kernels) {
+        wanted.push_back(read_wanted(item, order->emulated));
         place.push_back(wanted.back().request ? requests.size() : kNone);
         if (wanted.back().request) requests.push_back(*wanted.back().request);
     }

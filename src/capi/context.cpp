@@ -8,6 +8,7 @@
 #include "capi/archs.hpp"
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
+#include "device/cpu/thread_pool.hpp"
 
 namespace tilewise::capi {
 namespace {
@@ -47,7 +48,9 @@ std::string describe(const Runtime& runtime) {
                          {"identity", device.identity()},
                          {"arch", device.arch().name},
                          {"backend", name_of(device.arch().backend)},
-                         {"threads", device.max_threads()},
+                         {"threads", device.arch().is_gpu() ? Json() : Json(device.max_threads())},
+                         {"cpus", usable_cpus()},
+                         {"plan_cache", runtime.dispatcher->most_kept()},
                          {"shares_host_memory", device.shares_host_memory()},
                          {"tuning", runtime.tuning->path()}})
         .dump();
@@ -56,6 +59,7 @@ std::string describe(const Runtime& runtime) {
 Status load_pack(Runtime& runtime, const char* path) {
     if (!path) return usage_error("the path of the pack is NULL");
     if (auto status = runtime.builder->add_pack(path); !status) return status;
+    if (auto status = take_tuning_of_packs(runtime); !status) return status;
     runtime.dispatcher->forget_plans();
     return {};
 }

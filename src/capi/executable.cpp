@@ -26,7 +26,7 @@ Status prepare(tilewise_context* context, const char* text, const tilewise_selec
     Runtime& runtime = *pinned->runtime;
     auto plan = choose_plan(runtime, *problem, read->choice);
     if (!plan) return plan.error();
-    auto ready = runtime.dispatcher->executable(*problem, *plan);
+    auto ready = runtime.dispatcher->executable_now(*problem, *plan);
     if (!ready) return ready.error();
     *out = open_handle(std::unique_ptr<tilewise_executable>(
         new tilewise_executable{pinned->runtime, std::move(*problem), std::move(*plan), std::move(*ready)}));
@@ -44,7 +44,7 @@ std::string describe(const tilewise_executable& e) {
                                                      {"notes", notes_to_json(notes)},
                                                      {"available", plan.kernel->available}})},
                               {"origin", name_of(e.ready->built().origin)},
-                              {"threads", e.ready->threads()},
+                              {"threads", threads_json(*e.ready)},
                               {"align", e.problem.align_bytes},
                               {"workspace_bytes", e.ready->workspace_bytes()},
                               {"packed_b_bytes", e.ready->packed_b_bytes()}});

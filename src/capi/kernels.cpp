@@ -2,6 +2,7 @@
 // The C functions on kernels that need no device: list, find, select, and what a config is.
 #include <fmt/core.h>
 
+#include "capi/archs.hpp"
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
 #include "capi/query.hpp"
@@ -10,13 +11,15 @@
 #include "device/cpu/thread_pool.hpp"
 #include "family/check_report.hpp"
 #include "family/family.hpp"
+#include "registry/read_kernel.hpp"
 #include "select/select.hpp"
 
 namespace tilewise::capi {
 
 Result<KernelConfig> read_config_argument(const char* text) {
     if (!text) return usage_error("the config is NULL");
-    return read_config(text);
+    if (!archs()) return archs().error();
+    return read_kernel(text, *archs());
 }
 
 namespace {
@@ -33,18 +36,15 @@ Result<std::string> find_kernel(const char* text, const char* query_json) {
     if (!text) return usage_error("the kernel is NULL");
     const auto query = read_query(query_json, true);
     if (!query) return query.error();
-    const auto config = read_config(text);
-    if (config) {
-        const auto arch = read_arch(config->arch.c_str());
-        return kernel_to_json(make_kernel(*config, Priority::normal, arch && has_code(*config, **arch))).dump();
-    }
     const auto found = list(*query);
     if (!found) return found.error();
     for (const Kernel& kernel : *found) {
         if (kernel.id == text) return kernel_to_json(kernel).dump();
     }
-    return usage_error(fmt::format("no kernel of the rule set {} for {} has this id, and it is no name: {}",
-                                   name_of(query->set), query->arch->name, config.error().message));
+    const auto config = read_config_argument(text);
+    if (!config) return config.error();
+    const auto arch = read_arch(config->arch.c_str());
+    return kernel_to_json(make_kernel(*config, Priority::normal, arch && has_code(*config, **arch))).dump();
 }
 
 Result<std::string> select(const char* problem_text, const char* options_json) {
@@ -56,7 +56,9 @@ Result<std::string> select(const char* problem_text, const char* options_json) {
     if (!list) return list.error();
     Registry registry;
     registry.add(std::move(*list));
-    return selection_to_json(select_kernel(*problem, registry, *query->arch, usable_cpus())).dump();
+    const auto threads = default_threads();
+    if (!threads) return threads.error();
+    return selection_to_json(select_kernel(*problem, registry, *query->arch, *threads)).dump();
 }
 
 Result<CheckReport> report(const char* text, bool fix) {
@@ -81,6 +83,19 @@ Result<std::string> correct(const char* text) {
     const Rejected& first = correction.remaining.front();
     return Error{ErrorCode::check_failed, fmt::format("no correction makes the config valid: rule {}: have {}; need {}",
                                                       first.rule, first.have, first.need)};
+}
+
+Result<std::string> arch_list(const char* name) {
+    if (!archs()) return archs().error();
+    Json::Array items;
+    if (name) {
+        const auto arch = archs()->find(name);
+        if (!arch) return arch.error();
+        items.push_back((*arch)->json);
+    } else {
+        for (const ArchSpec& arch : archs()->archs()) items.push_back(arch.json);
+    }
+    return Json::object({{"count", items.size()}, {"archs", Json(std::move(items))}}).dump();
 }
 
 Result<const ConfigField*> find_config_field(const char* name) {
@@ -123,6 +138,10 @@ std::string fields() {
 }  // namespace tilewise::capi
 
 extern "C" {
+
+tilewise_status tilewise_archs(const char* arch, char** json) {
+    return tilewise::capi::give_text(json, [&] { return tilewise::capi::arch_list(arch); });
+}
 
 tilewise_status tilewise_kernels(const char* query_json, char** json) {
     return tilewise::capi::give_text(json, [&] { return tilewise::capi::kernels(query_json); });

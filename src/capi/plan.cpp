@@ -49,7 +49,7 @@ Result<ReadChoice> read_choice(const tilewise_select_options* given) {
     ReadChoice read;
     SelectOptions& options = read.choice.options;
     if (from.kernel) {
-        auto config = read_config(from.kernel);
+        auto config = read_config_argument(from.kernel);
         if (!config) return config.error();
         read.choice.kernel = std::move(*config);
     }
@@ -102,9 +102,11 @@ Result<Selection> select_for_arch(const Problem& problem, const ReadChoice& read
         if (!list) return list.error();
         listed.add(std::move(*list));
     }
-    Selection selection = select_kernel(problem, options.registry ? *options.registry : listed, **arch, usable_cpus());
+    const auto threads = default_threads();
+    if (!threads) return threads.error();
+    Selection selection = select_kernel(problem, options.registry ? *options.registry : listed, **arch, *threads);
     if (options.rank && selection.plan) {
-        if (auto status = choose({problem, options, usable_cpus()}, selection); !status) return status.error();
+        if (auto status = choose({problem, options, *threads}, selection); !status) return status.error();
         note_padding(selection);
     }
     return selection;
@@ -136,7 +138,7 @@ Status prepare_plan(const tilewise_plan& plan, tilewise_executable** out) {
     if (!plan.selection.plan) {
         return unsupported_error(fmt::format("no kernel may run {}: {}", print_problem(plan.problem), plan.why));
     }
-    auto ready = plan.runtime->dispatcher->executable(plan.problem, *plan.selection.plan);
+    auto ready = plan.runtime->dispatcher->executable_now(plan.problem, *plan.selection.plan);
     if (!ready) return ready.error();
     *out = open_handle(std::unique_ptr<tilewise_executable>(
         new tilewise_executable{plan.runtime, plan.problem, *plan.selection.plan, std::move(*ready)}));

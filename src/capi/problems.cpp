@@ -67,6 +67,10 @@ Result<std::string> gemm_text(const tilewise_gemm* given) {
     tilewise_gemm from{};
     if (auto status = read_sized(given, "tilewise_gemm", from); !status) return status.error();
     if (!from.dtype) return usage_error("tilewise_gemm: dtype is NULL; need a word such as bf16");
+    // One of them may be 0; all of them are where nobody has set any.
+    if (from.m == 0 && from.n == 0 && from.k == 0) {
+        return unsupported_error("tilewise_gemm: m, n and k are 0; they are not set");
+    }
     StructFields fields("tilewise_gemm");
     fields.add("m", from.m), fields.add("n", from.n), fields.add("k", from.k);
     if (from.batch != 0) fields.add("batch", from.batch);

@@ -2,10 +2,29 @@
 // The C functions that say what library this is, and whether a client fits it.
 #include <fmt/core.h>
 
+#include "base/activity.hpp"
 #include "base/version.hpp"
 #include "capi/call.hpp"
 
+namespace tilewise::capi {
+namespace {
+
+Status set_verbose(int level) {
+    if (level < 0 || level > 2) {
+        return usage_error(fmt::format("the level is {}; need 0 (silent), 1 or 2", level));
+    }
+    set_verbosity(static_cast<Verbosity>(level));
+    return {};
+}
+
+}  // namespace
+}  // namespace tilewise::capi
+
 extern "C" {
+
+tilewise_status tilewise_set_verbose(int level) {
+    return tilewise::capi::guarded([&] { return tilewise::capi::set_verbose(level); });
+}
 
 const char* tilewise_version(void) { return tilewise::version().data(); }
 

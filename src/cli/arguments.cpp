@@ -80,11 +80,7 @@ Result<Arguments> Arguments::parse(int count, const char* const* words) {
             return usage_error(fmt::format("unknown option '{}'; options are written --name", word));
         } else if (!result.command_) {
             result.command_ = find_command(word);
-            if (!result.command_) {
-                std::vector<std::string_view> known;
-                for (const Command& command : commands()) known.push_back(command.name);
-                return usage_error(unknown_word("command", word, known));
-            }
+            if (!result.command_) return unknown_choice("command", word, command_choices());
         } else {
             result.operands_.emplace_back(word);
         }

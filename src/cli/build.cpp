@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: MIT
-// tilewise build: compiles the kernels of a rule set ahead, into the cache and, with --pack, into one file. Needs no device.
+// tilewise build: compiles the kernels of a rule set, or those that a list of problems needs, ahead: into the cache and, with --pack,
+// into one file. Needs no device.
 #include <fmt/core.h>
 
-#include <set>
-
-#include "base/sha256.hpp"
 #include "base/text.hpp"
-#include "build/code_suffix.hpp"
 #include "build/pack.hpp"
-#include "cli/command.hpp"
-#include "cli/kernel_query.hpp"
+#include "cli/build_work.hpp"
+#include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
-#include "config/config_name.hpp"
 #include "device/cpu/thread_pool.hpp"
-#include "family/family.hpp"
-#include "run/executable.hpp"
-#include "run/row_launch.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -46,15 +39,7 @@ std::string spilling_text(const std::vector<PackItem>& items) {
     return text;
 }
 
-// A command compiles this, for all its archs.
-struct Work {
-    std::size_t kernels = 0;
-    std::size_t without_template = 0;
-    std::size_t portable = 0;  // of the requests, those for later chips (PTX)
-    std::vector<BuildRequest> requests;
-};
-
-std::string portable_text(const Work& work) {
+std::string portable_text(const BuildWork& work) {
     return work.portable == 0 ? "" : fmt::format(" ({} of them PTX for later GPUs)", work.portable);
 }
 
@@ -75,80 +60,48 @@ Result<std::vector<const ArchSpec*>> chosen_archs(const Context& context) {
     return archs;
 }
 
-// Which of the distinct sources a command takes. A source's share depends on its text alone, so that the shares of several
-// machines fit together whatever else the rule set holds.
-struct Shard {
-    std::int64_t index = 1, count = 1;
-
-    bool takes(std::string_view source) const {
-        const std::string digest = sha256_hex(source).substr(0, 15);
-        return static_cast<std::int64_t>(std::stoull(digest, nullptr, 16)) % count == index - 1;
-    }
-};
-
-Result<Shard> chosen_shard(const Context& context) {
-    const auto given = context.arguments.value("shard");
-    if (!given) return Shard{};
-    const auto parts = split(*given, '/');
-    const auto index = parse_integer(parts[0]), count = parse_integer(parts.back());
-    if (parts.size() != 2 || !index || !count || *index < 1 || *index > *count) {
-        return usage_error(fmt::format("--shard takes I/N with I from 1 to N, such as 2/8, not '{}'", *given));
-    }
-    return Shard{*index, *count};
-}
-
-// The chains that GPU kernels are compiled for beside the code for every epilogue.
-Result<std::vector<Chain>> chosen_chains(const Context& context) {
-    constexpr std::string_view kCommon = "none,bias,bias+relu,bias+gelu,bias+silu,add,bias+add+relu";
-    std::vector<Chain> chains;
-    const auto given = context.arguments.value("epilogues");
-    if (!given) return chains;
-    for (const std::string_view text : split(*given == "common" ? kCommon : *given, ',')) {
-        auto chain = parse_chain(text);
-        if (!chain) return usage_error(fmt::format("--epilogues: {}", chain.error().message));
-        chains.push_back(std::move(*chain));
-    }
-    return chains;
-}
-
-Status add_work(const Context& context, const ArchSpec& arch, const Shard& shard, Work& work) {
-    auto query = read_kernel_query(context, arch);
-    if (!query) return query.error();
-    auto kernels = list_kernels(*query);
-    if (!kernels) return kernels.error();
-    work.kernels += kernels->size();
-    const auto chains = chosen_chains(context);
-    if (!chains) return chains.error();
-    std::vector<std::optional<Chain>> codes = {std::nullopt};
-    if (arch.is_gpu()) codes.insert(codes.end(), chains->begin(), chains->end());
-    auto suffixes = code_suffixes(arch);
-    // Only a pack goes to machines that nobody has seen yet.
-    if (!context.arguments.value("pack")) suffixes.resize(1);
-    // Sources: kernels that differ in launch fields, or in what their code leaves open, share one.
-    std::set<std::string> seen;
-    for (const Kernel& kernel : *kernels) {
-        if (!kernel.available) {
-            ++work.without_template;
-            continue;
+Status refuse_together(const Context& context, std::string_view option,
+                       std::initializer_list<std::string_view> others) {
+    for (const std::string_view other : others) {
+        if (context.arguments.has(other)) {
+            return usage_error(fmt::format("--{} goes {} --problems: leave one of them out", other, option));
         }
-        for (const auto& code : codes) {
-            for (const std::string_view suffix : suffixes) {
-                auto request = build_request(kernel.config, arch, suffix, code);
-                if (!request) return request.error();
-                if (!shard.takes(request->source)) continue;
-                if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
-                work.portable += suffix == code_of(arch.backend).portable ? 1U : 0U;
-                work.requests.push_back(std::move(*request));
-            }
-        }
-    }
-    // Problems are padded by a kernel of no config, which the first part has.
-    if (!arch.is_gpu() || !context.arguments.value("pack") || work.requests.empty() || shard.index != 1) return {};
-    for (const std::string_view suffix : suffixes) {
-        work.portable += suffix == code_of(arch.backend).portable ? 1U : 0U;
-        work.requests.push_back(row_kernel_request(arch, suffix));
     }
     return {};
+}
+
+Result<BuildWork> find_work(const Context& context, std::span<const ArchSpec* const> archs,
+                            const BuildSettings& settings) {
+    BuildWork work;
+    if (!context.arguments.has("problems")) {
+        if (auto status = refuse_together(context, "only with", {"top", "most"}); !status) return status.error();
+        for (const ArchSpec* arch : archs) {
+            if (auto status = add_rule_set(context, *arch, work); !status) return status.error();
+        }
+        return work;
+    }
+    if (auto status = refuse_together(context, "not with", {"op", "dtype", "epilogues", "shard"}); !status) {
+        return status.error();
+    }
+    const auto problems = read_problems(context);
+    if (!problems) return problems.error();
+    const auto tuned = TuningDatabase(tuning_path(settings)).records();
+    for (const ArchSpec* arch : archs) {
+        if (auto status = add_problems(context, *arch, *problems, tuned, work); !status) return status.error();
+    }
+    return work;
+}
+
+Error nothing_to_build(const Context& context, const BuildWork& work) {
+    if (work.kernels > 0) {
+        return unsupported_error(
+            fmt::format("there is nothing to build: none of {} kernels has code for its arch yet", work.kernels));
+    }
+    return unsupported_error(context.arguments.has("problems")
+                                 ? "there is nothing to build: no kernel may run any of the problems (tilewise select "
+                                   "--explain says why)"
+                                 : "there is nothing to build: the rule set has no such kernel (tilewise kernels lists "
+                                   "those there are)");
 }
 
 }  // namespace
@@ -158,15 +111,12 @@ Result<int> run_build(Context& context) {
     if (!jobs || *jobs < 1 || *jobs > 1024) return usage_error("--jobs takes a whole number from 1 to 1024");
     auto archs = chosen_archs(context);
     if (!archs) return archs.error();
-    const auto shard = chosen_shard(context);
-    if (!shard) return shard.error();
-    Work work;
-    for (const ArchSpec* arch : *archs) {
-        if (auto status = add_work(context, *arch, *shard, work); !status) return status.error();
-    }
-    const auto& requests = work.requests;
     auto settings = build_settings();
     if (!settings) return settings.error();
+    const auto work = find_work(context, *archs, *settings);
+    if (!work) return work.error();
+    const auto& requests = work->requests;
+    if (requests.empty() && !context.arguments.has("shard")) return nothing_to_build(context, *work);
     Builder builder(std::move(*settings));
     if (!builder.pack_errors().empty()) return builder.pack_errors().front();
     const auto built = builder.build_all(requests, static_cast<int>(*jobs), [](const BuildProgress& progress) {
@@ -187,21 +137,24 @@ Result<int> run_build(Context& context) {
     // A pack that lacks kernels would only be found out where there is no compiler, so it is not written.
     const auto pack = failed == 0 ? context.arguments.value("pack") : std::nullopt;
     if (pack) {
-        if (auto status = write_pack(items, *pack); !status) return status.error();
+        if (auto status = write_pack(items, *pack, {work->tuning, static_cast<int>(*jobs)}); !status)
+            return status.error();
     }
-    const Json json = Json::object({{"kernels", work.kernels},
+    const Json json = Json::object({{"kernels", work->kernels},
                                     {"binaries", requests.size()},
-                                    {"ptx", work.portable},
+                                    {"ptx", work->portable},
                                     {"compiled", compiled},
                                     {"failed", failed},
-                                    {"without_template", work.without_template},
+                                    {"without_template", work->without_template},
+                                    {"problems", work->problems},
                                     {"resources", resources_json(items)},
                                     {"pack", pack ? Json(*pack) : Json()}});
     print(context.json
               ? json.dump()
               : fmt::format("{} kernels, {} binaries{}: {} compiled now, {} failed; {} kernels have no code{}{}",
-                            work.kernels, requests.size(), portable_text(work), compiled, failed, work.without_template,
-                            pack ? fmt::format("; pack written to {}", *pack) : "", spilling_text(items)));
+                            work->kernels, requests.size(), portable_text(*work), compiled, failed,
+                            work->without_template, pack ? fmt::format("; pack written to {}", *pack) : "",
+                            spilling_text(items)));
     return failed == 0 ? 0 : static_cast<int>(ErrorCode::toolchain);
 }
 

@@ -95,8 +95,7 @@ Result<int> run_cache(Context& context) {
         return removed(cache.prune(*bytes), context.json);
     }
     if (verb == "stats") return show_stats(cache, *settings, context.json);
-    constexpr std::array<std::string_view, 5> kVerbs = {"ls", "stats", "verify", "prune", "clear"};
-    return usage_error(unknown_word("cache command", verb, kVerbs));
+    return unknown_choice("cache command", verb, cache_choices());
 }
 
 }  // namespace tilewise::cli

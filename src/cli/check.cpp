@@ -54,7 +54,7 @@ Result<int> list_rules(bool json) {
 Result<int> run_check(Context& context) {
     if (context.arguments.has("rules")) return list_rules(context.json);
     if (context.arguments.operands().empty()) return usage_error("check needs a kernel name or a CONFIG.json");
-    auto config = read_config_operand(context.arguments.operands().front());
+    auto config = read_config_operand(context, context.arguments.operands().front());
     if (!config) return config.error();
     auto arch = context.archs.find(config->arch);
     if (!arch) return arch.error();

@@ -37,7 +37,8 @@ struct Command {
     std::string_view summary;
     std::string_view details;  // a few lines more for its own help; may be empty
     std::span<const Option> options;
-    Result<int> (*run)(Context&);  // the exit code
+    Result<int> (*run)(Context&);                             // the exit code
+    std::vector<std::string> (*operand_choices)() = nullptr;  // for completions
 };
 
 std::span<const Command> commands();
@@ -54,6 +55,12 @@ std::vector<std::string> dtype_choices();
 std::vector<std::string> rule_set_choices();
 std::vector<std::string> arch_choices();
 std::vector<std::string> family_choices();
+std::vector<std::string> command_choices();
+std::vector<std::string> cache_choices();
+std::vector<std::string> shell_choices();
+std::vector<std::string> peer_choices();
+// "unknown KIND 'WORD'; …", with those there are.
+Error unknown_choice(std::string_view kind, std::string_view word, const std::vector<std::string>& choices);
 
 Result<int> run_kernels(Context& context);
 Result<int> run_check(Context& context);
@@ -64,9 +71,11 @@ Result<int> run_run(Context& context);
 Result<int> run_bench(Context& context);
 Result<int> run_build(Context& context);
 Result<int> run_tune(Context& context);
+Result<int> run_problems(Context& context);
 Result<int> run_fit(Context& context);
 Result<int> run_cache(Context& context);
 Result<int> run_completion(Context& context);
+Result<int> run_help(Context& context);
 
 std::string help_text();
 std::string help_text(const Command& command);

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/problem_set.hpp"
+#include "cli/terminal.hpp"
 #include "config/family_id.hpp"
 #include "config/rule_set.hpp"
 #include "device/cpu/host_cpu.hpp"
@@ -21,7 +24,7 @@ std::vector<std::string> colour_choices() { return {"auto", "always", "never"}; 
 constexpr Option kGlobal[] = {
     {"json", "", "print JSON"},
     {"arch-file", "FILE", "add an arch from a file (may be repeated)"},
-    {"threads", "N", "CPU threads to use; every CPU this process may use unless given"},
+    {"threads", "N", "CPU threads to use; unless given those of TILEWISE_THREADS, OMP_NUM_THREADS, or every CPU"},
     {"pack", "FILE", "a pack of built kernels to look in (may be repeated)"},
     {"color", "WHEN", "auto, always or never", colour_choices},
     {"help", "", "show help"},
@@ -58,8 +61,12 @@ constexpr Option kCpuArch = {"arch", "ARCH", "kind of CPU to be; the richest thi
                              arch_choices};
 constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};
 constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "this kernel and no other"};
-constexpr Option kProblems = {"problems", "FILE", "problems, one a line; # starts a comment"};
+constexpr Option kProblems = {"problems", "FILE|SET",
+                              "problems, one a line, # starts a comment, - reads standard input; or a set",
+                              problem_set_names};
 constexpr Option kTop = {"top", "N", "so many kernels are measured (8 on a CPU, 16 on a GPU)"};
+
+constexpr Option kAgain = {"again", "", "measure although the winner is remembered; it is replaced by a faster one"};
 
 constexpr Option kRunOptions[] = {
     {"validate", "", "check the result against a reference"},
@@ -68,14 +75,24 @@ constexpr Option kRunOptions[] = {
     kKernel,
     kRuleSet,
     kTop,
+    kAgain,
     kDevice,
     kCpuArch,
 };
 constexpr Option kBenchOptions[] = {
-    kProblems, {"all", "", "time every kernel that may run the problem"}, kStrategy, kKernel, kRuleSet, kTop, kDevice,
+    kProblems,
+    {"all", "", "time every kernel that may run the problem"},
+    {"csv", "", "print comma-separated values"},
+    {"peer", "NAME[=FILE]", "compare plain products with onednn or openblas (may be repeated)", peer_choices},
+    kStrategy,
+    kKernel,
+    kRuleSet,
+    kTop,
+    kAgain,
+    kDevice,
     kCpuArch,
 };
-constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kDevice, kCpuArch};
+constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kAgain, kDevice, kCpuArch};
 constexpr Option kBuildOptions[] = {
     {"arch", "ARCH[,ARCH]", "targets; the CPU of this machine unless given", arch_choices},
     kRuleSet,
@@ -83,6 +100,10 @@ constexpr Option kBuildOptions[] = {
     {"dtype", "DTYPE", "fp32, fp16, bf16, fp8, bf8, int8, or a pair such as fp8_bf8", dtype_choices},
     {"jobs", "N", "compilers at a time"},
     {"epilogues", "LIST", "GPU kernels also for each of these, such as bias+gelu, or common"},
+    {"problems", "FILE|SET", "the kernels that these problems need, in place of a rule set; - reads standard input",
+     problem_set_names},
+    {"top", "N", "with --problems: so many of the best kernels of each (1)"},
+    {"most", "N", "with --problems: at most so many kernels, those that most problems need"},
     {"shard", "I/N", "only part I of N, 1/N to N/N, of the distinct sources: for several machines or sittings"},
     {"pack", "FILE", "write the kernels into one file as well (sm_80: with PTX for later GPUs)"},
 };
@@ -92,11 +113,21 @@ constexpr Option kFitOptions[] = {
     {"hold", "W", "how strongly prices stay where they are, such as 1; hardly at all unless given"},
     {"out", "FILE", "write the chip with the prices that were found there; to standard output unless given"},
 };
+constexpr Option kProblemsOptions[] = {
+    {"first", "N", "only the first N problems of the set, a fair sample of it"},
+    {"dtype", "DTYPE", "the set in another type: fp32, fp16, bf16, fp8, bf8 or int8", dtype_choices},
+};
+constexpr Option kDoctorOptions[] = {{"all", "", "also the variables of the environment that are not set"}};
 constexpr Option kCacheOptions[] = {{"max", "BYTES", "prune: most bytes to keep, such as 512M"}};
 constexpr int kManyOperands = 1000;
 constexpr std::string_view kProblemSays =
     "PROBLEM is a line such as gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr\n"
     "or conv_fwd:n=64,g=2,c=96,k=96,in=56x56,filter=3x3,pad=1x1,dtype=bf16 (docs/problems.md)";
+
+constexpr std::string_view kProblemsSay =
+    "PROBLEM is a line such as gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr\n"
+    "or conv_fwd:n=64,g=2,c=96,k=96,in=56x56,filter=3x3,pad=1x1,dtype=bf16 (docs/problems.md).\n"
+    "m=64:4096*2 stands for 64, 128, ... 4096, and m=64:256+32 for 64, 96, ... 256.";
 
 const Command kCommands[] = {
     {"run", "PROBLEM", 1, 1, "choose, build and run a kernel for a problem", kProblemSays, kRunOptions, run_run},
@@ -105,19 +136,26 @@ const Command kCommands[] = {
      "CONFIG is a kernel name, a JSON file, - for JSON on standard input, or the JSON itself.\n"
      "Exit code 0: valid (with --fix: valid once corrected); 1: not.",
      kCheckOptions, run_check},
-    {"arch", "[NAME]", 0, 1, "list the targets, or show one", "", {}, run_arch},
+    {"arch", "[NAME]", 0, 1, "list the targets, or show one", "", {}, run_arch, arch_choices},
     {"select", "PROBLEM", 1, 1, "show which kernels may run a problem, and which is chosen", kProblemSays,
      kSelectOptions, run_select},
-    {"build", "", 0, 0, "compile the kernels of a rule set ahead", "", kBuildOptions, run_build},
-    {"bench", "[PROBLEM…]", 0, kManyOperands, "time kernels on problems", kProblemSays, kBenchOptions, run_bench},
+    {"build", "", 0, 0, "compile the kernels of a rule set, or of a list of problems, ahead", "", kBuildOptions,
+     run_build},
+    {"bench", "[PROBLEM…]", 0, kManyOperands, "time kernels on problems", kProblemsSay, kBenchOptions, run_bench},
     {"tune", "[PROBLEM…]", 0, kManyOperands, "measure the best few kernels for problems and remember the winners",
-     kProblemSays, kTuneOptions, run_tune},
+     kProblemsSay, kTuneOptions, run_tune},
+    {"problems", "[SET]", 0, 1, "list the problem sets, or print one",
+     "A set is printed as --problems reads it: a problem a line, and the network or class it comes from behind it.",
+     kProblemsOptions, run_problems, problem_set_names},
     {"fit", "RECORDS", 1, 1, "find the prices of a chip from measured times",
      "RECORDS is a table (CSV with a header) with the columns problem, kernel_name, time_us and status, which is ok\n"
      "where the time counts. The prices are those for which predicted times come closest (docs/chips.md).",
      kFitOptions, run_fit},
-    {"cache", "ls|stats|verify|prune|clear", 1, 1, "look after the built kernels", "", kCacheOptions, run_cache},
-    {"doctor", "", 0, 0, "report on this machine and this build", "", {}, run_doctor},
+    {"cache", "ls|stats|verify|prune|clear", 1, 1, "look after the built kernels", "", kCacheOptions, run_cache,
+     cache_choices},
+    {"doctor", "", 0, 0, "report on this machine and this build",
+     "ok: it works; warn: not everybody needs it; FAIL: the library needs it. Exit code 1 where anything is FAIL.",
+     kDoctorOptions, run_doctor},
     {"completion",
      "SHELL",
      1,
@@ -126,7 +164,9 @@ const Command kCommands[] = {
      "bash: source <(tilewise completion bash)\nzsh:  source <(tilewise completion zsh)\n"
      "fish: tilewise completion fish | source",
      {},
-     run_completion},
+     run_completion,
+     shell_choices},
+    {"help", "[COMMAND]", 0, 1, "show help, of a command where one is named", "", {}, run_help, command_choices},
 };
 
 template <class E>
@@ -170,6 +210,13 @@ Result<const ArchSpec*> chosen_arch(const Context& context) {
 std::vector<std::string> op_choices() { return names_of<Op>(); }
 std::vector<std::string> dtype_choices() { return names_of<DType>(); }
 std::vector<std::string> rule_set_choices() { return names_of<RuleSet>(); }
+std::vector<std::string> cache_choices() { return {"ls", "stats", "verify", "prune", "clear"}; }
+std::vector<std::string> shell_choices() { return {"bash", "zsh", "fish"}; }
+std::vector<std::string> command_choices() {
+    std::vector<std::string> names;
+    for (const Command& command : kCommands) names.emplace_back(command.name);
+    return names;
+}
 std::vector<std::string> family_choices() { return names_of<FamilyId>(); }
 std::vector<std::string> arch_choices() {
     std::vector<std::string> names;
@@ -177,6 +224,10 @@ std::vector<std::string> arch_choices() {
     if (!catalog) return names;
     for (const ArchSpec& arch : catalog->archs()) names.push_back(arch.name);
     return names;
+}
+
+Error unknown_choice(std::string_view kind, std::string_view word, const std::vector<std::string>& choices) {
+    return usage_error(unknown_word(kind, word, std::vector<std::string_view>(choices.begin(), choices.end())));
 }
 
 std::string help_text() {
@@ -189,6 +240,13 @@ std::string help_text() {
     return text +
            "\ntilewise COMMAND --help says more. Exit codes: 0 ok, 1 check failed, 2 usage, 3 unsupported problem,\n"
            "4 toolchain, 5 device.";
+}
+
+Result<int> run_help(Context& context) {
+    const auto& operands = context.arguments.operands();
+    if (operands.empty()) return print(help_text()), 0;
+    if (const Command* command = find_command(operands.front())) return print(help_text(*command)), 0;
+    return unknown_choice("command", operands.front(), command_choices());
 }
 
 std::string help_text(const Command& command) {

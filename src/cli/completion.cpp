@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/problem_set.hpp"
 #include "cli/terminal.hpp"
 
 namespace tilewise::cli {
@@ -24,12 +24,6 @@ std::vector<Option> options_of(const Command& command) {
     return all;
 }
 
-std::string command_names() {
-    std::vector<std::string> names;
-    for (const Command& command : commands()) names.emplace_back(command.name);
-    return words(names);
-}
-
 std::string bash_script() {
     std::string text =
         "_tilewise() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
@@ -39,22 +33,25 @@ std::string bash_script() {
         for (const Option& option : options_of(command)) {
             if (!option.choices || std::find(done.begin(), done.end(), option.name) != done.end()) continue;
             done.push_back(option.name);
-            text += fmt::format("    --{}) COMPREPLY=($(compgen -W \"{}\" -- \"$cur\")); return;;\n", option.name,
-                                words(option.choices()));
+            const bool or_file = option.value.starts_with("FILE|");
+            text += fmt::format("    --{}) COMPREPLY=($(compgen {}-W \"{}\" -- \"$cur\")); return;;\n", option.name,
+                                or_file ? "-f " : "", words(option.choices()));
         }
     }
-    text += fmt::format("  esac\n  case \"${{COMP_WORDS[1]}}\" in\n");
+    // The command is the first word that is no option: those of every command may stand before it.
+    text +=
+        "  esac\n  local command word\n  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+        "    case \"$word\" in -*) ;; *) command=$word; break;; esac\n  done\n  case \"$command\" in\n";
     for (const Command& command : commands()) {
         std::vector<std::string> names;
         for (const Option& option : options_of(command)) names.push_back(fmt::format("--{}", option.name));
-        if (command.name == "arch") names.push_back(words(arch_choices()));
-        if (command.name == "completion") names.emplace_back("bash zsh fish");
-        text += fmt::format("    {}) COMPREPLY=($(compgen -f -W \"{}\" -- \"$cur\")); return;;\n", command.name,
-                            words(names));
+        if (command.operand_choices) names.push_back(words(command.operand_choices()));
+        text += fmt::format("    {}) COMPREPLY=($(compgen {}-W \"{}\" -- \"$cur\")); return;;\n", command.name,
+                            command.operand_choices ? "" : "-f ", words(names));
     }
     return text +
            fmt::format("  esac\n  COMPREPLY=($(compgen -W \"{}\" -- \"$cur\"))\n}}\ncomplete -F _tilewise tilewise",
-                       command_names());
+                       words(command_choices()));
 }
 
 // In single quotes, for fish.
@@ -69,6 +66,10 @@ std::string fish_script() {
     for (const Command& command : commands()) {
         text += fmt::format("complete -c tilewise -n __fish_use_subcommand -a {} -d {}\n", command.name,
                             quoted(command.summary));
+        if (command.operand_choices) {
+            text += fmt::format("complete -c tilewise -n '__fish_seen_subcommand_from {}' -a '{}'\n", command.name,
+                                words(command.operand_choices()));
+        }
         for (const Option& option : options_of(command)) {
             text += fmt::format("complete -c tilewise -n '__fish_seen_subcommand_from {}' -l {} -d {}{}{}\n",
                                 command.name, option.name, quoted(option.help), option.value.empty() ? "" : " -r",
@@ -87,8 +88,7 @@ Result<int> run_completion(Context& context) {
     // zsh reads bash completions once told to.
     if (shell == "zsh") return print("autoload -U +X bashcompinit && bashcompinit\n" + bash_script()), 0;
     if (shell == "fish") return print(fish_script()), 0;
-    constexpr std::array<std::string_view, 3> kShells = {"bash", "zsh", "fish"};
-    return usage_error(unknown_word("shell", shell, kShells));
+    return unknown_choice("shell", shell, shell_choices());
 }
 
 }  // namespace tilewise::cli

@@ -79,7 +79,7 @@ Result<int> run_fit(Context& context) {
         if (!parsed) return parsed.error();
         family = *parsed;
     }
-    const auto threads = threads_option(context);
+    const auto threads = chosen_threads(context);
     if (!threads) return threads.error();
     const std::string file(arguments.operands().front());
     const auto records = read_records(file);
@@ -90,7 +90,7 @@ Result<int> run_fit(Context& context) {
         if (!hold) return hold.error();
         options.hold = *hold;
     }
-    const auto fit = fit_prices(*chip, *records, context.archs, *threads > 0 ? *threads : usable_cpus(), options);
+    const auto fit = fit_prices(*chip, *records, context.archs, *threads, options);
     if (!fit) return fit.error();
     const std::string fitted = chip_to_json(fit->chip).dump(2) + "\n";
     const auto out = arguments.value("out");

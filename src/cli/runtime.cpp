@@ -10,12 +10,19 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "cli/problem_set.hpp"
 #include "cli/terminal.hpp"
-#include "config/config_json.hpp"
+#include "device/cpu/thread_pool.hpp"
+#include "problem/problem_ranges.hpp"
 #include "problem/problem_text.hpp"
+#include "registry/read_kernel.hpp"
 
 namespace tilewise::cli {
 namespace {
+
+std::string read_standard_input() { return {std::istreambuf_iterator<char>(std::cin), {}}; }
+
+}  // namespace
 
 Result<std::int64_t> read_number(const Context& context, std::string_view option, std::int64_t otherwise,
                                  std::int64_t least) {
@@ -30,12 +37,15 @@ Result<std::int64_t> read_number(const Context& context, std::string_view option
     return *number;
 }
 
-}  // namespace
-
 Result<int> threads_option(const Context& context) {
     auto threads = read_number(context, "threads", 0, 0);
     if (!threads) return threads.error();
     return static_cast<int>(*threads);
+}
+
+Result<int> chosen_threads(const Context& context) {
+    const auto threads = threads_option(context);
+    return threads && *threads == 0 ? default_threads() : threads;
 }
 
 Result<Runtime> open_runtime(const Context& context) {
@@ -59,6 +69,7 @@ Result<SelectOptions> select_options(const Context& context) {
     const auto top = read_number(context, "top", static_cast<std::int64_t>(options.measure_top), 1);
     if (!top) return top.error();
     options.measure_top = static_cast<std::size_t>(*top);
+    options.again = context.arguments.has("again");
     return options;
 }
 
@@ -68,7 +79,7 @@ Result<Choice> read_choice(const Context& context) {
         if (context.arguments.has("strategy")) {
             return usage_error("--kernel names the kernel, --strategy chooses one: give one of them");
         }
-        auto config = read_config_operand(*named);
+        auto config = read_config_operand(context, *named);
         if (!config) return config.error();
         choice.kernel = std::move(*config);
     }
@@ -85,47 +96,76 @@ MeasureProgress progress_of(std::size_t i, std::size_t problems) {
     };
 }
 
-Result<std::vector<Problem>> read_problems(const Context& context) {
-    std::vector<Problem> problems;
-    for (const std::string& text : context.arguments.operands()) {
+namespace {
+
+// Adds the problems of one line; `place` stands before what is wrong with it.
+Status add_problems(std::string_view line, const std::string& place, std::vector<GivenProblem>& given) {
+    const auto wrong = [&](const Error& error) { return Error{error.code, place + error.message}; };
+    const auto texts = expand_ranges(line);
+    if (!texts) return wrong(texts.error());
+    for (const std::string& text : *texts) {
         auto problem = read_problem(text);
-        if (!problem) return problem.error();
-        problems.push_back(std::move(*problem));
+        if (!problem && problem.error().code != ErrorCode::unsupported) return wrong(problem.error());
+        given.push_back({text, problem ? std::move(problem) : Result<Problem>(wrong(problem.error()))});
+    }
+    return {};
+}
+
+Status add_file(const std::string& path, std::vector<GivenProblem>& given) {
+    const auto text = path == "-" ? Result<std::string>(read_standard_input()) : read_problem_list(path);
+    if (!text) return text.error();
+    const std::string name = path == "-" ? "standard input" : path;
+    int line_number = 0;
+    for (const std::string_view line : split(*text, '\n')) {
+        ++line_number;
+        const std::string_view body = trim(line.substr(0, line.find('#')));
+        if (body.empty()) continue;
+        if (auto status = add_problems(body, fmt::format("{}:{}: ", name, line_number), given); !status) return status;
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::vector<GivenProblem>> read_given_problems(const Context& context) {
+    std::vector<GivenProblem> given;
+    for (const std::string& text : context.arguments.operands()) {
+        if (auto status = add_problems(text, "", given); !status) return status.error();
     }
     for (const std::string& path : context.arguments.values("problems")) {
-        auto text = read_file(path);
-        if (!text) return text.error();
-        int line_number = 0;
-        for (const std::string_view line : split(*text, '\n')) {
-            ++line_number;
-            const std::string_view body = trim(line.substr(0, line.find('#')));
-            if (body.empty()) continue;
-            auto problem = parse_problem(body);
-            if (!problem) {
-                return Error{problem.error().code,
-                             fmt::format("{}:{}: {}", path, line_number, problem.error().message)};
-            }
-            problems.push_back(std::move(*problem));
-        }
+        if (auto status = add_file(path, given); !status) return status.error();
     }
-    if (problems.empty()) return usage_error("no problem given: name one, or a file with --problems");
+    if (given.empty()) return usage_error("no problem given: name one, or a file or set with --problems");
+    return given;
+}
+
+Result<std::vector<Problem>> read_problems(const Context& context) {
+    auto given = read_given_problems(context);
+    if (!given) return given.error();
+    std::vector<Problem> problems;
+    for (GivenProblem& one : *given) {
+        if (!one.problem) return one.problem.error();
+        problems.push_back(std::move(*one.problem));
+    }
     return problems;
 }
 
-Result<KernelConfig> read_config_operand(const std::string& operand) {
+Result<KernelConfig> read_config_operand(const Context& context, const std::string& operand) {
     if (operand == "-") {
-        const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-        return read_config(text);
+        return read_kernel(read_standard_input(), context.archs);
     }
     auto text = read_file(operand);
     if (text) {
-        auto config = read_config(*text);
+        auto config = read_kernel(*text, context.archs);
         if (!config) return Error{config.error().code, fmt::format("{}: {}", operand, config.error().message)};
         return config;
     }
-    const bool is_config = operand.find('@') != std::string::npos || operand.starts_with('{');
-    if (is_config) return read_config(operand);
-    return usage_error(fmt::format("{}; a kernel name ends in @arch, such as …_32x32x16@gfx942", text.error().message));
+    const bool is_config = operand.find('@') != std::string::npos || operand.starts_with('{') || is_kernel_id(operand);
+    if (is_config) return read_kernel(operand, context.archs);
+    return usage_error(
+        fmt::format("{}; a kernel's name ends in @arch, such as …_32x32x16@gfx942, its id has 16 hex digits: tilewise "
+                    "kernels lists them",
+                    text.error().message));
 }
 
 }  // namespace tilewise::cli

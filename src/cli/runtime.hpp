@@ -9,8 +9,13 @@
 
 namespace tilewise::cli {
 
-// --threads; 0 when it is not given: every CPU this process may use.
+// --NAME as a whole number from `least` on; `otherwise` where it is not given.
+Result<std::int64_t> read_number(const Context& context, std::string_view option, std::int64_t otherwise,
+                                 std::int64_t least);
+// --threads; 0 when it is not given.
 Result<int> threads_option(const Context& context);
+// The same; where it is not given, as many as a launch on this CPU would take.
+Result<int> chosen_threads(const Context& context);
 // --device, --arch, --threads, --pack
 Result<Runtime> open_runtime(const Context& context);
 
@@ -23,10 +28,18 @@ Result<Choice> read_choice(const Context& context);
 // A bar for the i-th of the problems, each of which is measured in steps.
 MeasureProgress progress_of(std::size_t i, std::size_t problems);
 
-// Problems of the operands and of --problems FILE (one a line, # starts a comment); at least one.
+// A problem that was given, or why it is impossible.
+struct GivenProblem {
+    std::string text;
+    Result<Problem> problem;
+};
+// Problems of the operands and of --problems FILE|SET (one a line, # starts a comment; - is standard input), ranges expanded; at
+// least one. What cannot be read ends it.
+Result<std::vector<GivenProblem>> read_given_problems(const Context& context);
+// The same, of which each must be possible.
 Result<std::vector<Problem>> read_problems(const Context& context);
 
-// A config given as a file that exists, - for standard input, a kernel name or JSON.
-Result<KernelConfig> read_config_operand(const std::string& operand);
+// A config given as a file that exists, - for standard input, a kernel's name or id, or JSON.
+Result<KernelConfig> read_config_operand(const Context& context, const std::string& operand);
 
 }  // namespace tilewise::cli

@@ -10,11 +10,11 @@
 #include "cli/command.hpp"
 #include "cli/runtime.hpp"
 #include "cli/terminal.hpp"
-#include "device/cpu/thread_pool.hpp"
 #include "family/family.hpp"
 #include "family/may_run.hpp"
 #include "family/padded_problem.hpp"
 #include "family/work_text.hpp"
+#include "problem/empty_problem.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -52,7 +52,8 @@ void print_rejections(const Selection& selection, bool explain) {
 // Lists what the time of the chosen kernel is made of; empty for a padded problem, which is launched as another one.
 tilewise::Work chosen_work(const Problem& problem, const Selection& selection, const ArchSpec& arch, int threads) {
     if (!selection.plan || !selection.plan->notes.empty()) return {};
-    return work_of(WorkProblem(problem, arch, threads), selection.plan->kernel->config);
+    return work_of(WorkProblem(is_empty(problem) ? stand_in(problem) : problem, arch, threads),
+                   selection.plan->kernel->config);
 }
 
 void print_work(const tilewise::Work& work, const ArchSpec& arch) {
@@ -94,14 +95,14 @@ Result<int> run_select(Context& context) {
     const auto top = parse_integer(arguments.value("top").value_or(std::to_string(kDefaultTop)));
     if (!top || *top < 0) return usage_error("--top takes a whole number, 0 or more");
 
-    const auto threads = threads_option(context);
+    const auto threads = chosen_threads(context);
     if (!threads) return threads.error();
 
     auto kernels = list_kernels(query_for(*problem, **arch, *set));
     if (!kernels) return kernels.error();
     Registry registry;
     registry.add(std::move(*kernels));
-    const int thread_count = *threads > 0 ? *threads : usable_cpus();
+    const int thread_count = *threads;
     const Selection selection = select_kernel(*problem, registry, **arch, thread_count);
     const bool explain = arguments.has("explain");
     const int code = selection.plan ? 0 : static_cast<int>(ErrorCode::unsupported);

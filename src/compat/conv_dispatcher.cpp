@@ -68,10 +68,10 @@ int conv_dispatcher_get_kernel_name(int index, char* buffer, int buffer_size) {
     return name.empty() ? fail_with_library(kError) : copy_to_buffer(name, buffer, buffer_size);
 }
 
-bool conv_dispatcher_is_supported(const ConvProblemC* prob) {
+int conv_dispatcher_is_supported(const ConvProblemC* prob) {
     const std::scoped_lock lock(tilewise::compat::session().mutex());
     std::string name;
-    return tilewise::compat::select_conv(prob, name) == tilewise::compat::kOk;
+    return tilewise::compat::select_conv(prob, name) == tilewise::compat::kOk ? 1 : 0;
 }
 
 int conv_dispatcher_select_kernel(const ConvProblemC* prob, char* buffer, int buffer_size) {

@@ -51,7 +51,9 @@ float run_conv(Session& session, const void* a, const void* b, void* c, const Co
     const bool is_weight = problem->direction == kBackwardWeight;
     const Buffers buffers = is_weight ? Buffers{b, a, c} : Buffers{a, b, c};
     const int split_k = is_weight ? problem->split_k : 1;
-    return static_cast<float>(session.run(text + alignment_option(buffers), buffers, stream, split_k));
+    const std::string aligned = text + alignment_option(buffers);
+    return static_cast<float>(session.is_emulated() ? session.run_on_host(aligned, buffers, split_k)
+                                                    : session.run(aligned, buffers, stream, split_k));
 }
 
 }  // namespace tilewise::compat

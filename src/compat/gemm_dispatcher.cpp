@@ -17,6 +17,10 @@ Session& session() {
 
 int not_open() { return fail(kError, "dispatcher_init was not called, or failed"); }
 
+// The original has no kernel for a product without elements or terms.
+bool is_empty(std::int64_t m, std::int64_t n, std::int64_t k) { return m < 1 || n < 1 || k < 1; }
+int refuse_empty() { return fail(kNoKernel, "M, N and K must be 1 or more"); }
+
 std::string problem_text(const Settings& settings, std::int64_t m, std::int64_t n, std::int64_t k) {
     std::string text = "gemm:m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k) +
                        ",dtype=" + settings.dtype;
@@ -43,6 +47,7 @@ bool read_shape(const std::string& kernel, const char* field, int* const (&out)[
 int run_gemm(const Buffers& buffers, std::int64_t m, std::int64_t n, std::int64_t k, float* time_ms) {
     if (!session().is_open()) return not_open();
     if (!buffers.a || !buffers.b || !buffers.c) return fail(kError, "A, B or C is NULL");
+    if (is_empty(m, n, k)) return refuse_empty();
     const std::string problem = problem_text(session().settings(), m, n, k) + alignment_option(buffers);
     const double ms = session().run_on_host(problem, buffers);
     if (time_ms) *time_ms = static_cast<float>(ms);
@@ -89,6 +94,7 @@ int dispatcher_select_kernel(int64_t M, int64_t N, int64_t K, char* name_buffer,
     const std::scoped_lock lock(session().mutex());
     if (!session().is_open()) return not_open();
     if (!name_buffer || buffer_size < 1) return fail(kError, "there is no buffer for the name");
+    if (is_empty(M, N, K)) return refuse_empty();
     const std::string name = session().select(problem_text(session().settings(), M, N, K));
     return name.empty() ? kNoKernel : copy_to_buffer(session().original_name(name), name_buffer, buffer_size);
 }
@@ -96,6 +102,7 @@ int dispatcher_select_kernel(int64_t M, int64_t N, int64_t K, char* name_buffer,
 int dispatcher_is_supported(int64_t M, int64_t N, int64_t K) {
     using namespace tilewise::compat;
     const std::scoped_lock lock(session().mutex());
+    if (is_empty(M, N, K)) return 0;
     return session().is_open() && !session().select(problem_text(session().settings(), M, N, K)).empty() ? 1 : 0;
 }
 

@@ -254,8 +254,8 @@ double Session::run(const std::string& problem, const Buffers& buffers, void* st
     return std::max((now_ms() - begin) / settings_.repeat, kLeastMs);
 }
 
-double Session::run_on_host(const std::string& problem, const Buffers& host) {
-    if (shares_memory_) return run(problem, host, nullptr);
+double Session::run_on_host(const std::string& problem, const Buffers& host, int split_k) {
+    if (shares_memory_) return run(problem, host, nullptr, split_k);
     if (select(problem).empty()) return kNoKernel;
     const std::int64_t bytes[] = {operand_bytes(problem, "a"), operand_bytes(problem, "b"),
                                   operand_bytes(problem, "c")};
@@ -265,7 +265,7 @@ double Session::run_on_host(const std::string& problem, const Buffers& host) {
         return tilewise_copy(context_, to, from, static_cast<std::size_t>(count), nullptr) == TILEWISE_OK;
     };
     if (!copy(a.get(), host.a, bytes[0]) || !copy(b.get(), host.b, bytes[1])) return fail_with_library(kFailed);
-    const double ms = run(problem, {a.get(), b.get(), c.get()}, nullptr);
+    const double ms = run(problem, {a.get(), b.get(), c.get()}, nullptr, split_k);
     if (ms > 0 && !copy(host.c, c.get(), bytes[2])) return fail_with_library(kFailed);
     return ms;
 }

@@ -51,7 +51,9 @@ public:
     // Runs on memory of the device, and waits. Milliseconds, or one of the codes above.
     double run(const std::string& problem, const Buffers& buffers, void* stream, int split_k = 1);
     // Runs on host memory, through copies where the device does not share it.
-    double run_on_host(const std::string& problem, const Buffers& host);
+    double run_on_host(const std::string& problem, const Buffers& host, int split_k = 1);
+    // An emulated GPU has no runtime of a vendor that gives its memory to a client.
+    bool is_emulated() const { return settings_.device.starts_with("emulated:"); }
 
 private:
     bool read_settings();  // of the environment, once; false where it makes no sense

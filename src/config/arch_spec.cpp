@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "problem/dtype_words.hpp"
 
 namespace tilewise {
 
@@ -16,10 +17,12 @@ std::string print_pair(const DTypePair& pair) {
 }
 
 Result<DTypePair> parse_pair(std::string_view text) {
+    // Other libraries' words for 8-bit floats have a _ of their own.
+    if (const auto one = read_dtype(text)) return DTypePair{*one, *one};
     const auto words = split(text, '_');
-    const auto a = parse_enum<DType>(words.front());
+    const auto a = read_dtype(words.front());
     if (!a) return a.error();
-    const auto b = parse_enum<DType>(words.back());
+    const auto b = read_dtype(words.back());
     if (!b || words.size() > 2) {
         return usage_error(fmt::format("'{}' is not a dtype or a pair such as fp8_bf8", text.substr(0, 64)));
     }

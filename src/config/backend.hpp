@@ -25,13 +25,16 @@ inline constexpr std::array<Backend, EnumNames<Backend>::names.size()> kAllBacke
 struct BackendFacts {
     bool is_gpu;
     std::string_view arch_prefix;  // names of its archs begin so
-    // The header of kernels/ that its sources include before a template of kernels/gpu; none on a CPU, and where there are no kernels.
+    // The header of kernels/ that its sources include before a template of kernels/gpu; none on a CPU.
     std::string_view primitives;
+    // The lines that include what stands in for that on a host, which emulates the GPU.
+    std::string_view twins;
 };
 inline constexpr std::array<BackendFacts, kAllBackends.size()> kBackendFacts = {{
-    {false, "cpu-", ""},                   // cpu
-    {true, "sm_", "cuda/primitives.hpp"},  // cuda
-    {true, "gfx", ""},                     // hip
+    {false, "cpu-", "", ""},  // cpu
+    {true, "sm_", "cuda/primitives.hpp",
+     "#include \"emulate/primitives.hpp\"\n#include \"emulate/hopper.hpp\"\n"},  // cuda
+    {true, "gfx", "hip/primitives.hpp", "#include \"emulate/hip.hpp\"\n"},       // hip
 }};
 
 constexpr const BackendFacts& facts_of(Backend backend) { return kBackendFacts[static_cast<std::size_t>(backend)]; }

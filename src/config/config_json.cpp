@@ -79,6 +79,14 @@ Result<KernelConfig> read_config(std::string_view name_or_json) {
     const bool is_name =
         word.find_first_of("@_") != std::string_view::npos && word.find_first_of(" \n\t{[\"") == std::string_view::npos;
     if (is_name) return parse_kernel_name(word);
+    const bool is_word = !word.empty() && word.find_first_of(" \n\t{[\"") == std::string_view::npos;
+    if (is_word) {
+        return usage_error(
+            fmt::format("no kernel is called '{}': need its name, which ends in @arch, its id of 16 hex digits, or its "
+                        "config in JSON; "
+                        "tilewise kernels lists them",
+                        word.substr(0, kMaxNameLength)));
+    }
     auto json = Json::parse(name_or_json);
     if (!json) return json.error();
     return config_from_json(*json);

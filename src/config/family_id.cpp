@@ -17,6 +17,7 @@ FamilyId cpu_family(const KernelConfig& c) {
 }
 
 FamilyId gemm_family(const KernelConfig& c) {
+    if (c.arch.starts_with(facts_of(Backend::hip).arch_prefix)) return FamilyId::mfma_gemm;
     constexpr Shape3 kVectors{16, 4, 1}, kFp64{16, 8, 1};
     if (c.warp_tile == kVectors) {
         // Whether the large operand lies across k or along it.

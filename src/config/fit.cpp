@@ -11,6 +11,7 @@
 #include "config/geometry.hpp"
 #include "config/packing.hpp"
 #include "config/rule_groups.hpp"
+#include "problem/empty_problem.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -29,6 +30,11 @@ namespace {
 bool other_op(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return c.op != v.problem.op &&
            refuse(out, TILEWISE_TEXT("a kernel for {}", name_of(c.op)), TILEWISE_TEXT("{}", name_of(v.problem.op)));
+}
+
+bool is_nothing(const ProblemView& v, const KernelConfig&, const ArchSpec&, Rejected* out) {
+    return is_empty(v.problem) && refuse(out, TILEWISE_TEXT("an empty dimension"),
+                                         TILEWISE_TEXT("sizes of 1 or more; a kernel is chosen for a stand-in"));
 }
 
 bool other_dtype(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -228,6 +234,7 @@ bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec&
 
 constexpr FitRule kFitRules[] = {
     {"fit_op", "the kernel computes this operation", other_op},
+    {"fit_empty", "no kernel is launched for a problem with an empty dimension", is_nothing},
     {"fit_dtype", "the kernel has these element types", other_dtype},
     {"fit_dimensions", "the kernel has as many spatial dimensions", other_dimensions},
     {"fit_layout", "the kernel reads and writes this layout", other_layout},

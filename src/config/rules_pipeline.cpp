@@ -42,9 +42,31 @@ void correct_pipeline(KernelConfig& c, const ArchSpec& arch) {
     }
 }
 
+// Whether any pipeline of the arch orders waves against each other.
+bool has_interwave(const ArchSpec& arch) {
+    for (std::size_t i = 0; i < kPipelineCount; ++i) {
+        const PipelineSpec& spec = arch.pipeline(static_cast<Pipeline>(i));
+        if (spec.supported && spec.schedulers[static_cast<std::size_t>(Scheduler::interwave)]) return true;
+    }
+    return false;
+}
+
+bool needless_interwave(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    return c.scheduler == Scheduler::interwave && !has_interwave(arch) &&
+           refuse(out, TILEWISE_TEXT("interwave on {}", arch.name),
+                  TILEWISE_TEXT("intrawave: {}",
+                                arch.is_gpu()
+                                    ? "in every cycle the hardware issues from a warp that is ready, so warps "
+                                      "take turns by themselves, and barriers that order them only make them wait"
+                                    : "one thread computes all the waves of a tile, so none waits for another"));
+}
+
+void correct_interwave_away(KernelConfig& c, const ArchSpec&) { c.scheduler = Scheduler::intrawave; }
+
 bool no_scheduler(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     const PipelineSpec& spec = arch.pipeline(c.pipeline);
-    if (!spec.supported) return false;  // rule pipeline says so
+    if (!spec.supported) return false;                       // rule pipeline says so
+    if (needless_interwave(c, arch, nullptr)) return false;  // rule interwave does
     return !spec.schedulers[static_cast<std::size_t>(c.scheduler)] &&
            refuse(out, TILEWISE_TEXT("{} with {}", name_of(c.scheduler), name_of(c.pipeline)), [&] {
                std::string text = "one of ";
@@ -136,6 +158,9 @@ void correct_gather(KernelConfig& c, const ArchSpec&) { c.gather = gather_of(c);
 
 constexpr ConfigRule kPipelineRules[] = {
     {"pipeline", "the arch file lists the pipelines it has for each operation", no_pipeline, correct_pipeline},
+    {"interwave",
+     "waves are ordered against each other only where neither the hardware nor a single thread does it already",
+     needless_interwave, correct_interwave_away},
     {"scheduler", "a pipeline works with the schedulers the arch file gives it", no_scheduler, correct_scheduler},
     {"double_buffer", "some pipelines fill one buffer while they read the other, some have only one", wrong_buffers,
      correct_buffers},

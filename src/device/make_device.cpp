@@ -49,12 +49,26 @@ MadeDevice make_cpu(const DeviceName& name, const ArchCatalog& archs, const Devi
     if (name.which) return no_device(name);
     auto arch = options.arch.empty() ? host_cpu_arch(archs) : archs.find(options.arch);
     if (!arch) return arch.error();
+    if ((*arch)->is_gpu()) {
+        return unsupported_error(
+            fmt::format("{} is no CPU, which the device '{}' is. Run on its GPU (cuda:0), or slowly on "
+                        "none (emulated:{}); selecting a kernel for it needs no device",
+                        (*arch)->name, name.text, (*arch)->name));
+    }
     return make_cpu_device(**arch, options.threads);
 }
 
 MadeDevice make_cuda(const DeviceName& name, const ArchCatalog& archs, const DeviceOptions& options) {
     const auto ordinal = ordinal_of(name);
     return ordinal ? of_arch(make_cuda_device(archs, *ordinal), options.arch) : no_device(name);
+}
+
+// Kernels for AMD's GPUs can be built and emulated; nothing here drives one yet.
+MadeDevice make_hip(const DeviceName& name, const ArchCatalog&, const DeviceOptions&) {
+    return Error{ErrorCode::device,
+                 fmt::format("no device '{}': kernels for AMD GPUs are built (tilewise build --arch gfx942) "
+                             "and run emulated (emulated:gfx942); GPUs themselves are not driven yet",
+                             name.text)};
 }
 
 MadeDevice make_emulated(const DeviceName& name, const ArchCatalog& archs, const DeviceOptions& options) {
@@ -67,18 +81,20 @@ MadeDevice make_emulated(const DeviceName& name, const ArchCatalog& archs, const
 // The devices of a backend have its name. One without a row has none yet.
 struct DeviceKind {
     std::string_view name;
-    std::string_view listed;  // as an error lists those there are
+    std::string_view listed;  // as an error lists those there are; empty for none
     MadeDevice (*make)(const DeviceName&, const ArchCatalog&, const DeviceOptions&);
 };
 constexpr DeviceKind kDeviceKinds[] = {
     {name_of(Backend::cpu), "cpu", make_cpu},
     {name_of(Backend::cuda), "cuda:0, cuda:1, ...", make_cuda},
+    {name_of(Backend::hip), "", make_hip},
     {"emulated", "emulated:ARCH", make_emulated},
 };
 
 Error no_device(const DeviceName& name) {
     std::string there;
     for (const DeviceKind& kind : kDeviceKinds) {
+        if (kind.listed.empty()) continue;
         const bool is_last = &kind == std::end(kDeviceKinds) - 1;
         there += fmt::format("{}{}", there.empty() ? "" : is_last ? " and " : ", ", kind.listed);
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Corrects a config until it is valid and has code: by the corrections of the rules, one after the other, and where these end, by
-// taking over what it takes from the most similar config that has code. On an arch without code, valid is all it can be.
+// Corrects a config until it is valid and has code: by the corrections of the rules, one after the other, and where these end
+// without code or in another pipeline, by taking over what it takes from the most similar config that has code: one of the same
+// pipeline where there is any. On an arch without code, valid is all it can be.
 #pragma once
 
 #include <map>
 #include <tuple>
 
+#include "config/rule_set.hpp"
 #include "config/rules.hpp"
 
 namespace tilewise {
@@ -18,9 +20,11 @@ public:
     Correction correct(const KernelConfig& config);
 
 private:
-    using Key = std::tuple<Op, DType, DType, DType>;
-    const std::vector<KernelConfig>& with_code(Op op, DType a, DType b, DType out);
+    using Key = std::tuple<Op, DType, DType, DType, RuleSet>;
+    const std::vector<KernelConfig>& with_code(Op op, DType a, DType b, DType out, RuleSet set);
+    const KernelConfig* nearest_of_pipeline(const KernelConfig& config);
     const KernelConfig* nearest(const KernelConfig& config);
+    KernelConfig kept_of(const KernelConfig& config, KernelConfig known) const;
 
     const ArchSpec& arch_;
     std::map<Key, std::vector<KernelConfig>> with_code_;

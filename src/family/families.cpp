@@ -26,6 +26,7 @@ const Family* const kFamilies[] = {
     &kShiftedWgrad,       &kDepthwiseAny,
     &kDepthwiseStrips,    &kDepthwiseChannelSlice,
     &kDepthwiseToeplitz,  &kDepthwiseBlockDiagonal,
+    &kMfmaGemm,
 };
 
 }  // namespace
@@ -34,6 +35,12 @@ std::span<const Family* const> families() { return kFamilies; }
 
 bool has_families(Backend backend) {
     return std::ranges::find(kFamilies, backend, &Family::backend) != std::end(kFamilies);
+}
+
+bool has_families(Backend backend, Op op) {
+    return std::ranges::any_of(kFamilies, [&](const Family* family) {
+        return family->backend == backend && std::ranges::find(family->ops, op) != family->ops.end();
+    });
 }
 
 const Family* find_family(const KernelConfig& config, const ArchSpec& arch) {

@@ -14,5 +14,7 @@ extern const Family kMmaConv, kSimtConv, kIm2colConv, kCol2imConv;
 extern const Family kPatchConv, kPatchBoxConv, kFirstLayerConv, kResidentFilterConv, kPatchWgrad, kShiftedWgrad;
 extern const Family kDepthwiseAny, kDepthwiseStrips, kDepthwiseChannelSlice, kDepthwiseToeplitz,
     kDepthwiseBlockDiagonal;
+// hip/
+extern const Family kMfmaGemm;
 
 }  // namespace tilewise

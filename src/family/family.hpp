@@ -54,8 +54,9 @@ struct Family {
 };
 
 std::span<const Family* const> families();
-// Whether any are for the backend: without them its kernels have neither code nor work.
+// Whether any are for the backend, and for the operation there: without them its kernels have neither code nor work.
 bool has_families(Backend backend);
+bool has_families(Backend backend, Op op);
 // The family of a config on its arch's backend; null where that has none.
 const Family* find_family(const KernelConfig& config, const ArchSpec& arch);
 

@@ -5,6 +5,7 @@
 
 #include "measure/device_check.hpp"
 #include "measure/device_tensors.hpp"
+#include "problem/empty_problem.hpp"
 
 namespace tilewise {
 namespace {
@@ -48,7 +49,7 @@ private:
 Result<std::unique_ptr<CheckedOperands>> make_checked_operands(Device& device, Builder& builder, const Problem& problem,
                                                                std::uint64_t seed, const VerifyOptions& options) {
     const bool invalid = check_problem(problem).has_value();
-    if (!invalid && full_work(problem) > options.full_work && is_checkable_on(device, problem)) {
+    if (!invalid && !is_empty(problem) && full_work(problem) > options.full_work && is_checkable_on(device, problem)) {
         auto check = DeviceCheck::make(device, builder, problem, seed);
         if (check) return std::unique_ptr<CheckedOperands>(std::make_unique<DeviceChecked>(std::move(*check)));
         // A machine that runs kernels of a pack may have no compiler for the check's own; the host can do with less.

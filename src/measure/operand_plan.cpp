@@ -16,6 +16,7 @@ StoredRows vector_of(std::int64_t length) { return {1, 1, length, length, length
 
 StoredRows stored_rows(const Problem& p, int operand) {
     if (is_conv(p.op)) return vector_of(operand_elements(p)[static_cast<std::size_t>(operand)]);
+    if (operand_elements(p)[static_cast<std::size_t>(operand)] == 0) return vector_of(0);
     const std::int64_t between = batch_stride(p, operand);
     const bool shared = p.gemm.batch > 1 && between == 0;  // one matrix serves the whole batch
     StoredRows shape;

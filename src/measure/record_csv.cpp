@@ -67,13 +67,6 @@ struct SetFrom {
     }
 };
 
-std::string quoted_cell(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string out = "\"";
-    for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return out + '"';
-}
-
 // The cells of one record, its line break apart; none where quotes are not as they should be.
 std::optional<std::vector<std::string>> split_cells(std::string_view line) {
     std::vector<std::string> cells(1);
@@ -142,11 +135,18 @@ std::string record_header() {
     return header;
 }
 
+std::string csv_cell(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string out = "\"";
+    for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return out + '"';
+}
+
 std::string record_to_csv(const Record& record) {
     std::string line;
     for (const RecordColumn& column : kRecordColumns) {
         if (&column != kRecordColumns) line += ',';
-        line += quoted_cell(std::visit(CellOf{record}, column.field));
+        line += csv_cell(std::visit(CellOf{record}, column.field));
     }
     return line;
 }

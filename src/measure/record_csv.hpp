@@ -14,6 +14,7 @@ namespace tilewise {
 
 std::string record_header();  // without a line break, as is a record
 std::string record_to_csv(const Record& record);
+std::string csv_cell(const std::string& text);          // quoted where it must be
 Result<Record> record_from_csv(std::string_view line);  // its cells in the order of the header
 
 // All records of a text that begins with a header. Columns may be in another order and further ones between them. An error names

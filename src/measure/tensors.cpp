@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -154,7 +155,7 @@ float suggested_alpha(const Problem& p) {
     if (p.dtype_a != DType::int8 || p.dtype_out == DType::int32 || p.dtype_out == DType::fp32) return 1;
     // A product of two uniform values of -127..127 has a standard deviation of 127^2/3; a third of int8's range is
     // aimed at.
-    const double deviation = 127.0 * 127.0 / 3 * std::sqrt(static_cast<double>(gemm_view(p).k));
+    const double deviation = 127.0 * 127.0 / 3 * std::sqrt(std::max(1.0, static_cast<double>(gemm_view(p).k)));
     return static_cast<float>(40.0 / deviation);
 }
 

@@ -3,6 +3,7 @@
 // later ones divide and multiply numbers that earlier ones have bounded.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 #include <initializer_list>
 
@@ -26,14 +27,18 @@ struct Sized {
     std::int64_t value;
 };
 
-Verdict check_positive(std::initializer_list<Sized> sizes) {
+Verdict check_at_least(std::int64_t least, std::initializer_list<Sized> sizes) {
     for (const auto& [name, value] : sizes) {
-        if (value < 1 || value > kMaxElements) {
-            return reject("size_positive", fmt::format("{}={}", name, value), fmt::format("1 to {}", kMaxElements));
+        if (value < least || value > kMaxElements) {
+            return reject("size_positive", fmt::format("{}={}", name, value),
+                          fmt::format("{} to {}", least, kMaxElements));
         }
     }
     return {};
 }
+Verdict check_positive(std::initializer_list<Sized> sizes) { return check_at_least(1, sizes); }
+// Nothing is a size, too: the result is empty, or that of sums without terms.
+Verdict check_not_negative(std::initializer_list<Sized> sizes) { return check_at_least(0, sizes); }
 
 Verdict check_count(std::string_view name, std::initializer_list<std::int64_t> factors) {
     std::int64_t count = 1;
@@ -110,7 +115,16 @@ Verdict check_gemm_strides(const Problem& p) {
             return reject("leading_stride", fmt::format("ld{}={}", kOperand[i], leading),
                           fmt::format("at least {}, the length of a stored row", row_length));
         }
-        const std::int64_t rows = operand_elements(p)[static_cast<std::size_t>(i)] / row_length;
+        const std::int64_t elements = operand_elements(p)[static_cast<std::size_t>(i)];
+        if (elements == 0) {  // strides of nothing mean nothing, but products of them are taken
+            const auto& s = p.gemm;
+            const std::int64_t rows = i == 0 ? std::max(s.m, s.k) : i == 1 ? std::max(s.k, s.n) : std::max(s.m, s.n);
+            const std::string name = fmt::format("operand {}", kOperand[i]);
+            if (auto verdict = check_count(name, {rows, leading})) return verdict;
+            if (auto verdict = check_count(name, {p.gemm.batch, batch_stride(p, i)})) return verdict;
+            continue;
+        }
+        const std::int64_t rows = elements / row_length;
         if (auto verdict = check_count(fmt::format("operand {}", kOperand[i]), {rows, leading})) return verdict;
         const std::int64_t between = batch_stride(p, i);
         const bool broadcast = between == 0 && i < 2;
@@ -132,7 +146,7 @@ Verdict check_gemm(const Problem& p) {
     if (!is_gemm_layout(p.layout)) {
         return reject("layout_op", fmt::format("layout={} in a gemm", name_of(p.layout)), "three letters of r and c");
     }
-    if (auto verdict = check_positive({{"m", s.m}, {"n", s.n}, {"k", s.k}, {"batch", s.batch}})) return verdict;
+    if (auto verdict = check_not_negative({{"m", s.m}, {"n", s.n}, {"k", s.k}, {"batch", s.batch}})) return verdict;
     if (auto verdict = check_count("operand a", {s.batch, s.m, s.k})) return verdict;
     if (auto verdict = check_count("operand b", {s.batch, s.k, s.n})) return verdict;
     if (auto verdict = check_count("operand c", {s.batch, s.m, s.n})) return verdict;
@@ -168,7 +182,8 @@ Verdict check_conv(const Problem& p) {
         return reject("layout_op", fmt::format("layout={} with {} spatial dimensions", name_of(p.layout), s.in.rank),
                       "nwgc or ngcw in 1-D, nhwgc or ngchw in 2-D, ndhwgc or ngcdhw in 3-D");
     }
-    if (auto verdict = check_positive({{"n", s.n}, {"g", s.g}, {"c", s.c}, {"k", s.k}})) return verdict;
+    if (auto verdict = check_not_negative({{"n", s.n}})) return verdict;
+    if (auto verdict = check_positive({{"g", s.g}, {"c", s.c}, {"k", s.k}})) return verdict;
     if (s.c % s.g != 0) return reject("groups_divide", fmt::format("c={}, g={}", s.c, s.g), "c divisible by g");
     if (s.k % s.g != 0) return reject("groups_divide", fmt::format("k={}, g={}", s.k, s.g), "k divisible by g");
     for (int i = 0; i < s.in.rank; ++i) {

@@ -131,7 +131,10 @@ double bytes_moved(const Problem& p) {
     return bytes + static_cast<double>(d_count(p)) * out_bytes;
 }
 
-double arithmetic_intensity(const Problem& p) { return flops(p) / bytes_moved(p); }
+double arithmetic_intensity(const Problem& p) {
+    const double bytes = bytes_moved(p);
+    return bytes > 0 ? flops(p) / bytes : 0;
+}
 
 bool is_depthwise(const Problem& p) { return is_conv(p.op) && p.conv.g > 1 && p.conv.g == p.conv.c; }
 

@@ -11,13 +11,17 @@ namespace tilewise {
 namespace {
 
 OperandSpec gemm_matrix(const Problem& p, std::string name, int operand, DType dtype) {
-    const std::int64_t row_length = contiguous_length(p, operand);
-    const std::int64_t across[] = {p.gemm.m * p.gemm.k, p.gemm.k * p.gemm.n, p.gemm.m * p.gemm.n};
-    OperandSpec spec{
-        std::move(name), dtype, {across[operand] / row_length, row_length}, {leading_stride(p, operand), 1}};
+    const GemmShape& s = p.gemm;
+    const std::int64_t sizes[3][2] = {{s.m, s.k}, {s.k, s.n}, {s.m, s.n}};
+    const bool row = is_row(p.layout, operand);
+    OperandSpec spec{std::move(name),
+                     dtype,
+                     {sizes[operand][row ? 0 : 1], sizes[operand][row ? 1 : 0]},
+                     {leading_stride(p, operand), 1}};
     const std::int64_t between = batch_stride(p, operand);
-    if (p.gemm.batch > 1 && between != 0) {
-        spec.shape.insert(spec.shape.begin(), p.gemm.batch);
+    const bool is_shared = operand < 2 && between == 0;  // one serves the whole batch, also one of no elements
+    if (s.batch != 1 && !is_shared) {
+        spec.shape.insert(spec.shape.begin(), s.batch);
         spec.strides.insert(spec.strides.begin(), between);
     }
     return spec;

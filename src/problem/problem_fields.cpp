@@ -3,7 +3,10 @@
 // Order matters: it is the order of the printed text, and fields that give others their default come first.
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "base/text.hpp"
+#include "problem/dtype_words.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
@@ -129,14 +132,39 @@ bool word_is(const Problem& p) {
     return p.*member == value;
 }
 
+template <DType Problem::*member>
+Status parse_type(Problem& p, std::string_view text) {
+    const auto dtype = read_dtype(text);
+    if (!dtype) return dtype.error();
+    p.*member = *dtype;
+    return {};
+}
+
 Status parse_dtype(Problem& p, std::string_view text) {
-    if (auto status = parse_word<DType, &Problem::dtype_a>(p, text); !status) return status;
+    if (auto status = parse_type<&Problem::dtype_a>(p, text); !status) return status;
     p.dtype_b = p.dtype_a;
     p.dtype_out = default_output(p.dtype_a);
     return {};
 }
 
+// Layouts without groups, as other libraries name them. They are not taken for ours: their weights lie otherwise, too.
+Status refuse_layout_without_groups(std::string_view text) {
+    constexpr std::pair<std::string_view, Layout> kOthers[] = {
+        {"nwc", Layout::nwgc}, {"nhwc", Layout::nhwgc}, {"ndhwc", Layout::ndhwgc},
+        {"ncw", Layout::ngcw}, {"nchw", Layout::ngchw}, {"ncdhw", Layout::ngcdhw},
+    };
+    for (const auto& [other, ours] : kOthers) {
+        if (other != text) continue;
+        return usage_error(
+            fmt::format("layout '{}' has no groups; activations of that order are '{}', with weights in the "
+                        "order g, k, filter, c. tilewise.torch takes tensors and weights as torch has them",
+                        text, name_of(ours)));
+    }
+    return {};
+}
+
 Status parse_layout(Problem& p, std::string_view text) {
+    if (auto status = refuse_layout_without_groups(text); !status) return status;
     if (auto status = parse_word<Layout, &Problem::layout>(p, text); !status) return status;
     if (p.layout == Layout::any) return usage_error("'any' is for kernels; a problem has one layout");
     return {};
@@ -233,11 +261,10 @@ const ProblemField kFields[] = {
     {"layout", kGemm, kConv, kShown, "GEMM: r or c for A, B, C (rcr); convolution: nhwgc and its kin", parse_layout,
      print_word<Layout, &Problem::layout>, never},
     NUMBER_FIELD("batch", kGemm, kNo, kOptional, gemm.batch, 1, "independent products"),
-    {"b", kGemm, kConv, kOptional, "element type of the second input, where it differs",
-     parse_word<DType, &Problem::dtype_b>, print_word<DType, &Problem::dtype_b>,
-     [](const Problem& p) { return p.dtype_b == p.dtype_a; }},
+    {"b", kGemm, kConv, kOptional, "element type of the second input, where it differs", parse_type<&Problem::dtype_b>,
+     print_word<DType, &Problem::dtype_b>, [](const Problem& p) { return p.dtype_b == p.dtype_a; }},
     {"out", kGemm, kConv, kOptional, "element type of the output, where it is not the usual one",
-     parse_word<DType, &Problem::dtype_out>, print_word<DType, &Problem::dtype_out>,
+     parse_type<&Problem::dtype_out>, print_word<DType, &Problem::dtype_out>,
      [](const Problem& p) { return p.dtype_out == default_output(p.dtype_a); }},
     STRIDE_FIELD("lda", gemm.leading[0], "elements between rows of A as stored"),
     STRIDE_FIELD("ldb", gemm.leading[1], "elements between rows of B as stored"),

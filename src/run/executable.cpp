@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/activity.hpp"
 #include "config/config_name.hpp"
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "family/family.hpp"
 #include "family/may_run.hpp"
+#include "problem/empty_problem.hpp"
 #include "problem/facts.hpp"
 #include "problem/kernel_conv.hpp"
 #include "problem/kernel_words.hpp"
@@ -66,6 +68,13 @@ Error missing(std::string_view what) {
     return usage_error(fmt::format("the problem has {}, but its pointer is null", what));
 }
 
+Result<std::shared_ptr<const Code>> load(const BuiltKernel& built, const std::string& name, Device& device) {
+    Activity activity("load", name);
+    auto code = device.load(built);
+    if (activity.is_told()) activity.tell(code ? fmt::format("on {}", device.name()) : code.error().message);
+    return code;
+}
+
 using Loaded = std::pair<BuiltKernel, std::shared_ptr<const Code>>;
 
 // Another process may prune or replace the kernel between its building and its loading, which answers with a toolchain
@@ -76,7 +85,7 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
     for (int attempt = 1;; ++attempt) {
         auto built = builder.build(request);
         if (!built) return built.error();
-        auto code = device.load(*built);
+        auto code = load(*built, request.name, device);
         if (code) return Loaded{std::move(*built), std::move(*code)};
         const bool is_gone = access(built->path.c_str(), F_OK) != 0;
         if (!is_gone && code.error().code != ErrorCode::toolchain) return code.error();
@@ -88,7 +97,8 @@ Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Build
                             "too small? {}",
                             request.name, kAttempts, code.error().message)};
         }
-        builder.forget(built->digest);
+        // Another process may have put a good one there since; what is not good the second time is made anew.
+        attempt == 1 ? builder.forget(built->digest) : builder.discard(built->digest);
     }
 }
 
@@ -112,6 +122,13 @@ KernelArgs problem_args(const Problem& p) {
 
 Result<Executable> Executable::prepare(const Problem& problem, const Kernel& kernel, Device& device, Builder& builder,
                                        const LaunchPlan* searched) {
+    if (has_empty_result(problem)) {
+        Executable ready;
+        ready.built_.origin = KernelOrigin::none;
+        ready.launches_nothing_ = true;
+        return ready;
+    }
+    if (has_empty_sums(problem)) return prepare_zeroed(problem, kernel, device, builder);
     auto plan =
         searched ? std::optional(*searched) : launch_plan(problem, kernel.config, device.arch(), device.max_threads());
     if (!plan) {
@@ -132,14 +149,21 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
     if (!ready.built_.note.empty()) ready.notes_.push_back({"cache", ErrorCode::toolchain, ready.built_.note});
     if (chosen->falls_back) ready.notes_.push_back(epilogue_note(problem));
     ready.args_ = make_args(problem, kernel.config);
-    if (const CpuParts* parts = plan->cpu()) ready.threads_ = parts->threads;
-    if (const GpuGrid* grid = plan->gpu()) set_grid_args(ready.args_, *grid);
+    if (const CpuParts* parts = plan->cpu()) {
+        ready.threads_ = parts->threads;
+        ready.how_ = fmt::format("{} thread{}", parts->threads, parts->threads == 1 ? "" : "s");
+    }
+    if (const GpuGrid* grid = plan->gpu()) {
+        set_grid_args(ready.args_, *grid);
+        ready.how_ = "launched";
+    }
     ready.workspace_bytes_ = plan->workspace_bytes;
     ready.packed_b_bytes_ = plan->gpu() ? plan->gpu()->packed_b_bytes : code->packed_b_bytes(ready.args_);
     for (int i = 0; i < 3 && device.arch().is_gpu(); ++i) {
         ready.access_bytes_[static_cast<std::size_t>(i)] = static_cast<std::size_t>(access_bytes(kernel.config, i));
     }
     ready.note_operands(problem);
+    ready.label_ = fmt::format("{} by {}", print_problem(problem), kernel.name);
     auto launch = device.prepare(std::move(code), ready.args_, std::move(*plan));
     if (!launch) return launch.error();
     ready.launch_ = std::move(*launch);
@@ -160,6 +184,21 @@ Result<Executable> Executable::prepare_padded(const Problem& problem, const Padd
     if (ready.padded_->note()) ready.notes_.push_back(*ready.padded_->note());
     ready.workspace_bytes_ = ready.padded_->workspace_bytes();
     ready.note_operands(problem);
+    return ready;
+}
+
+Result<Executable> Executable::prepare_zeroed(const Problem& problem, const Kernel& kernel, Device& device,
+                                              Builder& builder) {
+    const Problem full = stand_in(problem);
+    auto inner = prepare(full, kernel, device, builder);
+    if (!inner) return inner.error();
+    Executable ready;
+    ready.built_ = inner->built_;
+    ready.notes_ = inner->notes_;
+    ready.threads_ = inner->threads_;
+    ready.zeroed_ =
+        std::make_shared<const ZeroedLaunch>(full, std::make_shared<const Executable>(std::move(*inner)), device);
+    ready.workspace_bytes_ = ready.zeroed_->workspace_bytes();
     return ready;
 }
 
@@ -197,7 +236,17 @@ Status Executable::check_operands(const Operands& o) const {
     return overlap_.check_launch(o);
 }
 
-Status Executable::launch(const Operands& o, Stream stream) const {
+void Executable::serve_until(std::shared_ptr<const Replacement> better, std::int64_t its_workspace_bytes, Note note) {
+    better_ = std::move(better);
+    workspace_bytes_ = std::max(workspace_bytes_, its_workspace_bytes);
+    notes_.push_back(std::move(note));
+}
+
+Status Executable::launch(const Operands& o, Stream stream) const { return now().launch_this(o, stream); }
+
+Status Executable::launch_this(const Operands& o, Stream stream) const {
+    if (launches_nothing_) return {};
+    if (zeroed_) return zeroed_->run(o, stream);  // what is given is checked where the kernel is launched
     if (auto status = check_operands(o); !status) return status;
     if (padded_) return padded_->run(o, stream);
     KernelArgs args = args_;
@@ -211,10 +260,18 @@ Status Executable::launch(const Operands& o, Stream stream) const {
     args.alpha = o.alpha;
     args.beta = o.beta;
     args.workspace = o.workspace;
-    return launch_->run(args, stream);
+    Activity activity("run", label_);
+    auto status = launch_->run(args, stream);
+    if (activity.is_told()) activity.tell(status ? how_ : status.error().message);
+    return status;
+}
+
+Json threads_json(const Executable& executable) {
+    return executable.threads() > 0 ? Json(executable.threads()) : Json();
 }
 
 Status Executable::pack_b(const void* b, void* packed, Stream stream) const {
+    if (launches_nothing_ || zeroed_) return {};
     if (padded_) return unsupported_error("the problem is padded for this kernel, which reads B as it is");
     if (auto status = overlap_.check_packing(b, packed); !status) return status;
     KernelArgs args = args_;

@@ -22,7 +22,7 @@ Result<BuildRequest> build_request(const KernelConfig& config, const ArchSpec& a
     request.source = std::move(source->text);
     request.arch = arch.name;
     request.suffix = suffix;
-    if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
+    if (suffix == kEmulatedCode) request.source = emulated_source(request.source, arch.backend);
     if (suffix == kSharedObject) request.flags = host_flags(source->features);
     return request;
 }

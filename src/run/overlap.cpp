@@ -112,7 +112,7 @@ OverlapCheck::OverlapCheck(const Problem& problem, std::int64_t workspace_bytes,
         if (slot == kOutput) {
             output_ = footprint;
         } else {
-            others_.push_back({slot, slot == kB && packed_b_bytes > 0 ? packed_b_ : footprint});
+            others_.push_back({slot, slot == kB && problem.packed_b ? packed_b_ : footprint});
         }
     }
 }

@@ -5,8 +5,13 @@
 
 #include <algorithm>
 
+#include "family/family.hpp"
+#include "family/may_run.hpp"
+#include "family/work_problem.hpp"
+#include "measure/record_csv.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
+#include "select/tuning_decision.hpp"
 
 namespace tilewise {
 namespace {
@@ -40,6 +45,19 @@ Result<KernelList> kernels_of(Runtime& runtime, const Problem& problem, const Ch
     return kernels;
 }
 
+std::optional<double> predicted(const Problem& problem, const KernelConfig& config, const Device& device) {
+    const ArchSpec& arch = device.arch();
+    if (!has_families(arch.backend) || !may_run(ProblemView(problem), config, arch)) return std::nullopt;
+    return predicted_us(WorkProblem(problem, arch, device.max_threads()), config);
+}
+
+Note noise_note(double spread) {
+    return {
+        "noise", ErrorCode::check_failed,
+        fmt::format("the times vary ({}): something else keeps the machine busy, or its clock changes; measure again",
+                    spread_text(spread))};
+}
+
 }  // namespace
 
 Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, const Choice& choice, bool all) {
@@ -58,7 +76,9 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
     const double roof = roof_us(problem, runtime.device->arch(), runtime.device->max_threads());
     for (const Measured& one : measured->measured) {
         outcome.rows.push_back({one.kernel, one.us, one.spread, flops(problem) / one.us / 1e6,
-                                bytes_moved(problem) / one.us / 1e3, roof / one.us, one.notes});
+                                bytes_moved(problem) / one.us / 1e3, roof / one.us,
+                                predicted(problem, one.kernel->config, *runtime.device), one.notes});
+        if (one.spread > kMostSpread) outcome.rows.back().notes.push_back(noise_note(one.spread));
     }
     return outcome;
 }
@@ -71,7 +91,16 @@ Json bench_row_to_json(const Problem& problem, const BenchRow& row) {
                          {"tflops", row.tflops},
                          {"gbps", row.gbps},
                          {"roof", row.roof},
+                         {"predicted_us", row.predicted_us ? Json(*row.predicted_us) : Json()},
                          {"notes", notes_to_json(row.notes)}});
+}
+
+std::string bench_csv_header() { return "device,problem,kernel,us,spread,tflops,gbps,roof,predicted_us"; }
+
+std::string bench_row_to_csv(const Device& device, const Problem& problem, const BenchRow& row) {
+    return fmt::format("{},{},{},{:.6g},{:.4f},{:.6g},{:.6g},{:.4f},{}", csv_cell(device.identity()),
+                       csv_cell(print_problem(problem)), csv_cell(row.kernel->name), row.us, row.spread, row.tflops,
+                       row.gbps, row.roof, row.predicted_us ? fmt::format("{:.6g}", *row.predicted_us) : "");
 }
 
 Json bench_failure_to_json(const Problem& problem, const Failed& failed) {

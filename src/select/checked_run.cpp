@@ -4,6 +4,7 @@
 #include "measure/bound_run.hpp"
 #include "measure/checked_operands.hpp"
 #include "measure/record.hpp"
+#include "problem/empty_problem.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 
@@ -56,7 +57,7 @@ Json plan_to_json(const CheckedRun& run) {
                          {"why", run.plan.why},
                          {"origin", name_of(run.executable->built().origin)},
                          {"notes", notes_to_json(run.notes)},
-                         {"threads", run.executable->threads()},
+                         {"threads", threads_json(*run.executable)},
                          {"workspace_bytes", run.executable->workspace_bytes()}});
 }
 
@@ -66,6 +67,10 @@ Result<CheckedRun> run_checked(Runtime& runtime, const Problem& problem, const C
                                const CheckedRunOptions& options) {
     CheckedRun run;
     if (auto status = choose_and_build(runtime, problem, choice, options.strict, run); !status) return status.error();
+    if (has_empty_result(problem)) {
+        if (options.validate) run.report = VerifyReport{}, run.report->ok = true;
+        return run;
+    }
     const float alpha = kAlpha * suggested_alpha(problem), beta = problem.beta ? kBeta : 0.0f;
     auto checked = make_checked_operands(*runtime.device, *runtime.builder, problem, kSeed);
     if (!checked) return checked.error();

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/activity.hpp"
 #include "base/fork_safe_mutex.hpp"
+#include "build/compile.hpp"
 #include "config/rules.hpp"
 #include "family/family.hpp"
+#include "family/launch_plan.hpp"
 #include "family/may_run.hpp"
 #include "family/padded_problem.hpp"
+#include "problem/empty_problem.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "select/measured_ranker.hpp"
@@ -24,10 +28,35 @@ std::string registry_key(const Problem& p, RuleSet set) {
                        name_of(set));
 }
 
+Note background_note(const Kernel& better, const Kernel& serving) {
+    return {"background", ErrorCode::check_failed,
+            fmt::format("{} is being compiled; until it is there the built-in {} serves (TILEWISE_BACKGROUND=0 waits)",
+                        better.name, serving.name)};
+}
+
 Note capture_note() {
     return {"capture", ErrorCode::check_failed,
             "nothing was measured, since the stream is being captured; measure before the capture, or with tilewise "
             "tune"};
+}
+
+// "KERNEL, rules: why"
+std::string outcome_text(const Selection& selection) {
+    if (!selection.plan) return fmt::format("no kernel: {}", why_none(selection));
+    const Plan& plan = *selection.plan;
+    std::string text = fmt::format("{}, {}: {}", plan.kernel->name, name_of(plan.source), plan.why);
+    for (const Note& note : plan.notes) text += fmt::format("; note: {}", note.message);
+    return text;
+}
+
+void tell_candidates(const Selection& selection) {
+    constexpr std::size_t kTold = 5;
+    for (std::size_t i = 0; i < std::min(kTold, selection.candidates.size()); ++i) {
+        const Candidate& one = selection.candidates[i];
+        write_line(fmt::format("  candidate {}: {}{}", i + 1, one.kernel->name,
+                               one.predicted_us ? fmt::format(", predicted {:.1f} us", *one.predicted_us) : ""));
+    }
+    write_line(fmt::format("  {} candidates, {} rejected", selection.candidates.size(), selection.rejected_count));
 }
 
 }  // namespace
@@ -101,6 +130,13 @@ bool Dispatcher::drop_unobtainable(const Problem& problem, Selection& selection)
 }
 
 Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions& options, Reasons reasons) {
+    if (is_empty(problem)) {
+        SelectOptions unmeasured = options;  // there is nothing to measure
+        if (options.measures()) unmeasured.strategy = Strategy::automatic;
+        auto selection = select(stand_in(problem), unmeasured, reasons);
+        if (selection) say_empty(problem, *selection);
+        return selection;
+    }
     if (must_not_measure(options)) {
         SelectOptions unmeasured = options;
         unmeasured.strategy = Strategy::automatic;
@@ -137,7 +173,8 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
         const auto lacking = [&](const KernelPtr& kernel) { return lacks_compiler(problem, *kernel); };
         dropped = std::any_of(tried.begin(), tried.end(), lacking) && drop_unobtainable(problem, selection);
     }
-    const RankContext context{problem, options, device_.max_threads(), &device_, &builder_, tuning_, records_};
+    const RankContext context{problem, options,  device_.max_threads(), &device_, &builder_,
+                              tuning_, records_, &device_.arch()};
     auto status = choose(context, selection);
     if (status && !dropped && lacks_compiler(problem, *selection.plan->kernel) &&
         drop_unobtainable(problem, selection)) {
@@ -146,9 +183,11 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
     }
     if (status) note_padding(selection);
     if (status && dropped) {
-        selection.plan->notes.push_back({"compiler", ErrorCode::toolchain,
-                                         "without a compiler, only kernels that are cached, packed or built in were "
-                                         "chosen from; put one on PATH or name it in TILEWISE_CXX"});
+        const auto compiler = find_toolchain(device_.code_suffix(), builder_.settings());
+        selection.plan->notes.push_back(
+            {"compiler", ErrorCode::toolchain,
+             fmt::format("only kernels that are cached, packed or built in were chosen from, without a compiler: {}",
+                         compiler ? "there was none" : compiler.error().message)});
     }
     return status;
 }
@@ -160,7 +199,13 @@ bool Dispatcher::must_not_measure(const SelectOptions& options) const {
 Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, const SelectOptions& options) {
     const std::uint32_t generation = generation_;
     const PlanKey<const Problem&> key{problem, options.strategy, options.rule_set, generation};
-    if (const auto* found = options.is_plain() ? plans_.find(key) : nullptr) return *found;
+    if (options.is_plain()) {
+        if (const auto found = plans_.find(key)) {
+            if (!found->is_old) return found->value;
+            const std::scoped_lock lock(fork_safe_mutex());
+            return plans_.add({problem, options.strategy, options.rule_set, generation}, found->value);
+        }
+    }
     if (must_not_measure(options)) {
         SelectOptions unmeasured = options;
         unmeasured.strategy = Strategy::automatic;
@@ -171,7 +216,7 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
         noted->notes.push_back(capture_note());
         return std::shared_ptr<const Plan>(std::move(noted));
     }
-    auto selection = select(problem, options, Reasons::counted);
+    auto selection = select_told(problem, options);
     if (!selection) return selection.error();
     if (!selection->plan) {
         return unsupported_error(fmt::format("no kernel for {} may run {}: {}", device_.arch().name,
@@ -183,7 +228,18 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
     return plans_.add({problem, options.strategy, options.rule_set, generation}, std::move(made));
 }
 
+Result<Selection> Dispatcher::select_told(const Problem& problem, const SelectOptions& options) {
+    const std::string text = verbosity() != Verbosity::silent ? print_problem(problem) : std::string();
+    Activity activity("choose", text);
+    auto selection = select(problem, options, Reasons::counted);
+    if (!activity.is_told()) return selection;
+    activity.tell(selection ? outcome_text(*selection) : selection.error().message);
+    if (selection && verbosity() == Verbosity::details) tell_candidates(*selection);
+    return selection;
+}
+
 Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& config) {
+    if (is_empty(problem)) return named_plan(stand_in(problem), config);
     const ArchSpec& arch = device_.arch();
     const auto violations = check_config(config, arch);
     if (!violations.empty()) {
@@ -206,11 +262,57 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
     return plan;
 }
 
+// A built-in kernel for a problem whose own kernel has to be compiled first, which begins. Nothing where waiting is better: on a GPU,
+// for a kernel that was asked for or measured, and where results or a packed B must not depend on the time.
+std::optional<Executable> Dispatcher::serve_meanwhile(const Problem& problem, const Plan& plan) {
+    const bool is_ranked = plan.source == PlanSource::rules || plan.source == PlanSource::tuned;
+    if (device_.arch().is_gpu() || !builder_.settings().background || !is_ranked) return {};
+    if (problem.packed_b || problem.deterministic || is_empty(problem)) return {};
+    const auto wanted = choose_code(problem, plan.kernel->config, device_, builder_);
+    if (!wanted || !builder_.needs_compiler(wanted->request) || !builder_.has_compiler(wanted->request)) return {};
+    const auto launch = launch_plan(problem, plan.kernel->config, device_.arch(), device_.max_threads());
+    if (!launch) return {};
+    SelectOptions options;
+    options.strategy = Strategy::rules;
+    options.rule_set = RuleSet::builtin;
+    const auto selection = select(problem, options, Reasons::counted);
+    if (!selection) return {};
+    for (const Candidate& candidate : selection->candidates) {
+        const auto code = choose_code(problem, candidate.kernel->config, device_, builder_);
+        if (candidate.padding || !code || builder_.needs_compiler(code->request)) continue;
+        auto serving = Executable::prepare(problem, *candidate.kernel, device_, builder_);
+        if (!serving) return {};
+        auto better = std::make_shared<Replacement>();
+        serving->serve_until(better, launch->workspace_bytes, background_note(*plan.kernel, *candidate.kernel));
+        background_.add({problem, plan.kernel, std::move(better)});
+        return std::move(*serving);
+    }
+    return {};
+}
+
+std::shared_ptr<const Executable> Dispatcher::find_executable(const Problem& problem, const Plan& plan) {
+    const auto found = executables_.find(ExecutableKey<const Problem&>{problem, plan.kernel});
+    if (!found || !found->is_old) return found ? found->value : nullptr;
+    const std::scoped_lock lock(fork_safe_mutex());
+    return executables_.add({problem, plan.kernel}, found->value);
+}
+
+Result<std::shared_ptr<const Executable>> Dispatcher::executable_now(const Problem& problem, const Plan& plan) {
+    if (auto found = find_executable(problem, plan)) return found;
+    auto serving = serve_meanwhile(problem, plan);
+    if (!serving) return executable(problem, plan);
+    auto made = std::make_shared<const Executable>(std::move(*serving));
+    const std::scoped_lock lock(fork_safe_mutex());
+    return executables_.add({problem, plan.kernel}, std::move(made));
+}
+
 Result<std::shared_ptr<const Executable>> Dispatcher::executable(const Problem& problem, const Plan& plan) {
-    if (const auto* found = executables_.find(ExecutableKey<const Problem&>{problem, plan.kernel})) return *found;
+    const auto found = find_executable(problem, plan);
+    if (found && !found->is_serving()) return found;
     auto ready = Executable::prepare(problem, *plan.kernel, device_, builder_, plan.launch.get());
     if (!ready) return ready.error();
     auto made = std::make_shared<const Executable>(std::move(*ready));
+    if (found) return made;  // the table has the one that serves
     const std::scoped_lock lock(fork_safe_mutex());
     return executables_.add({problem, plan.kernel}, std::move(made));
 }

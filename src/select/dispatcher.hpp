@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
-// The whole way from a problem to something that can be launched: candidates, choice, build, load. Plans and executables are
-// kept, so that a problem seen before costs a look-up that takes no lock. Safe from any thread and after a fork.
+// The whole way from a problem to something that can be launched: candidates, choice, build, load. Plans and executables of so many
+// problems are kept, so that one seen before costs a look-up that takes no lock. One that goes stays with who holds it, and loaded
+// GPU code with its device: a graph may have captured it. Safe from any thread and after a fork.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/growing_table.hpp"
 #include "base/result.hpp"
+#include "base/rotating_table.hpp"
 #include "build/builder.hpp"
 #include "config/rule_set.hpp"
 #include "device/device.hpp"
 #include "problem/problem_hash.hpp"
 #include "run/executable.hpp"
+#include "select/background_builds.hpp"
 #include "select/record_store.hpp"
 #include "select/select.hpp"
 #include "select/select_options.hpp"
@@ -25,9 +29,19 @@ namespace tilewise {
 class Dispatcher {
 public:
     // The database and the store may be null; then no winner is remembered and no measurement recorded.
-    Dispatcher(Device& device, Builder& builder, TuningDatabase* tuning, RecordStore* records = nullptr)
-        : device_(device), builder_(builder), tuning_(tuning), records_(records) {}
+    Dispatcher(Device& device, Builder& builder, TuningDatabase* tuning, RecordStore* records = nullptr,
+               std::size_t most_kept = kPlansKept)
+        : device_(device),
+          builder_(builder),
+          tuning_(tuning),
+          records_(records),
+          background_(device, builder.settings()),
+          plans_(most_kept),
+          executables_(most_kept) {}
 
+    static constexpr std::size_t kPlansKept = 4096;
+
+    std::size_t most_kept() const { return plans_.most(); }
     Device& device() { return device_; }
     Builder& builder() { return builder_; }
 
@@ -40,6 +54,9 @@ public:
     // if it must be, or fails.
     Result<Plan> named_plan(const Problem& problem, const KernelConfig& config);
     Result<std::shared_ptr<const Executable>> executable(const Problem& problem, const Plan& plan);
+    // The same without waiting for a compiler, where a built-in CPU kernel can serve until the plan's own is compiled behind it: the
+    // executable has a note then.
+    Result<std::shared_ptr<const Executable>> executable_now(const Problem& problem, const Plan& plan);
 
     // After tuning records or packs were added: what is asked for from now on is chosen anew.
     void forget_plans() { ++generation_; }
@@ -94,11 +111,14 @@ private:
     };
 
     Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
+    Result<Selection> select_told(const Problem& problem, const SelectOptions& options);
     bool must_not_measure(const SelectOptions& options) const;
     static void drop_padded(Selection& selection);
     void drop_refused(Selection& selection) const;
     bool lacks_compiler(const Problem& problem, const Kernel& kernel);
     bool drop_unobtainable(const Problem& problem, Selection& selection);
+    std::shared_ptr<const Executable> find_executable(const Problem& problem, const Plan& plan);
+    std::optional<Executable> serve_meanwhile(const Problem& problem, const Plan& plan);
     Status choose_obtainable(const Problem& problem, const SelectOptions& options, Selection& selection);
 
     Device& device_;
@@ -106,9 +126,10 @@ private:
     TuningDatabase* tuning_;
     RecordStore* records_;
     std::atomic<std::uint32_t> generation_{0};
+    BackgroundBuilds background_;
     // Added to under fork_safe_mutex, read without.
-    GrowingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
-    GrowingTable<ExecutableKey<Problem>, std::shared_ptr<const Executable>, KeyHash> executables_;
+    RotatingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
+    RotatingTable<ExecutableKey<Problem>, std::shared_ptr<const Executable>, KeyHash> executables_;
     GrowingTable<KernelKey<std::string>, bool, KeyHash> lacks_compiler_;  // by kernel and chain, as far as it was asked
     GrowingTable<std::string, std::unique_ptr<Registry>, KeyHash> registries_;  // by operation, types and rule set
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "select/measure_candidates.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -8,6 +10,8 @@
 #include "measure/scratch_sets.hpp"
 #include "measure/tensors.hpp"
 #include "measure/timing.hpp"
+#include "problem/empty_problem.hpp"
+#include "problem/problem_text.hpp"
 
 namespace tilewise {
 namespace {
@@ -111,6 +115,10 @@ void record_outcome(const Problem& problem, const Device& device, const RecordSt
 
 Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelList& kernels, Device& device,
                                           Builder& builder, const MeasureOptions& options) {
+    if (is_empty(problem)) {
+        return unsupported_error(
+            fmt::format("{} has an empty dimension: there is nothing to time", print_problem(problem)));
+    }
     constexpr int kMostSets = 64;
     auto scratch = ScratchSets::make(problem, device, 2 * device.arch().cache_bytes, options.max_bytes, kMostSets);
     if (!scratch) return scratch.error();

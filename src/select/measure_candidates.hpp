@@ -20,6 +20,9 @@
 
 namespace tilewise {
 
+// Times that vary more than this say little.
+inline constexpr double kMostSpread = 0.1;
+
 struct Measured {
     KernelPtr kernel;
     std::string code_digest;

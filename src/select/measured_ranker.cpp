@@ -3,8 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "problem/problem_text.hpp"
 #include "select/shortlist.hpp"
+#include "select/tuned_ranker.hpp"
+#include "select/tuning_decision.hpp"
 
 namespace tilewise {
 
@@ -15,9 +19,49 @@ KernelList kernels_to_measure(const Selection& selection, const SelectOptions& o
     return shortlist(selection.candidates, options.measure_top > 0 ? options.measure_top : usual);
 }
 
+namespace {
+
+Note failed_note(const MeasureOutcome& outcome, std::size_t tried) {
+    const Failed& first = outcome.failed.front();
+    return {"measure", ErrorCode::toolchain,
+            fmt::format("{} of the best {} kernels could not be measured; the first, {}: {}", outcome.failed.size(),
+                        tried, first.kernel->name, first.reason)};
+}
+
+// The winner is remembered, unless the record there is is better; then that one is chosen.
+Plan keep_better(const RankContext& context, const std::optional<HeldRecord>& old, const MeasureOutcome& outcome,
+                 std::vector<Note>& notes) {
+    const Measured& winner = outcome.measured.front();
+    Plan plan{winner.kernel, PlanSource::measured,
+              fmt::format("fastest of {} measured: {:.2f} us", outcome.measured.size(), winner.us)};
+    const auto decision = decide_tuning(old ? std::optional(old->record) : std::nullopt, outcome.measured);
+    if (!decision.replaces) {
+        plan.kernel = old->candidate->kernel;
+        plan.why = fmt::format("measured before on this device: {:.2f} us; {}", old->record.us, decision.why_not);
+        return plan;
+    }
+    if (winner.spread > kMostSpread) {
+        notes.push_back({"noise", ErrorCode::check_failed,
+                         fmt::format("the times of the best {} kernels vary ({}); on a quiet machine they say more",
+                                     outcome.measured.size(), spread_text(winner.spread))});
+    }
+    if (!context.tuning) return plan;
+    // A result that cannot be kept is still a result.
+    const auto kept = context.tuning->add({context.device->identity(), print_problem(context.problem),
+                                           winner.kernel->name, winner.code_digest, winner.us, winner.spread});
+    if (!kept) notes.push_back({"tuning", kept.error().code, kept.error().message});
+    return plan;
+}
+
+}  // namespace
+
 Result<Ranked> rank_by_measuring(const RankContext& context, Selection& selection) {
     Device& device = *context.device;
-    const KernelList best = kernels_to_measure(selection, context.options, device.arch());
+    KernelList best = kernels_to_measure(selection, context.options, device.arch());
+    const auto old = find_record(context, selection).held;
+    if (old && std::find(best.begin(), best.end(), old->candidate->kernel) == best.end()) {
+        best.push_back(old->candidate->kernel);
+    }
     MeasureOptions measuring;
     constexpr double kSecondsEachOnGpu = 0.025;
     if (device.arch().is_gpu()) measuring.seconds_each = kSecondsEachOnGpu;
@@ -29,21 +73,9 @@ Result<Ranked> rank_by_measuring(const RankContext& context, Selection& selectio
         return Error{ErrorCode::device, fmt::format("none of {} kernels could be measured; the first: {}", best.size(),
                                                     outcome->failed.empty() ? "" : outcome->failed.front().reason)};
     }
-    const Measured& winner = outcome->measured.front();
-    Ranked ranked{Plan{winner.kernel, PlanSource::measured,
-                       fmt::format("fastest of {} measured: {:.2f} us", outcome->measured.size(), winner.us)}};
-    if (!outcome->failed.empty()) {
-        const Failed& first = outcome->failed.front();
-        ranked.notes.push_back({"measure", ErrorCode::toolchain,
-                                fmt::format("{} of the best {} kernels could not be measured; the first, {}: {}",
-                                            outcome->failed.size(), best.size(), first.kernel->name, first.reason)});
-    }
-    if (context.tuning) {
-        // A result that cannot be kept is still a result.
-        const auto kept = context.tuning->add(
-            {device.identity(), print_problem(context.problem), winner.kernel->name, winner.code_digest, winner.us});
-        if (!kept) ranked.notes.push_back({"tuning", kept.error().code, kept.error().message});
-    }
+    Ranked ranked;
+    if (!outcome->failed.empty()) ranked.notes.push_back(failed_note(*outcome, best.size()));
+    ranked.plan = keep_better(context, old, *outcome, ranked.notes);
     ranked.notes.insert(ranked.notes.end(), outcome->notes.begin(), outcome->notes.end());
     return ranked;
 }

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <utility>
 
+#include "family/launch_plan.hpp"
+#include "family/may_run.hpp"
 #include "select/measured_ranker.hpp"
 #include "select/tuned_ranker.hpp"
 
@@ -16,7 +19,7 @@ namespace {
 constexpr Ranker kAutomatic[] = {rank_by_tuned_record, rank_by_model, rank_by_priority};
 constexpr Ranker kRules[] = {rank_by_model, rank_by_priority};
 constexpr Ranker kFirstFit[] = {rank_by_priority};
-constexpr Ranker kMeasure[] = {rank_by_measuring};
+constexpr Ranker kMeasure[] = {rank_by_kept_measurement, rank_by_measuring};
 constexpr Ranker kCaller[] = {rank_by_caller};
 
 struct StrategyRow {
@@ -43,15 +46,26 @@ std::string among(const Selection& selection) {
                        selection.rejected_count);
 }
 
+// " on 2 threads", as many as the launch takes; nothing on a GPU. The plan that tells is kept for the launch.
+std::string on_threads(const RankContext& context, Candidate& candidate) {
+    if (!context.arch || context.arch->is_gpu()) return "";
+    if (!candidate.launch && !candidate.padding) {
+        auto plan = launch_plan(context.problem, candidate.kernel->config, *context.arch, context.threads);
+        if (plan) candidate.launch = std::make_shared<const LaunchPlan>(std::move(*plan));
+    }
+    const CpuParts* parts = candidate.launch ? candidate.launch->cpu() : nullptr;
+    const int threads = parts ? parts->threads : context.threads;
+    return fmt::format(" on {} thread{}", threads, threads == 1 ? "" : "s");
+}
+
 }  // namespace
 
 Result<Ranked> rank_by_model(const RankContext& context, Selection& selection) {
-    const Candidate& first = selection.candidates.front();
+    Candidate& first = selection.candidates.front();
     if (!first.predicted_us) return Ranked{};
-    return Ranked{
-        Plan{first.kernel, PlanSource::rules,
-             fmt::format("the analytic model gives it {:.1f} us on {} thread{}, the least {}", *first.predicted_us,
-                         context.threads, context.threads == 1 ? "" : "s", among(selection))}};
+    return Ranked{Plan{first.kernel, PlanSource::rules,
+                       fmt::format("the analytic model gives it {:.1f} us{}, the least {}", *first.predicted_us,
+                                   on_threads(context, first), among(selection))}};
 }
 
 Result<Ranked> rank_by_priority(const RankContext&, Selection& selection) {

@@ -29,6 +29,7 @@ struct RankContext {
     Builder* builder = nullptr;
     TuningDatabase* tuning = nullptr;  // null where nothing is remembered
     RecordStore* records = nullptr;    // null where nothing is recorded
+    const ArchSpec* arch = nullptr;    // null where a choice need not say how it is launched
 };
 
 struct Ranked {

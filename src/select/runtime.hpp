@@ -21,6 +21,9 @@ struct RuntimeOptions {
     std::vector<std::string> packs;  // besides those of the environment
 };
 
+// How many problems a dispatcher keeps ready: TILEWISE_PLAN_CACHE, which must make sense.
+Result<std::size_t> plan_cache_limit();
+
 struct Runtime {
     std::unique_ptr<Device> device;
     std::unique_ptr<Builder> builder;
@@ -30,6 +33,9 @@ struct Runtime {
 };
 // The catalogue must outlive the runtime. A pack that cannot be read is an error.
 Result<Runtime> open_runtime(const RuntimeOptions& options, const ArchCatalog& archs);
+
+// Adds the tuning records that the builder's packs carry to the database; those of its own count more.
+Status take_tuning_of_packs(Runtime& runtime);
 
 // Which kernel to take: the one named, else by the options.
 struct Choice {

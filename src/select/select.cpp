@@ -10,6 +10,7 @@
 #include "family/family.hpp"
 #include "family/may_run.hpp"
 #include "family/padded_problem.hpp"
+#include "problem/empty_problem.hpp"
 #include "select/ranker.hpp"
 
 namespace tilewise {
@@ -41,7 +42,7 @@ bool comes_first(const Candidate& candidate, const KernelPtr& kernel, std::optio
 class CandidateList {
 public:
     CandidateList(const Problem& problem, const ArchSpec& arch, int threads) {
-        if (has_families(arch.backend)) work_.emplace(problem, arch, threads);
+        if (has_families(arch.backend, problem.op)) work_.emplace(problem, arch, threads);
     }
     void add(const KernelPtr& kernel, const LaunchPlan* searched) {
         std::optional<double> us;
@@ -75,7 +76,7 @@ void offer_whole_channels(const Problem& problem, const Registry& registry, cons
                           Selection& selection) {
     constexpr std::size_t kOffered = 16;
     const auto whole = with_whole_channels(problem);
-    if (!whole || !has_families(arch.backend)) return;
+    if (!whole || !has_families(arch.backend, problem.op)) return;
     CandidateList list(*whole, arch, threads);
     registry.candidates(*whole, arch, Reasons::counted,
                         [&](const KernelPtr& kernel, const LaunchPlan* searched) { list.add(kernel, searched); });
@@ -119,6 +120,11 @@ const RejectedKernel& furthest(const Selection& selection) {
 
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
                         Reasons reasons) {
+    if (is_empty(problem)) {
+        Selection selection = select_kernel(stand_in(problem), registry, arch, threads, reasons);
+        say_empty(problem, selection);
+        return selection;
+    }
     Selection selection;
     CandidateList accepted(problem, arch, threads);
     const auto accept = [&](const KernelPtr& kernel, const LaunchPlan* searched) { accepted.add(kernel, searched); };
@@ -138,9 +144,18 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     // Ranked above already: the chain of `rules` takes the first and says why, and cannot fail.
     SelectOptions options;
     options.strategy = Strategy::rules;
-    static_cast<void>(choose({problem, options, threads}, selection));
+    RankContext context{problem, options, threads};
+    context.arch = &arch;
+    static_cast<void>(choose(context, selection));
     note_padding(selection);
     return selection;
+}
+
+void say_empty(const Problem& problem, Selection& selection) {
+    if (!selection.plan) return;
+    selection.plan->launch = nullptr;
+    selection.plan->why = has_empty_result(problem) ? "the result is empty: nothing is built or launched"
+                                                    : "sums without terms: the kernel runs on a few zeros";
 }
 
 void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Selection& selection) {
@@ -154,14 +169,14 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
             continue;
         }
         std::optional<double> us;
-        if (has_families(arch.backend)) {
+        if (has_families(arch.backend, problem.op)) {
             us = padded_us(*padded, config, arch, threads);
         }
         selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
     }
     selection.rejected = std::move(rejected);
     selection.rejected_count = selection.rejected.size();
-    if (has_families(arch.backend)) sort_by_time(selection.candidates);
+    if (has_families(arch.backend, problem.op)) sort_by_time(selection.candidates);
 }
 
 void note_padding(Selection& selection) {

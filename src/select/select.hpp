@@ -47,13 +47,15 @@ struct Selection {
 };
 
 // Which kernels of the registry may run the problem, ranked by the analytic model for `threads` threads where the arch has
-// one, by priority and name elsewhere; the plan is the first of them. Kernels that would need padding are offered where there is no
+// one, by priority and name elsewhere; the plan is the first of them. One for an empty problem is that of its stand-in. Kernels that would need padding are offered where there is no
 // other, and on a GPU where the channels of a convolution are no whole chunks of 16 bytes.
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
                         Reasons reasons = Reasons::told);
 
 // Makes candidates of the rejected kernels that may run the problem padded, ranked likewise with the cost of the copies.
 void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Selection& selection);
+// Tells the plan of an empty problem's stand-in what becomes of it.
+void say_empty(const Problem& problem, Selection& selection);
 // Tells the plan if its kernel needs padding.
 void note_padding(Selection& selection);
 

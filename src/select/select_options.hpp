@@ -15,7 +15,8 @@
 
 namespace tilewise {
 
-// automatic: a tuned record, else the analytic model. measure: the model's best few are timed on scratch tensors.
+// automatic: a tuned record, else the analytic model. measure: the model's best few are timed on scratch
+// tensors, unless that was done before and is remembered.
 enum class Strategy : std::uint8_t { automatic, rules, first_fit, measure };
 template <>
 struct EnumNames<Strategy> {
@@ -28,6 +29,7 @@ struct SelectOptions {
     RuleSet rule_set = RuleSet::standard;
     std::size_t measure_top = 0;  // kernels that are measured; 0: as many as suit the device
     MeasureProgress progress{};   // of measuring
+    bool again = false;           // measures although the winner is remembered
     // The stream that the plan is for. While the program captures it nothing may be measured: the ranked choice is taken.
     Stream stream = kDefaultStream;
     Ranking rank;  // a user's own, called without a lock
@@ -36,7 +38,7 @@ struct SelectOptions {
     bool as_given = false;  // takes no kernel that pads the problem, unless no other may run it
 
     // Whether the outcome depends on the problem, the strategy and the rule set alone.
-    bool is_plain() const { return !rank && !registry && !as_given; }
+    bool is_plain() const { return !rank && !registry && !as_given && !again; }
     bool measures() const { return strategy == Strategy::measure && !rank; }
 };
 

@@ -211,12 +211,12 @@ def _broken(r, problem):
             fields["g"], fields["c"] = 3, 4
             return _text(problem.op, fields)
         extents = fields.get(key, "1").split("x")
-        extents[r.randrange(len(extents))] = "0"
+        extents[r.randrange(len(extents))] = "-1" if key == "n" else "0"
         fields[key] = "x".join(extents)
         return _text(problem.op, fields)
     key, which = r.choice(("m", "n", "k", "batch", "ld")), r.randrange(3)
     if key == "ld" and problem.stored[which][1] > 1:
         fields["ld" + "abc"[which]] = problem.stored[which][1] - 1
     else:
-        fields["batch" if key == "ld" else key] = 0
+        fields["batch" if key == "ld" else key] = -1
     return _text(problem.op, fields)

@@ -101,7 +101,7 @@ class Problem:
     def impossible(self):
         """Why the problem cannot exist; None where it can. Only what the generator gets wrong on purpose."""
         if not self.is_conv:
-            if min(self.m, self.n, self.k, self.batch) < 1:
+            if min(self.m, self.n, self.k, self.batch) < 0:
                 return "size_positive"
             for which, (rows, length, leading, between) in zip("abc", self.stored):
                 if leading < length:
@@ -109,7 +109,7 @@ class Problem:
                 if which == "c" and self.batch > 1 and between < (rows - 1) * leading + length:
                     return "batch_stride"
             return None
-        if min(self.images, self.groups, self.c, self.k) < 1:
+        if self.images < 0 or min(self.groups, self.c, self.k) < 1:
             return "size_positive"
         if self.dtype == "int8" and self.op != "conv_fwd":
             return "int8_forward_only"

@@ -209,6 +209,7 @@ def main():
     options = arguments()
     os.environ["TILEWISE_CACHE_DIR"] = str(PLACE / "kernels")
     os.environ["TILEWISE_EPILOGUES"] = "any"  # few kernels for many cases
+    os.environ["TILEWISE_BACKGROUND"] = "0"  # the kernel that was chosen, not one that serves meanwhile
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     if options.problem:
         return run_given(options)

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
@@ -88,6 +89,19 @@ TEST(Process, OutputIsLimitedButReadToItsEnd) {
     const ProcessOutcome outcome = run(spec);
     EXPECT_EQ(outcome.output.size(), 1000U);
     EXPECT_EQ(outcome.exit_code, 7);
+}
+
+TEST(Process, ItIsKilledWhenWeAreToldToStop) {
+    std::atomic<bool> stop = false;
+    ProcessSpec spec = shell("sleep 600");
+    spec.time_limit = 600s;
+    spec.stop = &stop;
+    const std::jthread teller([&] {
+        std::this_thread::sleep_for(50ms);
+        stop = true;
+    });
+    EXPECT_FALSE(run(spec).succeeded());
+    EXPECT_FALSE(run(spec).succeeded()) << "nor is another begun for long";
 }
 
 TEST(Process, TheTimeLimitEndsTheWholeGroup) {

@@ -27,10 +27,10 @@ TEST(CodeSuffix, ACompilerBuildsWhatFamiliesHaveCodeFor) {
         }
     }
     EXPECT_EQ(compiler_of(kPtx), compiler_of(kCubin));
-    const auto none = find_toolchain(kHsaco, {});
+    const auto none = find_toolchain(".spv", {});
     ASSERT_FALSE(none.ok());
     EXPECT_EQ(none.error().code, ErrorCode::toolchain);
-    EXPECT_EQ(none.error().message, "nothing here builds .hsaco files");
+    EXPECT_EQ(none.error().message, "nothing here builds .spv files");
 }
 
 }  // namespace

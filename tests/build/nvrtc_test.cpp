@@ -270,7 +270,7 @@ TEST_F(NvrtcTest, HeadersFindEachOther) {
     const auto compile = [&](const std::string& source, const std::string& folder) {
         request.source = source + "extern \"C\" __global__ void tilewise_kernel(int* a) { *a = b() + two; }\n";
         fs::create_directory(at(folder));
-        return compile_kernel({request, std::string(64, '0'), *toolchain, 30s, headers}, at(folder));
+        return compile_kernel({request, std::string(64, '0'), *toolchain, 30s, {}, headers}, at(folder));
     };
     const auto good = compile("#include \"cuda/a.hpp\"\n#include \"cuda/b.hpp\"\n", "good");
     EXPECT_TRUE(std::holds_alternative<Manifest>(good)) << std::get<CompileFault>(good).message;

@@ -53,6 +53,25 @@ Answer check(const char* config, int fix) {
     return ask([&](char** out) { return tilewise_check(config, fix, out); });
 }
 
+TEST(Capi, ArchsAreListedAndFound) {
+    const Answer all = ask([](char** out) { return tilewise_archs(nullptr, out); });
+    EXPECT_TRUE(all.has("\"name\":\"sm_90a\"") && all.has("\"name\":\"gfx942\""));
+    const Answer one = ask([](char** out) { return tilewise_archs("sm_90a", out); });
+    EXPECT_TRUE(one.has("\"count\":1,") && one.has("\"warp_tiles\"") && !one.has("gfx942"));
+    const Answer none = ask([](char** out) { return tilewise_archs("sm_1", out); });
+    EXPECT_EQ(none.status, TILEWISE_USAGE);
+    EXPECT_TRUE(none.error_has("sm_1") && none.error_has("sm_80")) << none.error;
+}
+
+TEST(Capi, WhatIsEmulatedIsCudas) {
+    const auto build = [](const char* order) { return ask([&](char** out) { return tilewise_build(order, 1, out); }); };
+    const std::string order = std::string("{\"emulated\": true, \"kernels\": [\"") + kKernel + "\"]}";
+    EXPECT_TRUE(build(order.c_str()).has("there is no emulation of gfx942"));
+    EXPECT_EQ(build("{\"kernels\": [], \"emulated\": true}").text, "{\"kernels\":[]}");
+    EXPECT_TRUE(build("{\"kernels\": 7}").error_has("no list"));
+    EXPECT_TRUE(build("{\"kernels\": [], \"colour\": 1}").error_has("colour"));
+}
+
 TEST(Capi, VersionsAreThoseOfTheHeader) {
     EXPECT_EQ(tilewise_abi_version(), TILEWISE_ABI_VERSION);
     ASSERT_NE(tilewise_version(), nullptr);
@@ -131,7 +150,7 @@ TEST(Capi, SelectStatusCodes) {
     EXPECT_EQ(select(kProblem, "{").status, TILEWISE_USAGE);
     EXPECT_EQ(select(kProblem, R"({"arch": "z80"})").status, TILEWISE_USAGE);
     EXPECT_EQ(select(kProblem, R"({"op": "gemm"})").status, TILEWISE_USAGE) << "a problem has its own";
-    const Answer impossible = select("gemm:m=0,n=1,k=1,dtype=fp32", nullptr);
+    const Answer impossible = select("gemm:m=-1,n=1,k=1,dtype=fp32", nullptr);
     EXPECT_EQ(impossible.status, TILEWISE_UNSUPPORTED);
     EXPECT_TRUE(impossible.error_has("size_positive")) << impossible.error;
     const Answer nothing = select("gemm:m=64,n=64,k=64,dtype=fp8", R"({"arch": "sm_80"})");

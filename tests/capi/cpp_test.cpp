@@ -50,7 +50,7 @@ TEST(CppProblem, AnOptionIsOneValue) {
 }
 
 TEST(CppProblem, ErrorsAreValues) {
-    const auto none = Gemm(0, 1, 1).build();
+    const auto none = Gemm(-1, 1, 1).build();
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, TILEWISE_UNSUPPORTED);
     EXPECT_EQ(Gemm(1, 1, 1).dtype("fp31").build().error().code, TILEWISE_USAGE);

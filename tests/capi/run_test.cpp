@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,6 +65,32 @@ TEST_F(CapiRun, AProductIsRight) {
     const tilewise_operands given = operands();
     ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
     EXPECT_EQ(c_, product(a_, b_));
+}
+
+TEST_F(CapiRun, AnEmptyResultNeedsNoOperands) {
+    ASSERT_EQ(prepare("gemm:m=0,n=4,k=8,dtype=fp32"), TILEWISE_OK) << last_error();
+    EXPECT_EQ(tilewise_executable_workspace_bytes(executable_), 0);
+    const tilewise_operands none = TILEWISE_OPERANDS_INIT;
+    EXPECT_EQ(tilewise_run(executable_, &none, nullptr), TILEWISE_OK) << last_error();
+}
+
+TEST_F(CapiRun, SumsWithoutTermsLeaveBetaTimesC) {
+    ASSERT_EQ(prepare("gemm:m=3,n=5,k=0,dtype=fp32,beta=1"), TILEWISE_OK) << last_error();
+    std::vector<float> c(15, 4);
+    std::vector<char> scratch(static_cast<std::size_t>(tilewise_executable_workspace_bytes(executable_)) + 64);
+    tilewise_operands given = TILEWISE_OPERANDS_INIT;
+    given.c = c.data(), given.beta = 0.5f;
+    EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE) << "the zeros need a workspace";
+    given.workspace = scratch.data() + (64 - reinterpret_cast<std::uintptr_t>(scratch.data()) % 64);
+    ASSERT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_OK) << last_error();
+    EXPECT_EQ(c, std::vector<float>(15, 2));
+}
+
+TEST(CapiVerbose, TakesThreeLevels) {
+    EXPECT_EQ(tilewise_set_verbose(0), TILEWISE_OK);
+    EXPECT_EQ(tilewise_set_verbose(3), TILEWISE_USAGE);
+    EXPECT_NE(last_error().find("the level is 3"), std::string::npos);
+    EXPECT_EQ(tilewise_set_verbose(-1), TILEWISE_USAGE);
 }
 
 TEST_F(CapiRun, EveryOperandArrives) {
@@ -217,7 +244,7 @@ TEST_F(CapiRun, NullsAreUsageErrors) {
 TEST_F(CapiRun, StatusCodesOfPrepare) {
     EXPECT_EQ(prepare("nonsense"), TILEWISE_USAGE);
     EXPECT_EQ(executable_, nullptr);
-    EXPECT_EQ(prepare("gemm:m=0,n=1,k=1,dtype=fp32"), TILEWISE_UNSUPPORTED);
+    EXPECT_EQ(prepare("gemm:m=-1,n=1,k=1,dtype=fp32"), TILEWISE_UNSUPPORTED);
     tilewise_select_options options = {};
     options.size = sizeof(options);
     options.strategy = "guess";

@@ -102,6 +102,12 @@ def a_kernel(ask):
     return ask("kernels", "--arch", "gfx942", "--op", "gemm", "--dtype", "bf16", "--rule-set", "tests")["kernels"][0]
 
 
+@pytest.fixture(scope="session")
+def a_kernel_without_family(ask):
+    """A valid kernel of an operation that its backend has no code for."""
+    return ask("kernels", "--arch", "gfx942", "--op", "conv_fwd", "--dtype", "bf16", "--rule-set", "tests")["kernels"][0]
+
+
 @pytest.fixture
 def new_arch(root, tmp_path):
     """new_arch(edit) -> an arch file like gfx942 named gfx-new, changed by edit(dict) or edit(text) -> text."""

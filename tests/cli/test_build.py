@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tilewise build and cache: kernels compiled ahead, packed into one file, looked after."""
-import json
+import subprocess
+import sys
 
 import pytest
 
@@ -92,15 +93,77 @@ def test_a_pack_for_cuda_has_ptx_for_later_chips(run, tmp_path):
     with_padding = plain.json["binaries"] + 1  # a pack has the kernel that pads tensors, too
     assert packed.code == 0 and packed.json["ptx"] == with_padding > 1, packed
     assert packed.json["binaries"] == 2 * with_padding and packed.json["compiled"] == with_padding + 1
-    with open(pack, "rb") as file:
-        header = file.readline().split()
-        index = json.loads(file.read(int(header[2])))
+    elsewhere = {"TILEWISE_CACHE_DIR": str(tmp_path / "other"), "TILEWISE_PACKS": str(pack),
+                 "TILEWISE_NVRTC": "/nonexistent"}
+    from_it = run("build", *CUDA_POOL, "--pack", str(tmp_path / "again.pack"), "--json", env=elsewhere)
+    assert from_it.code == 0 and from_it.json["compiled"] == 0, from_it
     by_kernel = {}
-    for kernel in index["kernels"]:
-        by_kernel.setdefault(kernel["manifest"]["kernel"], set()).add(kernel["manifest"]["file"])
+    for entry in run("cache", "ls", "--json", env=elsewhere).json["entries"]:
+        by_kernel.setdefault(entry["kernel"], set()).add(entry["path"].rpartition("/")[2])
     assert len(by_kernel) == with_padding and any(name.startswith("pad_rows@") for name in by_kernel)
     assert all(files == {"kernel.cubin", "kernel.ptx"} for files in by_kernel.values())
     assert f"{packed.json['ptx']} of them PTX" in run("build", *CUDA_POOL, "--pack", str(pack), env=env).out
+
+
+LAYERS = f"""# two layers, and one of them again
+{GEMM}
+{GEMM},epilogue=bias+relu   # the same kernel: on a CPU a chain is no code of its own
+conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32
+{GEMM}
+"""
+
+
+def test_build_for_problems(run, tmp_path):
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache")}
+    words = ("--problems", "-", "--arch", "cpu-generic", "--json")
+    pack = tmp_path / "layers.pack"
+    answer = run("build", *words, "--pack", str(pack), stdin=LAYERS, env=env)
+    assert answer.code == 0 and answer.json["problems"] == 4 and answer.json["binaries"] == 2, answer
+    assert answer.json["failed"] == 0
+    (tmp_path / "layers.txt").write_text(LAYERS)
+    same = run("build", "--problems", str(tmp_path / "layers.txt"), *words[2:], env={**env, **NO_COMPILER})
+    assert same.code == 0 and same.json["compiled"] == 0, same
+    assert run("build", *words, "--top", "2", "--most", "1", stdin=LAYERS, env=env).json["kernels"] == 1
+    elsewhere = {"TILEWISE_CACHE_DIR": str(tmp_path / "other"), **NO_COMPILER}
+    served = run("run", GEMM, "--arch", "cpu-generic", "--pack", str(pack), "--strict", "--json", env=elsewhere)
+    assert served.code == 0 and served.json["plan"]["origin"] == "pack", served
+
+
+@pytest.mark.parametrize("words", [["--dtype", "fp16"], ["--dtype", "bf16", "--epilogue", "bias+add+relu"]])
+def test_the_layers_of_common_networks_are_problems(run, root, words, tmp_path):
+    made = subprocess.run([sys.executable, root / "problems" / "common_layers.py", *words], capture_output=True, text=True,
+                          check=True)
+    lines = made.stdout.splitlines()
+    assert len(lines) == len(set(lines)) > 300
+    answer = run("build", "--problems", "-", "--arch", "cpu-generic", "--most", "1", "--json", stdin=made.stdout,
+                 env={"TILEWISE_CACHE_DIR": str(tmp_path)})
+    assert answer.code == 0 and answer.json["problems"] == len(lines) and answer.json["binaries"] == 1, answer
+
+
+@pytest.mark.parametrize("text, words, told", [
+    ("gemm:m=3", [], "standard input:1: "), (f"\n{GEMM}\nconv:x=1", [], "standard input:3: "), ("# none", [], "no problem"),
+    (GEMM, ["--op", "gemm"], "--op goes not with --problems"), (GEMM, ["--top", "0"], "--top"),
+    (GEMM, ["--most", "x"], "--most"),
+])
+def test_bad_lists_of_problems(run, text, words, told):
+    answer = run("build", "--problems", "-", "--arch", "cpu-generic", *words, stdin=text)
+    assert answer.code == 2 and told in answer.err and not answer.out, answer
+
+
+def test_a_pack_carries_tuning_records(run, tmp_path):
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache")}
+    pool = ("--arch", "cpu-generic", "--rule-set", "tiny")
+    tuned = run("tune", GEMM, *pool, "--top", "2", "--json", env=env)
+    assert tuned.code == 0, tuned
+    pack = tmp_path / "tuned.pack"
+    assert run("build", "--problems", "-", *pool, "--pack", str(pack), stdin=GEMM, env=env).code == 0
+    elsewhere = {"TILEWISE_CACHE_DIR": str(tmp_path / "other"), **NO_COMPILER}
+    answer = run("run", GEMM, *pool, "--pack", str(pack), "--json", env=elsewhere)
+    assert answer.code == 0 and answer.json["plan"]["source"] == "tuned", answer
+    assert answer.json["kernel"] == tuned.json["results"][0]["kernel"]
+    assert not (tmp_path / "other" / "tuning.jsonl").exists(), "what a pack says is not ours"
+    pack.chmod(0o666)
+    assert run("run", GEMM, *pool, "--pack", str(pack), env=elsewhere).code == 4
 
 
 def test_failures_are_counted_and_exit_4(run, built, tmp_path):
@@ -180,3 +243,9 @@ def test_a_cache_that_others_may_write_to_is_refused(run, tmp_path):
     for words in (["cache", "stats"], ["run", GEMM, *POOL[:4]]):
         answer = run(*words, env=env)
         assert answer.code == 2 and str(folder) in answer.err and "TILEWISE_CACHE_DIR" in answer.err, answer
+
+
+def test_building_nothing_is_an_error(run, tmp_path):
+    answer = run("build", "--arch", "gfx942", "--op", "conv_fwd", "--dtype", "bf16", "--rule-set", "tiny",
+                 env={"TILEWISE_CACHE_DIR": str(tmp_path)})
+    assert answer.code == 3 and "nothing to build" in answer.err and "no" in answer.err, answer

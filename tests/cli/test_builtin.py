@@ -49,7 +49,8 @@ def test_measuring_stays_with_what_can_be_had(ask, bare):
     answer = ask("run", "gemm:m=64,n=64,k=64,dtype=fp32", "--strategy", "measure", "--validate", env=bare)
     assert answer["validation"]["ok"] and answer["plan"]["source"] == "measured"
     assert "fastest of" in answer["plan"]["why"]
-    assert [note["kind"] for note in answer["plan"]["notes"]] == ["compiler"], "fewer were measured than could be"
+    kinds = {note["kind"] for note in answer["plan"]["notes"]}
+    assert "compiler" in kinds <= {"compiler", "noise"}, "fewer were measured than could be"
 
 
 def test_strict_does_not_settle_for_what_can_be_had(run, bare):
@@ -77,11 +78,15 @@ def test_doctor_counts_them(ask, checks, tmp_path):
         assert answer["compiled"] == 0 and f"{answer['binaries']} for {arch}" in checks["built-in kernels"]
 
 
-def test_several_archs_in_one_pack(ask, tmp_path):
+def test_several_archs_in_one_pack(ask, checks, tmp_path):
     pack = tmp_path / "two.pack"
     answer = ask("build", "--arch", "cpu-avx2,cpu-generic", "--rule-set", "builtin", "--dtype", "fp8_bf8", "--op", "gemm",
                  "--pack", str(pack), env={"TILEWISE_CACHE_DIR": str(tmp_path / "cache")})
     assert answer["failed"] == 0 and answer["kernels"] == answer["binaries"] > 0
-    index = pack.read_bytes().split(b"\n")[1]
-    assert b'"cpu-avx2"' in index and b'"cpu-generic"' in index
+    features = set(checks["CPU features"].split())
+    for arch in ("cpu-avx2", "cpu-generic"):
+        if NEEDS[arch] <= features:  # packs are looked in before the built-in kernels
+            served = ask("run", "gemm:m=8,n=8,k=8,dtype=fp8,b=bf8", "--arch", arch, "--rule-set", "builtin", "--pack", str(pack),
+                         env={"TILEWISE_CACHE_DIR": str(tmp_path / arch)})
+            assert served["plan"]["origin"] == "pack"
     assert answer["compiled"] == 0, "the built-in ones are used as they are"

@@ -20,9 +20,9 @@ def test_valid_name(run):
     assert answer.json["family"] == "mma_gemm" and "corrected" not in answer.json and "without_code" not in answer.json
 
 
-def test_valid_without_code_says_why_and_what_has_some(run, a_kernel):
-    """A backend without kernels, and a family without the option."""
-    for name, rule in ((a_kernel["name"], "code_family"), (CUDA + "_swap@sm_90a", "code_option")):
+def test_valid_without_code_says_why_and_what_has_some(run, a_kernel_without_family):
+    """A backend without kernels for the operation, and a family without the option."""
+    for name, rule in ((a_kernel_without_family["name"], "code_family"), (CUDA + "_swap@sm_90a", "code_option")):
         answer = run("check", name, "--fix", "--json")
         assert answer.code == 0 and answer.json["valid"] and answer.json["available"] is False, answer
         assert answer.json["without_code"]["rule"] == rule and rule in run("check", name).out
@@ -71,9 +71,9 @@ def test_fix_leaves_a_valid_config_alone(run, a_kernel):
     assert answer["valid"] and answer["changes"] == [] and answer["corrected"] == a_kernel["config"]
 
 
-def test_what_cannot_be_fixed_is_said(run, a_kernel):
-    """The tile is the user's intent: it is never changed, and the refusal stands."""
-    config = bent(a_kernel, tile="100x100x7")
+def test_what_cannot_be_fixed_is_said(run, a_kernel_without_family):
+    """The tile is the user's intent: it is never changed where nothing has code, and the refusal stands."""
+    config = bent(a_kernel_without_family, tile="100x100x7")
     answer = run("check", config, "--fix", "--json")
     assert answer.code == 1 and answer.json["remaining"], answer
     assert answer.json["corrected"]["tile"] == "100x100x7"
@@ -223,11 +223,11 @@ def test_hostile_text_is_a_short_usage_error(run, hostile):
     assert answer.code == 2 and answer.err and len(answer.err) < 2000, answer
 
 
-def test_extreme_numbers_are_only_violations(run, a_kernel):
+def test_extreme_numbers_are_only_violations(run, a_kernel_without_family):
     """Nothing overflows, nothing divides by zero: extremes are refused like anything else."""
     huge, none = "65536x65536x65536", "0x0x0"
     for shape, count in ((huge, 65536), (none, 0)):
-        config = bent(a_kernel, tile=shape, wave=shape, warp_tile=shape, stages=count, blocks_per_unit=count,
+        config = bent(a_kernel_without_family, tile=shape, wave=shape, warp_tile=shape, stages=count, blocks_per_unit=count,
                       split_k=count, vector_a=count, vector_b=count, vector_c=count, producer_waves=count)
         for words in ((), ("--fix",)):
             answer = run("check", config, "--json", *words)

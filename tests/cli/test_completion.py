@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "fit", "cache", "doctor", "completion"]
+COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "problems", "fit", "cache",
+            "doctor", "completion", "help"]
 
 
 def complete(script, *words):
@@ -41,11 +42,22 @@ def test_bash_accepts_the_script(bash):
     (["tilewise", "doctor", "--color", "a"], {"always", "auto"}),
     (["tilewise", "arch", "cpu-a"], {"cpu-amx", "cpu-avx2", "cpu-avx512"}),
     (["tilewise", "completion", "z"], {"zsh"}),
+    (["tilewise", "problems", "gemm_t"], {"gemm_test", "gemm_training"}),
+    (["tilewise", "bench", "--problems", "cpu_gemm_t"], {"cpu_gemm_test", "cpu_gemm_training"}),
+    (["tilewise", "cache", "p"], {"prune"}),
+    (["tilewise", "cache", "s"], {"stats"}),
+    (["tilewise", "help", "do"], {"doctor"}),
+    (["tilewise", "--json", "cache", "v"], {"verify"}),
     (["tilewise", "fit", "times.csv", "--chip", "h"], {"h200"}),
     (["tilewise", "fit", "times.csv", "--family", "gemv"], {"gemv", "gemv_rows"}),
 ])
 def test_bash_offers(bash, words, offered):
     assert complete(bash, *words) == offered
+
+
+def test_bash_offers_files_beside_sets(bash, tmp_path):
+    (tmp_path / "mine.txt").touch()
+    assert complete(bash, "tilewise", "tune", "--problems", f"{tmp_path}/m") == {f"{tmp_path}/mine.txt"}
 
 
 def test_bash_offers_the_options_of_the_command(bash, run):

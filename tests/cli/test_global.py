@@ -12,7 +12,7 @@ ESCAPE = "\x1b["
 
 @pytest.mark.parametrize("words, code", [
     (["nonsense"], 2), (["kernels", "--bogus"], 2), (["arch", "nowhere"], 2), (["select", "gemm:m=1"], 2),
-    (["select", "gemm:m=0,n=1,k=1,dtype=bf16"], 3), (["check", "{"], 2), (["check", "nowhere.json"], 2),
+    (["select", "gemm:m=-1,n=1,k=1,dtype=bf16"], 3), (["check", "{"], 2), (["check", "nowhere.json"], 2),
     (["completion", "tcsh"], 2), (["kernels", "--arch-file", "nowhere.json"], 2), (["--color", "blue", "arch"], 2),
     ([], 2),
 ])

@@ -184,7 +184,7 @@ def test_families_are_listed_with_their_kernels(run, ask):
     assert sum(counts.values()) == len(kernels) > 0
     assert all(counts[kernel["family"]] > 0 for kernel in kernels)
     for family in families:
-        assert family["description"] and family["ops"] and family["backend"] in ("cpu", "cuda")
+        assert family["description"] and family["ops"] and family["backend"] in ("cpu", "cuda", "hip")
     text = run("kernels", "--families", "--arch", "sm_80").out
     assert all(family["name"] in text and family["description"] in text for family in families)
     assert run("kernels", "--families", "--arch", "sm_8").code == 2

@@ -93,7 +93,7 @@ def test_the_second_run_finds_the_kernel_in_the_cache(ask_cached, cached, chosen
 
 
 @pytest.mark.parametrize("strategy, source", [
-    ("auto", {"rules", "tuned"}), ("rules", {"rules"}), ("first-fit", {"first-fit"}), ("measure", {"measured"}),
+    ("auto", {"rules", "tuned"}), ("rules", {"rules"}), ("first-fit", {"first-fit"}), ("measure", {"measured", "tuned"}),
 ])
 def test_strategies(ask_cached, strategy, source):
     answer = ask_cached("run", GEMM, *ARCH, "--strategy", strategy, "--top", "2", "--rule-set", "tiny", "--validate")
@@ -130,7 +130,7 @@ def test_threads(ask_cached, cached):
 @pytest.mark.parametrize("words, code, told", [
     ([], 2, "PROBLEM"),
     (["gemm:m=1"], 2, "'n' is missing"),
-    (["gemm:m=0,n=1,k=1,dtype=fp32"], 3, "size_positive"),
+    (["gemm:m=-1,n=1,k=1,dtype=fp32"], 3, "size_positive"),
     ([CONV, *ARCH, "--kernel", GEMM_KERNEL], 3, "fit_op"),
     (["conv_fwd:n=1,g=3,c=8,k=9,in=8x8,filter=3x3,dtype=fp32"], 3, "c divisible by g"),
     (["conv_fwd:n=1,c=8,k=8,in=2x8,filter=5x3,pad=1,dtype=fp32"], 3, "the padded input"),

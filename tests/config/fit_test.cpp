@@ -60,6 +60,8 @@ constexpr bool kIsGemm = false, kIsConv = true;
 const std::vector<BrokenPair>& broken_pairs() {
     static const std::vector<BrokenPair> cases = {
         {"fit_op", kIsConv, [](Pair& p) { p.config.op = Op::conv_bwd_data; }},
+        {"fit_empty", kIsGemm, [](Pair& p) { p.problem.gemm.k = 0; }},
+        {"fit_empty", kIsConv, [](Pair& p) { p.problem.conv.n = 0; }},
         {"fit_dtype", kIsGemm, [](Pair& p) { p.problem.dtype_out = DType::fp32; }},
         {"fit_dtype", kIsGemm, [](Pair& p) { p.config.dtype_b = DType::fp16; }},
         {"fit_dimensions", kIsConv, [](Pair& p) { p.config.ndim = 3; }},

@@ -88,6 +88,8 @@ const std::vector<Broken>& broken_configs() {
         {"pipeline", kConv, [](KernelConfig& c) { c.pipeline = Pipeline::preshuffle; }, kAmongOthers},
         {"pipeline", kCpu, [](KernelConfig& c) { c.pipeline = Pipeline::comp_async; }},
         {"scheduler", kGemm, [](KernelConfig& c) { c.scheduler = Scheduler::interwave; }},
+        {"interwave", kHopper, [](KernelConfig& c) { c.scheduler = Scheduler::interwave; }},
+        {"interwave", kCpu, [](KernelConfig& c) { c.scheduler = Scheduler::interwave; }},
         {"double_buffer", kGemm, [](KernelConfig& c) { c.pipeline = Pipeline::compv4; }},
         {"stages", kGemm, [](KernelConfig& c) { c.stages = 2; }, kAmongOthers},
         {"stages", kHopper, [](KernelConfig& c) { c.stages = 2; }},

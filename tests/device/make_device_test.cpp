@@ -31,7 +31,7 @@ TEST(MakeDevice, TheCpuHasTheHostsArchUnlessToldOtherwise) {
 // A library under the address or thread sanitizer has no fibers, whatever the test that is linked with it has.
 const bool kMayHaveNoFibers = is_sanitized() || !kHasFibers;
 
-TEST(MakeDevice, AnyCudaArchIsEmulated) {
+TEST(MakeDevice, AnyGpuArchIsEmulated) {
     const auto device = make_device("emulated:sm_80", embedded_archs());
     if (kMayHaveNoFibers && !device.ok()) GTEST_SKIP() << device.error().message;
     ASSERT_TRUE(device.ok()) << device.error().message;
@@ -43,7 +43,12 @@ TEST(MakeDevice, AnyCudaArchIsEmulated) {
     ASSERT_FALSE(other.ok()) << "it would not be what was asked for";
     EXPECT_EQ(other.error().code, ErrorCode::usage);
     EXPECT_NE(other.error().message.find("emulated:sm_80 is sm_80, not sm_90a"), std::string::npos);
-    EXPECT_EQ(make_device("emulated:gfx942", embedded_archs()).error().code, ErrorCode::device);
+    for (const char* name : {"emulated:gfx90a", "emulated:gfx942", "emulated:gfx950"}) {
+        const auto amd = make_device(name, embedded_archs());
+        ASSERT_TRUE(amd.ok()) << amd.error().message;
+        EXPECT_EQ((*amd)->name(), name);
+    }
+    EXPECT_EQ(make_device("emulated:cpu-avx2", embedded_archs()).error().code, ErrorCode::device);
     EXPECT_EQ(make_device("emulated:z80", embedded_archs()).error().code, ErrorCode::usage);
 }
 
@@ -69,13 +74,20 @@ TEST(MakeDevice, NoDeviceHasMoreMemoryThanThereIs) {
 }
 
 TEST(MakeDevice, WhatIsNotThereIsNamed) {
-    for (const char* name : {"", "abacus", "cpu:0", "cpu:", "CPU", "cuda:", "cuda:-1", "cuda:1024", "cuda:0x",
-                             "emulated", "hip", "hip:0", ":0"}) {
+    for (const char* name :
+         {"", "abacus", "cpu:0", "cpu:", "CPU", "cuda:", "cuda:-1", "cuda:1024", "cuda:0x", "emulated", ":0"}) {
         const auto device = make_device(name, embedded_archs());
         ASSERT_FALSE(device.ok()) << name;
         EXPECT_EQ(device.error().code, ErrorCode::device);
         EXPECT_EQ(device.error().message,
                   std::string("no device '") + name + "'; there are cpu, cuda:0, cuda:1, ... and emulated:ARCH");
+    }
+    for (const char* name : {"hip", "hip:0"}) {
+        const auto amd = make_device(name, embedded_archs());
+        ASSERT_FALSE(amd.ok());
+        EXPECT_EQ(amd.error().code, ErrorCode::device);
+        EXPECT_TRUE(amd.error().message.starts_with(std::string("no device '") + name + "': ")) << amd.error().message;
+        EXPECT_NE(amd.error().message.find("emulated:gfx942"), std::string::npos) << amd.error().message;
     }
     const auto gpu = make_device("cuda:99", embedded_archs());  // whether or not there is a driver
     ASSERT_FALSE(gpu.ok());

@@ -149,7 +149,7 @@ std::int32_t rank(void* user, const char*, const char* const* kernels, const dou
 
 void query(Calls& tape) {
     const char *first = tape.text(), *second = tape.text(), *third = tape.text();
-    switch (tape.below(12)) {
+    switch (tape.below(13)) {
         case 0: return take_text([&](char** out) { return tilewise_kernels(first, out); });
         case 1: return take_text([&](char** out) { return tilewise_find_kernel(first, second, out); });
         case 2: return take_text([&](char** out) { return tilewise_check(first, tape.byte(), out); });
@@ -161,6 +161,7 @@ void query(Calls& tape) {
         case 8: return take_text([&](char** out) { return tilewise_problem_text(first, out); });
         case 9: return take_text([&](char** out) { return tilewise_config_fields(out); });
         case 10: return check(tilewise_check_abi(static_cast<int>(tape.number())));
+        case 11: return take_text([&](char** out) { return tilewise_archs(first, out); });
         default: return check(tilewise_problem_work(first, nullptr, nullptr));
     }
 }

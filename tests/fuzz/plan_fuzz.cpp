@@ -15,6 +15,7 @@
 #include "family/launch_plan.hpp"
 #include "family/may_run.hpp"
 #include "family/padded_problem.hpp"
+#include "problem/empty_problem.hpp"
 #include "problem/operand_specs.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -190,10 +191,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     p.op == Op::gemm ? read_gemm(p, tape) : read_conv(p, tape);
     const bool has_options = read_options(p, tape);
     if (check_problem(p)) return 0;
+    if (is_empty(p)) {
+        p = stand_in(p);
+        if (check_problem(p)) return 0;
+    }
     const int threads = 1 + tape.byte() * (tape.often() ? 1 : tape.byte());
     const Registry& kernels = kernels_for(p, arch, set);
     const Selection selection = select_kernel(p, kernels, arch, threads);
-    const bool must_have_one = !has_options && kernels.size() > 0 && has_families(arch.backend) &&
+    const bool must_have_one = !has_options && kernels.size() > 0 && has_families(arch.backend, p.op) &&
                                set == RuleSet::standard && !is_beyond_machines(p);
     if (must_have_one && !selection.plan) {
         std::fprintf(stderr, "%s on %s: %s\n", print_problem(p).c_str(), arch.name.c_str(),

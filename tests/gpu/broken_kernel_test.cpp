@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The emulated GPU checked: real CUDA kernels with one small fault each must not pass on it, in any order of threads that a
+// The emulated GPU checked: real GPU kernels with one small fault each must not pass on it, in any order of threads that a
 // few seeds give. Many of these faults go unseen on a GPU most of the time.
 #include "run/broken_kernel.hpp"
 
@@ -34,6 +34,8 @@ struct BrokenFamily {
 // Several steps of k, and tiles that are not full.
 const std::string kProduct = "gemm:m=72,n=40,k=136,dtype=bf16,layout=rcr";
 const std::string kWide = "gemm:m=200,n=136,k=456,dtype=bf16,layout=rcr";
+
+const std::string kAcross = "gemm:m=72,n=40,k=136,dtype=bf16,layout=crr";
 
 // Rows of C, and pixels of an image, that begin anywhere.
 const std::string kOdd = "gemm:m=72,n=91,k=136,dtype=bf16,layout=rcr";
@@ -98,6 +100,21 @@ const BrokenFamily kFamilies[] = {
        "return int(count - at < kElements ? count - at : kElements) * T::bytes;", "return kChunkBytes;", kOddChannels},
       {"channels are counted as they are", "return (channels + each - 1) / each * each;", "return channels;",
        kOddChannels}}},
+    {"Waves",
+     "gemm_bf16_crr_mem_cshuffle_intrawave_64x64x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942",
+     {{"tiles are read before all threads have brought their parts",
+       "B::put(tiles[t].b, shared + A::kBytes);\n                sync_block();",
+       "B::put(tiles[t].b, shared + A::kBytes);", kAcross},
+      {"tiles are put where others are still read",
+       "if (step > 0) sync_block();  // all are done with the tile before\n                A::put", "A::put", kAcross},
+      {"elements are turned to another line", "Layout::offset(element_of(i) + e, chunk_of(i)), chunk)",
+       "Layout::offset(element_of(i) + (e ^ 1), chunk_of(i)), chunk)", kAcross},
+      {"one step too many of k is read", "first_k + j < k_left && element < left",
+       "first_k + j <= k_left && element < left", kAcross},
+      {"lanes have the sums of others", "return r * kRunCols + lane_index() / kSide * kRun;",
+       "return r * kRunCols + lane_index() % 2 * kRun;", kAcross},
+      {"the next tile is loaded too late", "if (step + kTiles < steps) load(tiles[t], step + kTiles);",
+       "if (step + kTiles < steps) load(tiles[t], step + kTiles - 1);", kAcross}}},
 };
 
 void PrintTo(const BrokenFamily& family, std::ostream* out) { *out << family.kernel; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every function of the CUDA instructions (kernels/cuda/primitives.hpp, hopper.hpp) has its twin for the host in kernels/emulate,
+// Every function of a GPU's instructions (kernels/cuda/primitives.hpp, hopper.hpp, kernels/hip/primitives.hpp) has its twin for the host in kernels/emulate,
 // those that convert in kernels/gpu/conversions.hpp: one that is added without it would be found missing by whoever emulates a
 // kernel next.
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/embedded.hpp"
 
@@ -39,22 +40,30 @@ std::set<std::string> functions_of(std::string_view path) {
 }
 
 TEST(EmulatedTwins, EveryInstructionHasOne) {
-    for (const std::string file : {"primitives.hpp", "hopper.hpp"}) {
-        auto have = functions_of("kernels/emulate/" + file);
-        const auto need = functions_of("kernels/cuda/" + file);
-        have.merge(functions_of("kernels/gpu/conversions.hpp"));
+    for (const auto& [file, twin] : {std::pair<std::string, std::string>("cuda/primitives.hpp", "primitives.hpp"),
+                                     {"cuda/hopper.hpp", "hopper.hpp"},
+                                     {"hip/primitives.hpp", "hip.hpp"}}) {
+        auto have = functions_of("kernels/emulate/" + twin);
+        const auto need = functions_of("kernels/" + file);
+        for (const char* shared : {"kernels/emulate/gpu.hpp", "kernels/gpu/conversions.hpp"}) {
+            have.merge(functions_of(shared));
+        }
+        have.insert("tanhf");  // the host's own
         EXPECT_GT(need.size(), 20U) << file;
         for (const std::string& name : need) EXPECT_TRUE(have.contains(name)) << file << ": " << name;
     }
 }
 
 // Others would have no twin, and those of kernels/gpu would be one vendor's.
-TEST(EmulatedTwins, InstructionsAreInTwoHeadersOnly) {
+TEST(EmulatedTwins, InstructionsAreInTheirHeadersOnly) {
     for (const EmbeddedFile& file : embedded_files()) {
-        if (!file.path.starts_with("kernels/cuda/") && !file.path.starts_with("kernels/gpu/")) continue;
-        const bool may = file.path == "kernels/cuda/primitives.hpp" || file.path == "kernels/cuda/hopper.hpp";
+        const bool is_gpu = file.path.starts_with("kernels/cuda/") || file.path.starts_with("kernels/hip/");
+        if (!is_gpu && !file.path.starts_with("kernels/gpu/")) continue;
+        const bool may = file.path == "kernels/cuda/primitives.hpp" || file.path == "kernels/cuda/hopper.hpp" ||
+                         file.path == "kernels/hip/primitives.hpp";
         bool has = false;
-        for (const char* word : {"asm(", "asm volatile(", "threadIdx", "__shfl", "__byte_perm", "__dp4a"}) {
+        for (const char* word :
+             {"asm(", "asm volatile(", "threadIdx", "__shfl", "__byte_perm", "__dp4a", "__builtin_amdgcn"}) {
             has = has || file.text.find(word) != std::string_view::npos;
         }
         EXPECT_EQ(has, may) << file.path;

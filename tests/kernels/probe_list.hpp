@@ -286,7 +286,7 @@ inline BuildRequest probe_request(const Probe& probe, std::string_view suffix = 
         "#include \"cuda/primitives.hpp\"\n#include \"cuda/probes.hpp\"\nusing namespace tilewise::cuda;\n"
         "TILEWISE_CUDA_{}PROBE({})\n",
         probe.uses_maps() ? "TENSOR_" : "", probe.type);
-    if (suffix == kEmulatedCode) request.source = emulated_source(request.source);
+    if (suffix == kEmulatedCode) request.source = emulated_source(request.source, Backend::cuda);
     return request;
 }
 

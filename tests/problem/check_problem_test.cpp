@@ -5,6 +5,8 @@
 #include <functional>
 #include <set>
 
+#include "problem/empty_problem.hpp"
+#include "problem/operand_specs.hpp"
 #include "problem/problem_text.hpp"
 #include "problem/random_problem.hpp"
 
@@ -69,10 +71,10 @@ const std::vector<Broken>& broken_problems() {
          "three letters of r and c"},
         {kConv, [](Problem& p) { p.layout = Layout::ndhwgc; }, "layout_op", "layout=ndhwgc with 2 spatial dimensions",
          "nwgc or ngcw in 1-D, nhwgc or ngchw in 2-D, ndhwgc or ngcdhw in 3-D"},
-        {kGemm, [](Problem& p) { p.gemm.n = 0; }, "size_positive", "n=0", "1 to 281474976710656"},
-        {kGemm, [](Problem& p) { p.gemm.batch = -3; }, "size_positive", "batch=-3", "1 to 281474976710656"},
+        {kGemm, [](Problem& p) { p.gemm.n = -1; }, "size_positive", "n=-1", "0 to 281474976710656"},
+        {kGemm, [](Problem& p) { p.gemm.batch = -3; }, "size_positive", "batch=-3", "0 to 281474976710656"},
         {kGemm, [](Problem& p) { p.gemm.m = kLarge + 1; }, "size_positive", "m=281474976710657",
-         "1 to 281474976710656"},
+         "0 to 281474976710656"},
         {kConv, [](Problem& p) { p.conv.in[1] = 0; }, "size_positive", "in=0", "1 to 281474976710656"},
         {kConv, [](Problem& p) { p.conv.stride[0] = 0; }, "size_positive", "stride=0", "1 to 281474976710656"},
         {kConv, [](Problem& p) { p.conv.dilation[0] = -1; }, "size_positive", "dilation=-1", "1 to 281474976710656"},
@@ -93,7 +95,7 @@ const std::vector<Broken>& broken_problems() {
          "w of 4398046511104*32*3*3*1 elements", "at most 281474976710656 elements"},
         {kConv, [](Problem& p) { p.conv.filter[0] = p.conv.dilation[0] = std::int64_t{1} << 30; }, "size_overflow",
          "filter extent of 1073741824*1073741824 elements", "at most 281474976710656 elements"},
-        {kConv, [](Problem& p) { p.conv.n = 0; }, "size_positive", "n=0", "1 to 281474976710656"},
+        {kConv, [](Problem& p) { p.conv.n = -1; }, "size_positive", "n=-1", "0 to 281474976710656"},
         {kConv, [](Problem& p) { p.conv.g = 0; }, "size_positive", "g=0", "1 to 281474976710656"},
         {kConv, [](Problem& p) { p.conv.c = 0; }, "size_positive", "c=0", "1 to 281474976710656"},
         {kConv, [](Problem& p) { p.conv.k = 0; }, "size_positive", "k=0", "1 to 281474976710656"},
@@ -187,10 +189,11 @@ TEST(CheckProblem, HugeSizesNeverOverflow) {
         }
         if (check_problem(p)) continue;
         ++accepted;
-        EXPECT_GT(flops(p), 0);
-        EXPECT_GT(bytes_moved(p), 0);
+        EXPECT_EQ(flops(p) > 0, !is_empty(p)) << print_problem(p);
+        EXPECT_TRUE(bytes_moved(p) > 0 || is_empty(p)) << print_problem(p);
+        EXPECT_GE(operand_specs(p).size(), 3U) << print_problem(p);
         for (const std::int64_t elements : operand_elements(p)) {
-            EXPECT_GE(elements, 1) << print_problem(p);
+            EXPECT_GE(elements, is_empty(p) ? 0 : 1) << print_problem(p);
             EXPECT_LE(elements, kLarge) << print_problem(p);
         }
     }

@@ -92,11 +92,11 @@ TEST(ProblemErrors, AnEmptyPartOfAPadIsRefused) {
 }
 
 TEST(ProblemErrors, AnImpossibleProblemIsUnsupportedAndNamesTheRule) {
-    const auto result = parse_problem("gemm:m=0,n=2,k=3,dtype=fp32");
+    const auto result = parse_problem("gemm:m=-1,n=2,k=3,dtype=fp32");
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, ErrorCode::unsupported);
     EXPECT_NE(result.error().message.find("size_positive"), std::string::npos);
-    EXPECT_NE(result.error().message.find("m=0"), std::string::npos);
+    EXPECT_NE(result.error().message.find("m=-1"), std::string::npos);
     EXPECT_EQ(parse_problem(conv("layout=nwgc")).error().code, ErrorCode::unsupported);
 }
 

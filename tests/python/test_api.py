@@ -96,8 +96,8 @@ def test_bad_input_is_a_usage_error(call):
 
 
 def test_impossible_problem_names_the_rule():
-    with pytest.raises(tilewise.UnsupportedError, match="size_positive.*m=0"):
-        tilewise.select("gemm:m=0,n=1,k=1,dtype=fp32,layout=rcr", arch="gfx942")
+    with pytest.raises(tilewise.UnsupportedError, match="size_positive.*m=-1"):
+        tilewise.select("gemm:m=-1,n=1,k=1,dtype=fp32,layout=rcr", arch="gfx942")
 
 
 @pytest.mark.parametrize("call", [lambda: tilewise.select(42), lambda: tilewise.check(42)])

@@ -153,3 +153,34 @@ def test_a_problem_can_be_prepared_by_its_text(rng):
     x, w = random(rng, X.shape), random(rng, W.shape)
     assert_close(prepared(x, w), forward(x, w))
     assert prepared.operands["c"].shape == (1, 6, 6, 2, 4)
+
+
+def test_no_images():
+    """Nothing to convolve gives nothing; a gradient of weights is a sum without terms."""
+    x, w = np.zeros((0, 8, 8, 2, 4), np.float32), np.ones((2, 3, 3, 3, 4), np.float32)
+    y = tilewise.conv_forward(x, w, padding=1)
+    assert y.shape == (0, 8, 8, 2, 3)
+    assert tilewise.conv_backward_data(y, w, input_size=8, padding=1).shape == x.shape
+    dw = tilewise.conv_backward_weight(x, y, filter_size=3, padding=1)
+    np.testing.assert_array_equal(dw, np.zeros_like(w))
+    tilewise.conv_backward_weight(x, y, filter_size=3, padding=1, out=w, beta=3)
+    np.testing.assert_array_equal(w, np.full_like(w, 3))
+
+
+def test_a_wrong_gradient_is_refused_before_anything_is_compiled(monkeypatch):
+    def never(*_):
+        raise AssertionError("the problem was prepared")
+
+    monkeypatch.setattr("tilewise._entry.open_executable", never)
+    w, x = np.ones((1, 4, 3, 3, 4), np.float32), np.ones((1, 8, 8, 1, 4), np.float32)
+    dy = np.ones((1, 5, 5, 1, 4), np.float32)
+    with pytest.raises(ValueError, match=r"dy: its shape is \(1, 5, 5, 1, 4\).*needs \(1, 6, 6, 1, 4\)"):
+        tilewise.conv_backward_data(dy, w, input_size=8)
+    with pytest.raises(ValueError, match=r"dy: its shape is .*needs \(1, 6, 6, 1, 4\)"):
+        tilewise.conv_backward_weight(x, dy, filter_size=3)
+
+
+@pytest.mark.parametrize("x, w", [((1, 3, 8, 8), (4, 3, 3, 3)), ((3, 8, 8), (4, 3, 3, 3)), ((8, 3, 4), (4, 3, 3))])
+def test_arrays_in_the_order_of_torch_are_pointed_elsewhere(x, w):
+    with pytest.raises(ValueError, match="tilewise.torch.conv1d, conv2d and conv3d"):
+        tilewise.conv_forward(np.ones(x, np.float32), np.ones(w, np.float32))

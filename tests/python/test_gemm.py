@@ -316,10 +316,36 @@ def test_errors_of_the_library_carry_its_code(options, code):
     assert caught.value.code == code and str(caught.value)
 
 
-@pytest.mark.parametrize("a", [A[:0], np.zeros((0, A.shape[1]), np.float32)], ids=["slice", "array"])
-def test_empty_sizes_are_refused(a):
-    with pytest.raises(tilewise.UnsupportedError, match="size_positive"):
-        tilewise.gemm(a, B)
+@pytest.mark.parametrize("a, b, shape", [
+    (A[:0], B, (0, len(B))), (np.zeros((0, A.shape[1]), np.float32), B, (0, len(B))), (A, B[:0], (len(A), 0)),
+    (A[:0], B[:0], (0, 0)), (np.zeros((0, 4, 8), np.float32), np.zeros((6, 8), np.float32), (0, 4, 6)),
+], ids=["slice", "array", "columns", "both", "batch"])
+def test_an_empty_result_is_empty(a, b, shape):
+    assert tilewise.gemm(a, b).shape == shape
+    out = np.ones(shape, np.float32)
+    assert tilewise.gemm(a, b, out=out, beta=1, strategy="measure") is out
+
+
+@pytest.mark.parametrize("layout", ["rcr", "rrr", "crr", "rcc"])
+def test_sums_without_terms(layout):
+    """What the epilogue makes of zeros: beta and bias count."""
+    a = np.zeros((4, 0) if layout[0] == "r" else (0, 4), np.float32)
+    b = np.zeros((0, 6) if layout[1] == "r" else (6, 0), np.float32)
+    shape = (4, 6) if layout[2] == "r" else (6, 4)
+    np.testing.assert_array_equal(tilewise.gemm(a, b, layout=layout), np.zeros(shape, np.float32))
+    out = np.arange(24, dtype=np.float32).reshape(shape)
+    want = out / 2
+    np.testing.assert_array_equal(tilewise.gemm(a, b, layout=layout, out=out, beta=0.5), want)
+    bias = np.arange(6, dtype=np.float32)
+    have = tilewise.gemm(a, b, layout=layout, bias=bias, activation="relu")
+    np.testing.assert_array_equal(have, np.broadcast_to(bias, (4, 6)) if layout[2] == "r" else
+                                  np.broadcast_to(bias[:, None], (6, 4)))
+
+
+def test_sums_without_terms_in_a_batch_with_gaps():
+    out = np.full((3, 5, 16), 7, np.float32)[:, :, :9]
+    have = tilewise.gemm(np.zeros((3, 5, 0), np.float32), np.zeros((9, 0), np.float32), out=out, beta=2)
+    assert have is out and (out == 14).all() and (out.base[:, :, 9:] == 7).all()
 
 
 # ---- prepare and bench -----------------------------------------------------------------------------------------------
@@ -380,14 +406,18 @@ def test_prepare_errors():
 
 
 def test_measure_then_remember(rng, tmp_path):
-    """A measured choice is made once; the plan says so."""
+    """A measured choice is made once; the plan says so. Another process remembers it."""
     code = ("import tilewise; p = lambda: tilewise.prepare('gemm:m=24,n=24,k=24,dtype=fp32', strategy='measure', top=2);"
-            "first, again = p(), p(); assert first.plan == again.plan; print(first.plan.source)")
+            "first, again = p(), p(); assert first.plan == again.plan;"
+            "print(first.plan.source, any(note['kind'] == 'noise' for note in first.plan.notes))")
     environment = {**os.environ, "TILEWISE_CACHE_DIR": os.fspath(tmp_path)}
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert result.stdout.strip() == "measured", result.stderr
+    run = lambda: subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    result = run()
+    source, noisy = result.stdout.split()
+    assert source == "measured", result.stderr
     with open(tmp_path / "records.csv", newline="", encoding="utf-8") as file:
         assert [row["status"] for row in csv.DictReader(file)] == ["ok", "ok"], "both that were measured are recorded"
+    assert noisy == "True" or run().stdout.split()[0] == "tuned"
 
 
 def test_bench_measures_what_it_is_asked_for():

@@ -54,7 +54,6 @@ def conv():
     library = ctypes.CDLL(os.fspath(LIB / "libdispatcher_conv_lib.so"))
     library.conv_dispatcher_version.restype = ctypes.c_char_p
     library.conv_dispatcher_last_error.restype = ctypes.c_char_p
-    library.conv_dispatcher_is_supported.restype = ctypes.c_bool
     library.conv_dispatcher_run.restype = ctypes.c_float
     library.conv_dispatcher_run.argtypes = [ctypes.c_void_p] * 3 + [ctypes.POINTER(ConvProblemC), ctypes.c_void_p]
     library.conv_dispatcher_configure.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
@@ -255,7 +254,7 @@ def test_convolutions_in_every_direction(conv, shape, direction):
                       BACKWARD_WEIGHT: (c.x, c.dy, c.backward_weight)}[direction]
     expected = expected()
     out = np.full(expected.shape, np.nan, np.float16)
-    assert conv.conv_dispatcher_is_supported(ctypes.byref(problem))
+    assert conv.conv_dispatcher_is_supported(ctypes.byref(problem)) == 1
     time_ms = conv.conv_dispatcher_run(a.ctypes.data, b.ctypes.data, out.ctypes.data, problem, None)
     assert time_ms > 0, conv.conv_dispatcher_last_error()
     np.testing.assert_allclose(out, expected, rtol=4e-3, atol=4e-3)
@@ -278,7 +277,7 @@ def test_conv_names_versions_and_codes(conv):
     assert conv.conv_dispatcher_get_kernel_name(conv.conv_dispatcher_get_kernel_count(), buffer, 256) == -1
     problem.G = 3
     assert conv.conv_dispatcher_select_kernel(ctypes.byref(problem), buffer, 256) == -2
-    assert not conv.conv_dispatcher_is_supported(ctypes.byref(problem))
+    assert conv.conv_dispatcher_is_supported(ctypes.byref(problem)) == 0
     assert conv.conv_dispatcher_run(1, 1, 1, problem, None) == -2
     problem.direction = 7
     assert conv.conv_dispatcher_select_kernel(ctypes.byref(problem), buffer, 256) == -1

@@ -14,7 +14,7 @@ import pytest
 from conv_reference import backward_data, backward_weight, forward
 
 import tilewise
-from tilewise import ctypes_utils, dispatcher_common, grouped_conv_utils
+from tilewise import _compat_device, ctypes_utils, dispatcher_common, grouped_conv_utils
 from tilewise.ctypes_utils import GemmRunner, KernelConfig, Registry, Validator, setup_gemm_dispatcher
 from tilewise.grouped_conv_utils import (GpuGroupedConvRunner, GroupedConvKernelConfig, GroupedConvProblem,
                                          GroupedConvRegistry, setup_multiple_grouped_conv_dispatchers)
@@ -99,8 +99,8 @@ def test_a_kernel_that_cannot_be_built_is_a_failure_with_command_and_log(tmp_pat
         GemmRunner(setup)
 
 
-def test_an_arch_without_code_is_a_failure():
-    setup = setup_gemm_dispatcher(KernelConfig(gfx_arch="gfx942"))
+def test_a_config_without_code_is_a_failure():
+    setup = setup_gemm_dispatcher(KernelConfig(gfx_arch="gfx942", pipeline="compv5"), auto_correct=False)
     assert not setup.success and "no code" in setup.error
 
 
@@ -127,8 +127,9 @@ def test_a_registry_chooses_for_each_problem(bf16_setup):
     a, b = rng.uniform(-1, 1, (65, 31)), rng.uniform(-1, 1, (31, 33))
     result = dispatcher.run(a, b)
     assert result.success and result.kernel_name == bf16_setup.config.name and result.output.dtype == ml_dtypes.bfloat16
-    with pytest.raises(ValueError, match="wave_listed"):
+    with pytest.warns(UserWarning, match="wave_listed"):
         registry.register_kernel(KernelConfig(gfx_arch=CPU))
+    assert all(ctypes_utils.validate_kernel_config(kernel) for kernel in registry.get_kernels())
     empty = ctypes_utils.Dispatcher(Registry("empty")).run(a, b)
     assert not empty.success and "no kernels" in empty.error
 
@@ -174,7 +175,7 @@ def test_a_problem_says_what_follows():
     assert problem.flops == 2 * 2 * 7 * 2 * 12 * 4 * 9
     deep = GroupedConvProblem(N=1, C=4, K=4, Di=5, Hi=6, Wi=7, Z=3, Y=3, X=3)
     assert deep.is_3d and deep.output_shape() == (1, 3, 4, 5, 1, 4)
-    with pytest.raises(tilewise.UnsupportedError, match="groups_divide"):
+    with pytest.raises(ValueError, match="groups_divide"):
         GroupedConvProblem(N=1, C=5, K=4, G=2, Hi=4, Wi=4)
     with pytest.raises(ValueError, match="variant: 'sideways'"):
         GroupedConvProblem(N=1, C=4, K=4, Hi=4, Wi=4, direction="sideways")
@@ -215,7 +216,8 @@ def test_a_registry_selects_filters_and_travels_as_json():
     problem = GroupedConvProblem(**PROBLEM)
     assert here.select(problem).variant == "forward"
     assert here.select(problem, heuristic=lambda _: [small.name]).name == small.name
-    assert here.select(problem, heuristic=lambda _: ["nonsense"]) is None
+    assert here.select(problem, heuristic=lambda _: ["nonsense", "_basic_v1_"]).name == small.name
+    assert here.select(problem, heuristic=lambda _: ["nonsense"]).name == here.select(problem).name
     assert here.select(GroupedConvProblem(**PROBLEM, direction="bwd_weight")) is None
     copy = GroupedConvRegistry.from_json(registry.to_json())
     assert [config.name for config in copy] == [config.name for config in registry]
@@ -239,7 +241,7 @@ def mapped():
 (path,) = setup_multiple_grouped_conv_dispatchers([get_grouped_conv_default_config(arch={arch!r}, dtype="fp32")])
 runner = GpuGroupedConvRunner(path)
 problem = GroupedConvProblem(N=1, C=4, K=4, Hi=4, Wi=4, Y=3, X=3)
-assert runner._runner is None and mapped() == set(), mapped()
+assert runner._lib is None and mapped() == set(), mapped()
 import numpy as np
 result = runner.run(np.ones(problem.input_shape()), np.ones(problem.weight_shape()), problem)
 assert result.success and (result.output == 36).all(), result.error
@@ -256,12 +258,14 @@ def test_a_runner_maps_no_library_and_no_driver_before_it_runs():
 
 
 def test_no_gpu_is_an_error_that_names_the_way_out(monkeypatch):
-    monkeypatch.setattr(dispatcher_common, "_amd_arch", lambda: None)
-    monkeypatch.setattr(dispatcher_common, "_nvidia_arch", lambda: None)
+    monkeypatch.delenv("TILEWISE_COMPAT_DEVICE", raising=False)
+    monkeypatch.setattr(_compat_device, "_amd_arch", lambda: None)
+    monkeypatch.setattr(_compat_device, "_nvidia_arch", lambda: None)
     with pytest.raises(tilewise.DeviceError, match=f"no GPU was found.*{CPU}"):
         dispatcher_common.detect_gpu_arch()
     assert dispatcher_common.default_arch() == CPU
-    monkeypatch.setattr(dispatcher_common, "_amd_arch", lambda: "gfx942")
+    assert dispatcher_common.detect_gpu_arch(fallback="gfx950") == dispatcher_common.detect_gpu_arch("gfx950") == "gfx950"
+    monkeypatch.setattr(_compat_device, "_amd_arch", lambda: "gfx942")
     assert dispatcher_common.detect_gpu_arch() == dispatcher_common.default_arch() == "gfx942"
 
 

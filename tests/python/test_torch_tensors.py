@@ -46,6 +46,7 @@ def test_product(device, dtype):
     assert torch.equal(out, c)
 
 
+@pytest.mark.compiles
 def test_8_bit_types(device):
     for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
         a, b = torch.rand(64, 64, device=device).to(dtype), torch.rand(64, 64, device=device).to(dtype)

@@ -185,7 +185,7 @@ inline Problem random_conv_problem(Random& random, const KernelConfig& config, b
     stretch_depthwise(random, s, config);
     randomize_options(random, p);
     p.packed_b = config.pipeline == Pipeline::preshuffle;
-    p.math = Math::strict;
+    p.math = config.math;
     p.workspace_bytes = kNoWorkspaceLimit;
     return p;
 }

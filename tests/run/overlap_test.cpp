@@ -148,5 +148,14 @@ TEST(Overlap, APackedBHasItsOwnSize) {
     EXPECT_TRUE(check.check_packing(address(0x10000), address(0x10000 - 1024)));
 }
 
+// No tap of this filter meets the image, so that B packed has no bytes.
+TEST(Overlap, APackedBWithoutBytesOverlapsNothing) {
+    const OverlapCheck check(
+        *parse_problem("conv_bwd_data:n=1,c=8,k=8,in=1x1,filter=1x4,pad=0x3,dtype=fp32,packed_b=1"), 0, 0);
+    Operands operands;
+    operands.a = address(0x10000), operands.b = address(0x20000), operands.c = address<void>(0x20040);
+    EXPECT_TRUE(check.check_launch(operands));
+}
+
 }  // namespace
 }  // namespace tilewise

@@ -82,13 +82,16 @@ class World:
     def poison(self, cache, owner):
         """The attacker's code in the place of the one kernel of a copy of the victim's cache, with a manifest to match."""
         (kernel,) = cache.glob("v1/*/*/kernel.so")
+        self.exchange_code(kernel)
+        self.give(cache, owner)
+        return kernel
+
+    def exchange_code(self, kernel):
         code = (self.evil / "code.so").read_bytes()
         kernel.write_bytes(code)
         manifest = json.loads((kernel.parent / "manifest.json").read_text())
         manifest |= {"size": len(code), "sha256": hashlib.sha256(code).hexdigest()}
         (kernel.parent / "manifest.json").write_text(json.dumps(manifest))
-        self.give(cache, owner)
-        return kernel
 
     def assert_nothing_ran(self):
         assert os.listdir(self.loot) == [], "the attacker's code ran"
@@ -109,20 +112,17 @@ def make_evil_code(world):
 
 
 def make_evil_pack(world):
-    """A pack of the kernels that are built in, every one with the attacker's code."""
-    good = world.evil / "good.pack"
-    done = world.run("build", "--arch", "cpu-generic", "--rule-set", "builtin", "--op", "gemm", "--dtype", "fp32", "--pack", good,
-                     user=world.ATTACKER, env={"HOME": "", "TILEWISE_CACHE_DIR": world.evil / "cache"})
+    """A pack of the kernels that are built in, every one with the attacker's code: made from a cache that has it."""
+    words = ("build", "--arch", "cpu-generic", "--rule-set", "builtin", "--op", "gemm", "--dtype", "fp32", "--pack",
+             world.evil / "evil.pack")
+    env = {"HOME": "", "TILEWISE_CACHE_DIR": world.evil / "cache"}
+    done = world.run(*words, user=world.ATTACKER, env=env)
     assert done.returncode == 0, done
-    code = (world.evil / "code.so").read_bytes()
-    with open(good, "rb") as file:
-        index = json.loads(file.read(int(file.readline().split()[2])))
-    for kernel in index["kernels"]:
-        kernel["offset"] = 0
-        kernel["manifest"] |= {"size": len(code), "sha256": hashlib.sha256(code).hexdigest()}
-    text = json.dumps(index).encode()
-    head = f"tilewise-pack 1 {len(text)} {hashlib.sha256(text).hexdigest()}\n".encode()
-    (world.evil / "evil.pack").write_bytes(head + text + code)
+    good = (world.evil / "evil.pack").read_bytes()
+    for kernel in (world.evil / "cache").glob("v1/*/*/kernel.so"):
+        world.exchange_code(kernel)
+    done = world.run(*words, user=world.ATTACKER, env=env)
+    assert done.returncode == 0 and (world.evil / "evil.pack").read_bytes() != good, done
 
 
 @pytest.fixture(scope="session")

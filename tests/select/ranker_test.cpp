@@ -33,7 +33,7 @@ TEST(Ranker, AStrategyIsAListOfRankers) {
               (std::vector<Ranker>{rank_by_tuned_record, rank_by_model, rank_by_priority}));
     EXPECT_EQ(chain_of(Strategy::rules), (std::vector<Ranker>{rank_by_model, rank_by_priority}));
     EXPECT_EQ(chain_of(Strategy::first_fit), (std::vector<Ranker>{rank_by_priority}));
-    EXPECT_EQ(chain_of(Strategy::measure), (std::vector<Ranker>{rank_by_measuring}));
+    EXPECT_EQ(chain_of(Strategy::measure), (std::vector<Ranker>{rank_by_kept_measurement, rank_by_measuring}));
     SelectOptions callers;
     callers.strategy = Strategy::measure;
     callers.rank = [](const Problem&, const std::vector<Candidate>&) { return std::vector<std::string>(); };

@@ -111,5 +111,21 @@ TEST_F(TuningFile, WithoutAPlaceResultsAreKeptForThisProcess) {
     EXPECT_EQ(*database.find("d", "p"), kRecord);
 }
 
+TEST_F(TuningFile, WhatAPackSaysCountsWhereNothingWasMeasuredHere) {
+    TuningDatabase database(at("tuning.jsonl"));
+    ASSERT_TRUE(database.add(kRecord).ok());
+    const TuningRecord other = {"d", "q", "k", "c", 5.0};
+    const TuningRecord slower = {"d", "p", "another", "c", 9.0};
+    ASSERT_TRUE(database.add_missing(tuning_line(slower) + "\n" + tuning_line(other) + "\n", "a pack").ok());
+    EXPECT_EQ(database.find("d", "p"), kRecord);
+    EXPECT_EQ(database.find("d", "q"), other);
+    EXPECT_EQ(database.records().size(), 2U);
+    EXPECT_EQ(TuningDatabase(database.path()).size(), 1U) << "not kept";
+    const auto bad = database.add_missing(tuning_line({"d", "r", "k", "c", 1.0}) + "\nnonsense\n", "a pack");
+    ASSERT_FALSE(bad.ok());
+    EXPECT_NE(bad.error().message.find("'a pack', line 2"), std::string::npos) << bad.error().message;
+    EXPECT_FALSE(database.find("d", "r").has_value());
+}
+
 }  // namespace
 }  // namespace tilewise

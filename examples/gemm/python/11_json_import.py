@@ -17,7 +17,7 @@ from tilewise.ctypes_utils import GemmRunner, KernelConfig, setup_multiple_gemm_
 SAMPLE = {
     "tile_config": {"tile_m": {"values": [64, 128]}, "tile_n": {"values": [64]}, "tile_k": {"values": [32]},
                     "warp_m": {"values": [1, 2]}, "warp_n": {"values": [1]}, "warp_k": {"values": [1]},
-                    "warp_tile_m": {"values": [4, 32]}, "warp_tile_n": {"values": [64, 32]},
+                    "warp_tile_m": {"values": [4, 16, 32]}, "warp_tile_n": {"values": [64, 8, 32]},
                     "warp_tile_k": {"values": [1, 16]}},
     "trait_config": {"pipeline": {"values": ["mem", "compv3"]}, "scheduler": {"values": ["intrawave", "interwave"]},
                      "epilogue": {"values": ["default"]}},
@@ -43,9 +43,10 @@ def main():
     rng, checks = np.random.default_rng(11), Checks()
     data = json.loads(pathlib.Path(args.config).read_text()) if args.config else SAMPLE
     configs = [KernelConfig(dtype_a=args.dtype, gfx_arch=args.arch, **fields) for fields in expand(data)]
-    valid = [config for config in configs if validate_kernel_config(config)]
-    broken = {error.split(":")[0] for config in configs for error in validate_kernel_config(config).errors}
-    print(f"{len(configs)} combinations, {len(valid)} valid; the others break {', '.join(sorted(broken)) or 'nothing'}")
+    judged = [(config, validate_kernel_config(config)) for config in configs]
+    valid = [config for config, checked in judged if checked and not checked.warnings]  # which say that there is no code
+    broken = {error.split(":")[0] for _, checked in judged for error in [*checked.errors, *checked.warnings]}
+    print(f"{len(configs)} combinations, {len(valid)} valid, with code; the others break {', '.join(sorted(broken)) or 'nothing'}")
     checks.that("some are valid", len(valid) > 0)
     checks.that("no two have one name", len({config.name for config in valid}) == len(valid))
     if args.export_cpp:

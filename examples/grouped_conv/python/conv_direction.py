@@ -14,7 +14,7 @@ PROBLEMS = {
     "strided and dilated": {"N": 1, "C": 12, "K": 12, "G": 3, "Hi": 11, "Wi": 10, "Y": 3, "X": 3, "stride_h": 2,
                             "pad_h": 1, "pad_w": 2, "dilation_w": 2},
     "depthwise 5x5": {"N": 1, "C": 16, "K": 16, "G": 16, "Hi": 12, "Wi": 12, "Y": 5, "X": 5, "pad_h": 2, "pad_w": 2},
-    "pointwise": {"N": 2, "C": 32, "K": 40, "Hi": 7, "Wi": 7, "stride_h": 2, "stride_w": 2},
+    "pointwise": {"N": 2, "C": 32, "K": 40, "Hi": 7, "Wi": 7, "Y": 1, "X": 1, "stride_h": 2, "stride_w": 2},
     "three-dimensional": {"N": 1, "C": 8, "K": 12, "G": 2, "Di": 5, "Hi": 6, "Wi": 4, "Z": 3, "Y": 3, "X": 3, "pad_d": 1,
                           "pad_h": 1, "pad_w": 1},
 }

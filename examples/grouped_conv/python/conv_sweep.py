@@ -2,10 +2,10 @@
 """What examples 10 to 12 share: many configs on a small problem, each in a process of its own, so that a kernel that crashes
 is one line and the sweep goes on. A case is JSON; --single-test runs one. What the library refuses ahead needs no process.
 
-  OK                  built, run, and right
-  UNSUPPORTED(rule)   the library refuses it: the rule that it breaks, or no-code where there is no kernel yet
-  FAIL                it did not build, did not run, or gave something wrong
-  CRASH               its process ended otherwise
+  OK                   built, run, and right
+  UNSUPPORTED(reason)  the library refuses it: the rule that it breaks, what it has and what the rule needs
+  FAIL                 it did not build, did not run, or gave something wrong
+  CRASH                its process ended otherwise
 """
 import concurrent.futures
 import json
@@ -21,17 +21,21 @@ import tilewise
 from tilewise.grouped_conv_utils import (GpuGroupedConvRunner, GroupedConvKernelConfig, GroupedConvProblem,
                                          build_grouped_conv_libraries)
 
-DIRECTIONS = ["forward", "bwd_data", "bwd_weight"]
+VARIANTS = {"forward": "conv_fwd", "bwd_data": "conv_bwd_data", "bwd_weight": "conv_bwd_weight"}
+DIRECTIONS = list(VARIANTS)
 LIMIT_S = 120
 
 
 def problem_for(config):
-    """A small problem of the kind that the config is for."""
+    """A small problem of the kind that the config is for; a reduction that is split has enough steps for every tile."""
     special = config.options.get("specialization")
+    is_split = int(config.options.get("split_k", 1)) > 1
     size = 1 if special in ("1x1", "1x1s1") else 3
-    channels = 1 if special == "depthwise" else 16 if (config.num_groups_to_merge or 1) > 1 else 64  # of a group
+    channels = (1 if special == "depthwise" else 16 if (config.num_groups_to_merge or 1) > 1 else
+                128 if is_split else 64)  # of a group
     deep = {"Di": 8, "Z": size, "pad_d": size // 2} if config.ndim_spatial == 3 else {}
-    return GroupedConvProblem(N=1 if deep else 8, G=128 // channels, C=128, K=128, Hi=8, Wi=8, Y=size, X=size, pad_h=size // 2,
+    images = (3 if is_split else 1) * (1 if deep else 8)
+    return GroupedConvProblem(N=images, G=128 // channels, C=128, K=128, Hi=8, Wi=8, Y=size, X=size, pad_h=size // 2,
                               pad_w=size // 2, direction=config.variant, **deep)
 
 
@@ -50,30 +54,34 @@ def config_for(case):
     return config
 
 
-def refusal(config, problem):
-    """The first rule that the config, or the config with this problem, breaks; None where it may run."""
+def refusal_of(case):
+    """The rule that the case breaks, by itself or with its problem, what it has and what the rule needs; None where it may
+    run."""
+    try:
+        config = config_for(case)
+    except ValueError as error:  # the arch has no kernels of this direction and type
+        return str(error)
     checked = tilewise.check(config.to_library())
-    if not checked.valid:
-        return checked.violations[0].rule
     kernel = tilewise.KernelConfig(config.to_library())
-    if not kernel.available:
-        return "no-code"
-    registry = tilewise.Registry("one")
-    registry.add(kernel)
-    wanted = problem.problem(config.dtype, config.layout)
-    plan = tilewise.Dispatcher(None, arch=config.arch, registry=registry).select(wanted)
-    return None if plan else plan.rejected[0].rule
+    broken = checked.violations or ([checked.without_code] if checked.without_code else [])
+    if not broken:
+        registry = tilewise.Registry("one")
+        registry.add(kernel)
+        wanted = problem_for(config).problem(config.dtype, config.layout)
+        plan = tilewise.Dispatcher(None, arch=config.arch, registry=registry).select(wanted)
+        broken = [] if plan else plan.rejected
+    return f"{broken[0].rule}: have {broken[0].have}, need {broken[0].need}" if broken else None
 
 
 def run_single(text):
     """One case, in this process: prints its outcome as the last line."""
     case = json.loads(text)
+    reason = refusal_of(case)
+    if reason is not None:
+        print(f"UNSUPPORTED({reason})")
+        return
     config = config_for(case)
     problem = problem_for(config)
-    rule = refusal(config, problem)
-    if rule is not None:
-        print(f"UNSUPPORTED({rule})")
-        return
     (built,) = build_grouped_conv_libraries([config])
     if built.path is None:
         print(f"FAIL {built.error}")
@@ -89,10 +97,9 @@ def run_single(text):
 
 def outcome_of(case, script):
     """Runs one case in a process of its own, unless the library refuses it."""
-    config = config_for(case)
-    rule = refusal(config, problem_for(config))
-    if rule is not None:
-        return f"UNSUPPORTED({rule})"
+    reason = refusal_of(case)
+    if reason is not None:
+        return f"UNSUPPORTED({reason})"
     command = [sys.executable, script, "--single-test", json.dumps(case)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
@@ -106,7 +113,7 @@ def outcome_of(case, script):
 
 def arguments(text, script):
     """The flags of a sweep; --single-test is served here and ends the process."""
-    flags = parser(text, ["fp32", "bf16", "fp16"])
+    flags = parser(text, ["fp32", "bf16", "fp16", "fp8", "bf8", "int8"])
     flags.add_argument("--directions", nargs="+", choices=DIRECTIONS, default=DIRECTIONS, help="(default: all)")
     flags.add_argument("--ndim", nargs="+", type=int, choices=[2, 3], default=[2, 3], help="(default: 2 3)")
     flags.add_argument("--verbose", action="store_true", help="say more about each case")
@@ -138,17 +145,35 @@ def sweep(args, cases):
         outcomes = list(pool.map(lambda case: outcome_of(case, args.script), cases))
     for case, outcome in zip(cases, outcomes):
         shown = {key: value for key, value in case.items() if args.verbose or key not in ("dtype", "arch")}
-        print(f"  {outcome:32} {' '.join(f'{key}={value}' for key, value in shown.items())}")
+        print(f"  {' '.join(f'{key}={value}' for key, value in shown.items())}\n      {outcome}")
     return list(zip(cases, outcomes))
 
 
-def conclude(results, what, count, expected):
-    """Ends the example: no failure, no crash, and as many supported as this arch has."""
+def listed(args, *fields):
+    """Which values of these fields kernels of the whole rule set have together, for each direction and dimension."""
+    found = set()
+    for direction, ndim in args.places:
+        for kernel in tilewise.kernels(op=VARIANTS[direction], arch=args.arch, dtype=args.dtype, rule_set="full"):
+            is_strict = kernel.config.get("math", "strict") == "strict"  # as the problems are
+            if kernel.available and kernel.config["ndim"] == ndim and is_strict:
+                found.add((direction, ndim, *(kernel.config[field] for field in fields)))
+    return found
+
+
+def supported(results, *fields):
+    """Which of them ran."""
+    return {(case["variant"], case["ndim_spatial"], *(case[field] for field in fields))
+            for case, outcome in results if outcome == "OK"}
+
+
+def conclude(results, what, have, need):
+    """Ends the example: no failure, no crash, and supported is what should be, which is something. What is not has its reason
+    above."""
     checks = Checks()
     bad = [outcome for _, outcome in results if outcome.split()[0] in ("FAIL", "CRASH")]
     checks.that("no case failed or crashed", not bad, "; ".join(bad[:3]))
-    if expected is None:
-        print(f"{count} {what} supported; this arch has no expected count")
-    else:
-        checks.that(f"{count} {what} supported", count == expected, f"need {expected}")
+    checks.that(f"{len(have)} {what} supported of {len(results)} cases", len(have) > 0)
+    missing, more = sorted(need - have), sorted(have - need)
+    checks.that("as many as there are kernels for", not missing and not more, f"missing {missing}, more {more}"
+                if missing or more else "")
     checks.finish()

@@ -177,10 +177,12 @@ struct Indirect {
                 const Index count = Core::piece_rows(rows - i), row = first + i;
                 const Function micro = pick(count, high);
                 const bool whole = task.sums_in_c && low == 0 && high == Nest::kCols;
-                if (whole && task.rows.run_from(row) >= count) {
+                const bool one_run = task.rows.run_from(row) >= count;
+                if (whole && one_run) {
                     Acc* c = reinterpret_cast<Acc*>(view.c) + task.rows.offset(row) + col;
                     micro(table + i, kRows, taps, at, units, b, Nest::kCols, c, view.row_stride);
                 } else {
+                    if (one_run) view.prefetch_rows(task.rows.offset(row), count, col + low);
                     micro(table + i, kRows, taps, at, units, b, Nest::kCols, tile, Nest::kCols);
                     finish_rows(task.rows, view, row, count, col + low, tile + low, high - low);
                 }

@@ -197,7 +197,9 @@ public:
         if (!kernel || kernel->abi != kKernelAbi) {
             const std::string have = kernel ? fmt::format("kernel ABI {}", kernel->abi) : "no kernel table";
             dlclose(handle);
-            return device_error(fmt::format("{}: has {}; need kernel ABI {}", built.path, have, kKernelAbi));
+            // Not what was built: whoever asks for it has it built anew.
+            return Error{ErrorCode::toolchain,
+                         fmt::format("{}: has {}; need kernel ABI {}", built.path, have, kKernelAbi)};
         }
         if (kernel->enter_thread && kernel->enter_thread() != 0) {
             dlclose(handle);
@@ -236,7 +238,9 @@ Result<std::unique_ptr<Device>> make_cpu_device(const ArchSpec& arch, int thread
     if (threads < 0 || threads > usable_cpus()) {
         return usage_error(fmt::format("{} threads: 1 to {} CPUs are usable, or 0 for all", threads, usable_cpus()));
     }
-    return std::unique_ptr<Device>(std::make_unique<CpuDevice>(arch, threads == 0 ? usable_cpus() : threads));
+    const auto count = threads == 0 ? default_threads() : Result<int>(threads);
+    if (!count) return count.error();
+    return std::unique_ptr<Device>(std::make_unique<CpuDevice>(arch, *count));
 }
 
 }  // namespace tilewise

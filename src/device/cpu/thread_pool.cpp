@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "device/cpu/thread_pool.hpp"
 
+#include <fmt/core.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <system_error>
 
 #include "base/files.hpp"
@@ -39,6 +41,21 @@ int affinity_cpus() {
 int usable_cpus() {
     static const int count = std::min(affinity_cpus(), cgroup_cpus());
     return count;
+}
+
+Result<int> default_threads() {
+    if (const char* text = secure_getenv("TILEWISE_THREADS"); text && *text) {
+        const auto count = parse_integer(text);
+        if (!count || *count < 1 || *count > usable_cpus()) {
+            return usage_error(fmt::format("TILEWISE_THREADS is '{}'; need 1 to {}, the CPUs that are usable here",
+                                           text, usable_cpus()));
+        }
+        return static_cast<int>(*count);
+    }
+    // The first number of a list counts; the others are for nested levels. OpenMP ignores what it cannot read, and so do we.
+    const char* text = secure_getenv("OMP_NUM_THREADS");
+    const auto count = text ? parse_integer(trim(split(text, ',').front())) : std::nullopt;
+    return count && *count >= 1 ? static_cast<int>(std::min<std::int64_t>(*count, usable_cpus())) : usable_cpus();
 }
 
 ThreadPool& ThreadPool::instance() {

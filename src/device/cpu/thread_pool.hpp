@@ -11,9 +11,14 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace tilewise {
 
 int usable_cpus();  // by affinity and cgroup, at least 1
+// How many threads a launch takes where nobody says: TILEWISE_THREADS, else OMP_NUM_THREADS as far as there are CPUs, else all of
+// them. A TILEWISE_THREADS that makes no sense is an error.
+Result<int> default_threads();
 
 class ThreadPool {
 public:

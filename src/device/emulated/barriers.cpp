@@ -27,7 +27,8 @@ void Grid::block_sync(int index, int threads, bool waits) {
     if (index < 0 || index >= kNamedBarriers) fault(fmt::format("barrier {}; there are 0 to 15", index));
     ThreadBarrier& barrier = block.barriers[static_cast<std::size_t>(index)];
     const int expected = threads == 0 ? block.live : threads;
-    if (expected % kWarp != 0 && threads != 0) fault(fmt::format("a barrier of {} threads; need whole warps", threads));
+    if (expected % spec_.lanes != 0 && threads != 0)
+        fault(fmt::format("a barrier of {} threads; need whole warps", threads));
     if (barrier.arrived > 0 && barrier.expected != threads) {
         fault(fmt::format("barrier {} of {} threads meets the same of {}", index, threads, barrier.expected));
     }
@@ -49,14 +50,14 @@ unsigned Grid::shuffle(unsigned value, int from_lane) {
         unsigned value;
         int from;
     } mine{value, from_lane};
-    meet("a shuffle", &mine, [](const auto& arguments) {
-        std::array<unsigned, kWarp> values{};
-        for (std::size_t i = 0; i < kWarp; ++i) {
+    meet("a shuffle", &mine, [&](const auto& arguments) {
+        std::array<unsigned, kMostLanes> values{};
+        for (std::size_t i = 0; i < static_cast<std::size_t>(spec_.lanes); ++i) {
             if (arguments[i]) values[i] = static_cast<Shuffle*>(arguments[i])->value;
         }
         for (void* argument : arguments) {
             if (auto* shuffle = static_cast<Shuffle*>(argument)) {
-                shuffle->value = values[static_cast<std::size_t>(shuffle->from % kWarp)];
+                shuffle->value = values[static_cast<std::size_t>(shuffle->from % spec_.lanes)];
             }
         }
     });

@@ -38,6 +38,9 @@ struct Calls {
     static void multiply_add(KernelDType a_type, KernelDType b_type, void* sum, const unsigned* a, const unsigned* b) {
         grid().multiply_add(a_type, b_type, sum, a, b);
     }
+    static void multiply_squares(KernelDType type, int side, void* sums, const unsigned* a, const unsigned* b) {
+        grid().multiply_squares(type, side, sums, a, b);
+    }
     static void barrier_init(unsigned barrier, unsigned arrivals) { grid().barrier_init(barrier, arrivals); }
     static void barrier_arrive(unsigned barrier, unsigned rank, unsigned bytes) {
         grid().barrier_arrive(barrier, rank, bytes);
@@ -71,7 +74,7 @@ Machine machine_calls() {
     m.cluster_shared = Calls::cluster_shared;
     m.copy_async = Calls::copy_async, m.commit_copies = Calls::commit_copies, m.wait_copies = Calls::wait_copies;
     m.load_matrices = Calls::load_matrices, m.store_matrices = Calls::store_matrices;
-    m.multiply_add = Calls::multiply_add;
+    m.multiply_add = Calls::multiply_add, m.multiply_squares = Calls::multiply_squares;
     m.barrier_init = Calls::barrier_init, m.barrier_arrive = Calls::barrier_arrive;
     m.barrier_wait = Calls::barrier_wait;
     m.load_box = Calls::load_box, m.store_box = Calls::store_box;

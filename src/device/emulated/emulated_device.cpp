@@ -26,6 +26,7 @@ public:
     EmulatedDevice(const ArchSpec& arch, std::uint64_t seed)
         : arch_(arch), name_("emulated:" + arch.name), identity_("emulated; " + arch.name) {
         machine_->seed = seed;
+        machine_->lanes = arch.wave_size;
     }
 
     const std::string& name() const override { return name_; }
@@ -83,9 +84,8 @@ private:
 
 Result<std::unique_ptr<Device>> make_emulated_device(const ArchSpec& arch, std::uint64_t seed) {
     if (!kHasFibers) return device_error("GPUs are emulated on x86-64 only, and not under sanitizers");
-    if (arch.backend != Backend::cuda) {
-        return device_error(
-            fmt::format("arch {} is of {}; only CUDA's are emulated", arch.name, name_of(arch.backend)));
+    if (!arch.is_gpu()) {
+        return device_error(fmt::format("arch {} is of {}; only GPUs are emulated", arch.name, name_of(arch.backend)));
     }
     if (const char* text = secure_getenv("TILEWISE_EMULATE_SEED")) {
         const auto number = parse_integer(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A GPU that is not there: runs CUDA kernels on the host, thread by thread (grid.hpp), from the same templates, compiled by
+// A GPU that is not there: runs GPU kernels on the host, thread by thread (grid.hpp), from the same templates, compiled by
 // the host's compiler with the twins of kernels/emulate. For small problems only: a thread of a block is a fiber of this
 // process. Says what a GPU would not: which thread reads what nobody has written, or writes where it must not, and who waits
 // for whom when nothing goes on.

@@ -177,6 +177,7 @@ private:
         Machine calls = emulated::machine_calls();
         *code_->machine = &calls;
         grid.seed = machine_->seed++;
+        grid.lanes = machine_->lanes;
         grid.call = call_kernel;
         grid.kernel = &kernel;
         return emulated::Grid(grid, calls, machine_->stacks, machine_->memory).run();

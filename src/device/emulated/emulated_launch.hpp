@@ -18,6 +18,7 @@ struct EmulatedMachine {
     emulated::MemoryMap memory;
     FiberStacks stacks;
     std::uint64_t seed = 1;  // of the next launch
+    int lanes = 0;           // of a warp
 };
 
 // One launch at a time runs in the process.

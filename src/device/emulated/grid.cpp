@@ -50,19 +50,20 @@ std::unique_ptr<Block> Grid::make_block(unsigned index, Cluster& cluster) {
     block->shared = block->memory.data() + (kSharedAlignment - start % kSharedAlignment) % kSharedAlignment;
     const auto threads = static_cast<std::size_t>(spec_.threads);
     block->live = spec_.threads;
-    block->warps.resize((threads + kWarp - 1) / kWarp);
+    const auto lanes = static_cast<std::size_t>(spec_.lanes);
+    block->warps.resize((threads + lanes - 1) / lanes);
     block->fibers.resize(threads);
     for (std::size_t t = 0; t < threads; ++t) {
         Fiber& fiber = block->fibers[t];
-        Warp& warp = block->warps[t / kWarp];
+        Warp& warp = block->warps[t / lanes];
         fiber.stack = stacks_.take();
         if (!fiber.stack) return nullptr;
         fiber.place = FiberStacks::prepare(fiber.stack, fiber_main);
-        fiber.block = block.get(), fiber.warp = &warp, fiber.lane = static_cast<int>(t % kWarp);
+        fiber.block = block.get(), fiber.warp = &warp, fiber.lane = static_cast<int>(t % lanes);
         fiber.view = {static_cast<int>(t), spec_.threads,     index, spec_.blocks, block->rank,
                       block->shared,       spec_.shared_bytes};
-        warp.block = block.get(), warp.index = static_cast<int>(t / kWarp);
-        warp.lanes |= 1u << fiber.lane;
+        warp.block = block.get(), warp.index = static_cast<int>(t / lanes);
+        warp.lanes |= std::uint64_t{1} << fiber.lane;
         wake(fiber);
     }
     return block;
@@ -162,10 +163,10 @@ Fiber* Grid::pick() {
     }
     running_warp_ = warp;
     if (!warp) return nullptr;
-    const int turn = static_cast<int>(dice_.below(kWarp));
-    const int lane = (std::countr_zero(std::rotr(warp->ready, turn)) + turn) % kWarp;
-    warp->ready &= ~(1u << lane);
-    return &warp->block->fibers[static_cast<std::size_t>(warp->index) * kWarp + static_cast<std::size_t>(lane)];
+    const int turn = static_cast<int>(dice_.below(static_cast<std::uint32_t>(spec_.lanes)));
+    const int lane = (std::countr_zero(std::rotr(warp->ready, turn)) + turn) % kMostLanes;
+    warp->ready &= ~(std::uint64_t{1} << lane);
+    return &warp->block->fibers[static_cast<std::size_t>(warp->index * spec_.lanes + lane)];
 }
 
 void Grid::go_on(Fiber* next, void** from) {

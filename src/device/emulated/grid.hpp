@@ -6,7 +6,8 @@
 // for copies that count on a barrier, when nobody else can go on (or earlier, at random). Until then its place is poisoned.
 //
 // The functions of this class are what fibers call through the table in common/machine.hpp (calls.cpp): fibers themselves
-// in grid.cpp, barriers in barriers.cpp, copies in copies.cpp, matrices in matrices.cpp, warpgroup products in warpgroup.cpp.
+// in grid.cpp, barriers in barriers.cpp, copies in copies.cpp, matrices in matrices.cpp, AMD's in mfma.cpp,
+// warpgroup products in warpgroup.cpp.
 #pragma once
 
 #include <array>
@@ -26,7 +27,8 @@
 
 namespace tilewise::emulated {
 
-inline constexpr int kWarp = 32;
+inline constexpr int kWarp = 32;       // lanes of NVIDIA's warps, which the instructions of its matrix units take
+inline constexpr int kMostLanes = 64;  // of a warp, or of a wave of AMD's
 inline constexpr int kNamedBarriers = 16;
 
 struct Block;
@@ -85,7 +87,7 @@ struct Fiber {
 // Threads that come to one instruction together; the last one executes it for all.
 struct Meeting {
     const char* what = nullptr;
-    std::array<void*, kWarp> arguments{};
+    std::array<void*, kMostLanes> arguments{};
     int here = 0;
 };
 
@@ -107,7 +109,7 @@ struct Accumulator {
 struct Warp {
     Block* block = nullptr;
     int index = 0;
-    std::uint32_t lanes = 0, ready = 0;  // which there are; which can run
+    std::uint64_t lanes = 0, ready = 0;  // which there are; which can run
     std::uint32_t priority = 0;
     Meeting meeting;
     Groups<Product> products;
@@ -155,6 +157,7 @@ struct BoxLoad {
 struct GridSpec {
     unsigned blocks = 0;
     int threads = 0;
+    int lanes = kWarp;  // of a warp
     unsigned cluster = 1, shared_bytes = 0;
     std::uint64_t seed = 1;
     void (*call)(const void* kernel) = nullptr;
@@ -185,7 +188,7 @@ private:
     void end_of(Fiber& fiber);
     Fiber* pick();
     void go_on(Fiber* next, void** from);
-    void wake(Fiber& fiber) { fiber.warp->ready |= 1u << fiber.lane; }
+    void wake(Fiber& fiber) { fiber.warp->ready |= std::uint64_t{1} << fiber.lane; }
     void leave();  // the running fiber, which is either awake or somewhere on a list of those who wait
     void wait(const char* what, std::uint64_t first = 0, std::uint64_t second = 0);
     void yield();
@@ -230,6 +233,9 @@ private:
     void store_matrices(unsigned row, const unsigned* from, int count, bool trans);
     void multiply_add(KernelDType a_type, KernelDType b_type, void* sum, const unsigned* a, const unsigned* b);
 
+    // --- mfma.cpp ---
+    void multiply_squares(KernelDType type, int side, void* sums, const unsigned* a, const unsigned* b);
+
     // --- warpgroup.cpp ---
     std::vector<unsigned char> read_operand(const OperandView& view);
     void finish_product(const Product& product);
@@ -266,7 +272,7 @@ void Grid::meet(const char* what, void* argument, Execute&& execute) {
     if (++meeting.here < std::popcount(warp.lanes)) return wait(what);
     meeting.here = 0;
     execute(meeting.arguments);
-    warp.ready = warp.lanes & ~(1u << running_->lane);
+    warp.ready = warp.lanes & ~(std::uint64_t{1} << running_->lane);
 }
 
 }  // namespace tilewise::emulated

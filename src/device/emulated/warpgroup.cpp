@@ -157,8 +157,8 @@ void Grid::warpgroup_multiply(KernelDType a_type, KernelDType b_type, int n, boo
     meet("wgmma", &mine, [&](const auto& lanes) {
         Warp& warp = *running_->warp;
         const ProductCall& first = *static_cast<ProductCall*>(lanes[0]);
-        for (void* lane : lanes) {
-            const ProductCall& one = *static_cast<ProductCall*>(lane);
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            const ProductCall& one = *static_cast<ProductCall*>(lanes[lane]);
             if (one.a != first.a || one.b != first.b || one.keep != first.keep) {
                 fault("the lanes of a warp give different operands to a wgmma");
             }

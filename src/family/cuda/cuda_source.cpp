@@ -115,8 +115,8 @@ std::string chain_line(const std::optional<Chain>& chain) {
     return text + ">\n";
 }
 
-std::string emulated_source(const std::string& cuda_source) {
-    return "#include \"emulate/primitives.hpp\"\n#include \"emulate/hopper.hpp\"\n" + cuda_source;
+std::string emulated_source(const std::string& source, Backend backend) {
+    return std::string(facts_of(backend).twins) + source;
 }
 
 }  // namespace tilewise

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The source of a CUDA kernel: a struct of constants, and the macro of the family's template.
+// The source of a GPU kernel: a struct of constants, and the macro of the family's template.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,8 @@
 namespace tilewise {
 
 struct CudaTemplate {
-    std::string_view header;  // in kernels/, without the extension; its folder (gpu, cuda) and its name are the macro's
+    std::string_view
+        header;  // in kernels/, without the extension; its folder (gpu, cuda, hip) and its name are the macro's
     std::string_view second_kernel{};  // the line of the kernel that adds up parts, where they meet in the workspace
 };
 inline constexpr std::string_view kReduceLine = "TILEWISE_GPU_REDUCE(Config)\n";
@@ -25,7 +26,7 @@ std::string cuda_source(const CudaTemplate& from, const KernelConfig& config, co
 // The first line of every kernel's source: the chain that it is compiled for, or any.
 std::string chain_line(const std::optional<Chain>& chain);
 
-// The source for a device that emulates the GPU on the host.
-std::string emulated_source(const std::string& cuda_source);
+// The source for a device that emulates a GPU of the backend on the host.
+std::string emulated_source(const std::string& source, Backend backend);
 
 }  // namespace tilewise

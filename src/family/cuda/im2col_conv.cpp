@@ -17,13 +17,14 @@ namespace {
 using warpgroup_rules::kLineBytes;
 constexpr int kWarpgroupRows = 64;
 
-// The main loop is that of the warpgroup GEMM, on other operands; those of 8 bits must lie along the reduction, as forward's do.
+// The main loop is that of the warpgroup GEMM, on other operands; those of 8 bits and tf32 must lie along the reduction, as forward's do.
 bool along_reduction(const KernelConfig& c) { return c.op == Op::conv_fwd; }
 
 bool other_types(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    const std::int64_t bytes = bytes_of(c.dtype);
-    return !(bytes == 2 || (bytes == 1 && along_reduction(c))) &&
-           refuse(out, TILEWISE_TEXT("{}", name_of(c.dtype)), TILEWISE_TEXT("16 bits, or 8 in forward"));
+    const bool turns = bytes_of(c.dtype) == 2, is_cut = c.dtype == DType::fp32 && c.math == Math::tf32;
+    return !(turns || (along_reduction(c) && (bytes_of(c.dtype) == 1 || is_cut))) &&
+           refuse(out, TILEWISE_TEXT("{}, math {}", name_of(c.dtype), name_of(c.math)),
+                  TILEWISE_TEXT("16 bits, or in forward 8 or fp32 as tf32"));
 }
 
 bool no_warpgroups(const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -90,7 +91,7 @@ constexpr ConfigRule kRules[] = {
     kChannelsLast,
     kStagedResults,
     kWholeVectors,
-    {"code_types", "matrix units turn 16-bit elements round, not those of 8 bits", other_types},
+    {"code_types", "matrix units turn 16-bit elements round, no others, and take fp32 as tf32", other_types},
     {"code_depth", "a stage is whole lines, of one tap or of several", other_depth},
     {"code_lines", "columns come in whole lines", partial_lines},
     warpgroup_rules::kBoxes,

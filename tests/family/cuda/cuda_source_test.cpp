@@ -2,6 +2,7 @@
 // The text of generated CUDA sources, word for word, and that every available config's source can be made.
 #include "family/cuda/cuda_source.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "config/config_name.hpp"
 #include "config/family_id.hpp"
 #include "config/rule_set.hpp"
+#include "config/rules.hpp"
 #include "config/workspace.hpp"
 #include "family/family.hpp"
 #include "problem/facts.hpp"
@@ -139,6 +141,25 @@ TEST(CudaSource, KernelsThatLeavePartsHaveTheirSecondKernel) {
     }
     EXPECT_GT(leaving, 100);
     EXPECT_GT(keeping, 100);
+}
+
+// The matrix unit of a warpgroup takes fp32 as tf32, along the reduction: of convolutions, forward.
+TEST(CudaSource, WarpgroupsConvolveFp32AsTf32Forward) {
+    const ArchSpec& arch = arch_named("sm_90a");
+    const char* const kName =
+        "grouped_conv_{}_fp32_nhwgc_2d_{}_cshuffle_intrawave_128x64x32_2x1x1_64x64x8_math-tf32_va4_vb4_vc4_stages8_"
+        "pers_"
+        "gather-tensor_pw1@sm_90a";
+    for (const char* pipeline : {"compv5", "compv6"}) {
+        const auto forward = parse_kernel_name(fmt::format(fmt::runtime(kName), "fwd", pipeline));
+        ASSERT_TRUE(forward.ok());
+        EXPECT_TRUE(is_valid(*forward, arch) && has_code(*forward, arch)) << pipeline;
+        for (const char* direction : {"bwd_data", "bwd_weight"}) {
+            const auto backward = parse_kernel_name(fmt::format(fmt::runtime(kName), direction, pipeline));
+            ASSERT_TRUE(backward.ok());
+            EXPECT_FALSE(is_valid(*backward, arch) && has_code(*backward, arch)) << direction;
+        }
+    }
 }
 
 }  // namespace

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// The arithmetic of a wave with MFMA: sums of (tile_m / wave_m) x (tile_n / wave_n) in registers, products of tiles in shared memory in
+// steps of 16 x 16 or 32 x 32, 64 lanes' chunks of 16 bytes deep. Both tiles lie along k (turned_tile.hpp). The columns are multiplied
+// by the rows, so that four sums of a lane are neighbours along n. 8-bit floats are widened to fp16, which has them all: gfx90a does
+// not multiply them, and those of gfx942 are of another kind.
+#pragma once
+#include "../gpu/drain.hpp"
+#include "../gpu/mainloop.hpp"
+#include "turned_tile.hpp"
+#include "widen.hpp"
+
+namespace tilewise::gpu {
+
+// Of MFMA kernels.
+template <class Config>
+requires(Config::uses_mfma) struct OperandTiles<Config> {
+    using A = typename hip::MfmaTileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row,
+                                           Config::vector_a, Config::threads>::type;
+    using B = typename hip::MfmaTileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row,
+                                           Config::vector_b, Config::threads>::type;
+};
+
+}  // namespace tilewise::gpu
+
+namespace tilewise::hip {
+
+template <class Config>
+struct MfmaCore {
+    using Shape = BlockShape<Config>;
+    using A = typename Shape::A;
+    using B = typename Shape::B;
+    using ElementA = typename Config::A;
+    using ElementB = typename Config::B;
+    using Sum = SumOf<ElementA>;
+    static constexpr int kSide = Config::warp_m;  // of an instruction's square of sums
+    static_assert(kSide == Config::warp_n && (kSide == 16 || kSide == 32), "MFMA is 16 x 16 or 32 x 32");
+    static_assert(ElementA::bytes == ElementB::bytes, "operands of one size");
+    static_assert(Config::wave_k == 1, "waves do not share out k");
+    static_assert(A::kAlongK && B::kAlongK, "tiles along k");
+    static constexpr int kDepthLanes = kArchLanes / kSide;  // lanes side by side along k
+    static constexpr int kStepK = kDepthLanes * kChunkBytes / ElementA::bytes;
+    static constexpr int kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n / Config::wave_n;
+    static_assert(kWaveM % kSide == 0 && kWaveN % kSide == 0 && Config::tile_k % kStepK == 0,
+                  "a wave's share of the tile is whole steps");
+    static constexpr int kStepsM = kWaveM / kSide, kStepsN = kWaveN / kSide, kStepsK = Config::tile_k / kStepK;
+
+    // Runs of four sums of a lane are neighbours along n; all lanes together have kRunCols columns of each.
+    static constexpr int kRun = 4, kSums = kSide * kSide / kArchLanes, kRuns = kSums / kRun;
+    static constexpr int kRunCols = kRun * kDepthLanes;
+    using Square = Sums<Sum, kSide>;
+
+    Square sums[kStepsM][kStepsN] = {};
+    int warp = warp_index();
+    int first_row = warp / Config::wave_n * kWaveM;  // of the wave, in the tile
+    int first_col = warp % Config::wave_n * kWaveN;
+
+    template <class Tile>
+    static TILEWISE_DEVICE Packet<16> fetch(SharedAddress tile, int first, int k) {
+        const int lane = lane_index();
+        return load_shared<16>(tile + Tile::Layout::offset(first + lane % kSide, k * kDepthLanes + lane / kSide));
+    }
+
+    static constexpr bool kFetchesFirst = false;  // a tile ahead
+    TILEWISE_DEVICE void multiply(SharedAddress a, SharedAddress b) {
+        TILEWISE_UNROLL
+        for (int k = 0; k < kStepsK; ++k) {
+            Packet<16> rows[kStepsM], columns[kStepsN];
+            TILEWISE_UNROLL
+            for (int i = 0; i < kStepsM; ++i) rows[i] = fetch<A>(a, first_row + i * kSide, k);
+            TILEWISE_UNROLL
+            for (int j = 0; j < kStepsN; ++j) columns[j] = fetch<B>(b, first_col + j * kSide, k);
+            if constexpr (kIs8BitFloat<ElementA>) {
+                multiply_widened(rows, columns);
+            } else {
+                TILEWISE_UNROLL
+                for (int i = 0; i < kStepsM; ++i) {
+                    TILEWISE_UNROLL
+                    for (int j = 0; j < kStepsN; ++j) {
+                        multiply_matrices<ElementA, kSide>(sums[i][j], columns[j], rows[i]);
+                    }
+                }
+            }
+        }
+    }
+    TILEWISE_DEVICE void multiply_widened(const Packet<16> (&rows)[kStepsM], const Packet<16> (&columns)[kStepsN]) {
+        Packet<16> wide_rows[kStepsM][2];
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) widen<ElementA>(rows[i], wide_rows[i]);
+        TILEWISE_UNROLL
+        for (int j = 0; j < kStepsN; ++j) {
+            Packet<16> wide_columns[2];
+            widen<ElementB>(columns[j], wide_columns);
+            TILEWISE_UNROLL
+            for (int i = 0; i < kStepsM; ++i) {
+                TILEWISE_UNROLL
+                for (int half = 0; half < 2; ++half) {
+                    multiply_matrices<Fp16, kSide>(sums[i][j], wide_columns[half], wide_rows[i][half]);
+                }
+            }
+        }
+    }
+
+    // Belongs to run number r of a row of squares.
+    static TILEWISE_DEVICE int lane_row() { return lane_index() % kSide; }
+    static TILEWISE_DEVICE int run_col(int r) { return r * kRunCols + lane_index() / kSide * kRun; }
+
+    static constexpr int kRegionRows = kSide, kRowStep = 1;
+    static constexpr int kRegionCols = region_cols(kWaveN, kRegionRows, Shape::kWarps, Config::shared_bytes);
+    static_assert(kRegionCols % kRunCols == 0, "a pass takes whole runs");
+    static constexpr int kPassesN = kWaveN / kRegionCols, kPasses = kStepsM * kPassesN;
+    static constexpr int kPassRuns = kRegionCols / kRunCols;
+    using Region = DrainRegion<kRegionRows, kRegionCols>;
+
+    TILEWISE_DEVICE int pass_row(int pass) const { return first_row + pass / kPassesN * kSide; }
+    TILEWISE_DEVICE int pass_col(int pass) const { return first_col + pass % kPassesN * kRegionCols; }
+    TILEWISE_DEVICE void put(int pass, SharedAddress region) const {
+        TILEWISE_UNROLL
+        for (int p = 0; p < kPasses; ++p) {  // registers have no addresses: every pass has its own code
+            if (p != pass) continue;
+            TILEWISE_UNROLL
+            for (int r = 0; r < kPassRuns; ++r) {
+                const int run = p % kPassesN * kPassRuns + r;
+                Sum four[kRun];
+                get_run(p / kPassesN, run, four);
+                Packet<16> words;
+                TILEWISE_UNROLL
+                for (int i = 0; i < kRun; ++i) words.words[i] = __builtin_bit_cast(u32, four[i]);
+                store_shared<16>(region + Region::at(lane_row(), run_col(r)), words);
+            }
+        }
+    }
+    // Run number `run` of the squares in row i.
+    TILEWISE_DEVICE void get_run(int i, int run, Sum (&to)[kRun]) const {
+        const Square& square = sums[i][run / kRuns];
+        TILEWISE_UNROLL
+        for (int r = 0; r < kRun; ++r) to[r] = square[run % kRuns * kRun + r];
+    }
+
+    TILEWISE_DEVICE Sum& sum(int i) { return reinterpret_cast<Sum*>(&sums[0][0])[i]; }
+
+    template <class F>
+    TILEWISE_DEVICE void visit(F&& f) const {
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) {
+            TILEWISE_UNROLL
+            for (int run = 0; run < kStepsN * kRuns; ++run) {
+                Sum four[kRun];
+                get_run(i, run, four);
+                f(first_row + i * kSide + lane_row(), first_col + run_col(run), four);
+            }
+        }
+    }
+};
+
+}  // namespace tilewise::hip

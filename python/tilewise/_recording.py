@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Recording which problems a program would run, in place of running them."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from . import _library
+from ._answers import OperandSpec, operand_specs
+from ._runtime import Executable
+
+
+class Recording:
+    """Problems in the order of their first use, each once, by device."""
+
+    def __init__(self) -> None:
+        self._problems: dict[tuple[str, str], None] = {}
+
+    def add(self, device: str, problem: str) -> None:
+        self._problems[device, problem] = None
+
+    @property
+    def devices(self) -> list[str]:
+        return list(dict.fromkeys(device for device, _ in self._problems))
+
+    def problems(self, device: str | None = None) -> list[str]:
+        """The texts of the problems, of one device or of all."""
+        return list(dict.fromkeys(text for at, text in self._problems if device in (None, at)))
+
+
+class Described(Executable):
+    """What a problem says of its operands; nothing that could be launched."""
+
+    def __init__(self, fields: str, device: str):
+        facts: dict[str, Any] = _library.call("tilewise_problem_describe", fields)
+        self.device = device
+        self.problem = facts["text"]
+        self.workspace_bytes = 0
+        self.operands: dict[str, OperandSpec] = operand_specs(facts["operands"])
+
+
+active: Recording | None = None  # of all threads: gradients are computed on others than the caller's
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[Recording]:
+    """While it lasts, gemm and the convolutions run nothing: they make their outputs, with whatever is in them, and their
+    problems are collected.
+
+        with tilewise.recording() as recorded:
+            step(model, batch)
+        tilewise.build(recorded.problems())
+    """
+    global active
+    before, active = active, Recording()
+    try:
+        yield active
+    finally:
+        active = before

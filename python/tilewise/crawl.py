@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""The problems of a model's file, as lines that `tilewise bench --problems` and its kin read:
+
+    python -m tilewise.crawl model.onnx --set N=8 --backward > problems.txt
+
+An ONNX file needs the package onnx, one of torch.export torch. What multiplies and cannot be mapped is listed with its reason.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ._crawl_onnx import crawl_onnx
+from ._crawl_products import Fields, Found, Unmappable, gradients
+from ._crawl_torch import crawl_exported
+from ._library import TilewiseError
+from .problem import Problem
+
+# How a file is read, and what has to be installed for it, by its suffix.
+READERS = {".onnx": (crawl_onnx, "onnx"), ".pt2": (crawl_exported, "torch")}
+
+
+@dataclasses.dataclass
+class Crawled:
+    """counts    how often the model computes each problem, in the order of first use
+    unmapped    the operations that multiply and are no problem, each with its reason"""
+
+    network: str
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    unmapped: list[Found] = dataclasses.field(default_factory=list)
+
+    def add(self, found: Found, backward: bool, dtype: str | None) -> None:
+        """Counts the operation and, with `backward`, its gradients; lists what is no problem."""
+        try:
+            if found.fields is None:
+                raise Unmappable(found.reason)
+            fields = found.fields | ({"dtype": dtype} if dtype else {})
+            self._count(fields)
+            for gradient in gradients(fields) if backward else ():
+                self._count(gradient)
+        except (Unmappable, TilewiseError) as error:
+            self.unmapped.append(Found(found.node, found.operation, None, str(error)))
+
+    def _count(self, fields: Fields) -> None:
+        text = Problem(fields).text
+        self.counts[text] = self.counts.get(text, 0) + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"network": self.network, "problems": [{"problem": text, "count": n} for text, n in self.counts.items()],
+                "unmapped": [{"node": one.node, "operation": one.operation, "reason": one.reason} for one in self.unmapped]}
+
+    def __str__(self) -> str:
+        lines = [f"{text}  # {self.network}, {count}x" for text, count in self.counts.items()]
+        return "\n".join(lines + [f"# not mapped: {one.operation} {one.node}: {one.reason}" for one in self.unmapped])
+
+
+def crawl(path: str, *, sizes: Mapping[str, int] | None = None, backward: bool = False, dtype: str | None = None) -> Crawled:
+    """The problems of a model's file (.onnx, or .pt2 of torch.export).
+
+    sizes       of the model's symbols: {"N": 8}
+    backward    adds the two gradients of each problem
+    dtype       the type that the model would be run in; its own unless given
+    """
+    suffix = pathlib.Path(path).suffix
+    if suffix not in READERS:
+        raise ValueError(f"{path}: a model's file ends in {' or '.join(READERS)}")
+    if not pathlib.Path(path).is_file():
+        raise ValueError(f"{path}: no such file")
+    found: Iterable[Found] = READERS[suffix][0](path, sizes or {})
+    crawled = Crawled(pathlib.Path(path).stem)
+    for one in found:
+        crawled.add(one, backward, dtype)
+    return crawled
+
+
+def _sizes(words: Sequence[str]) -> dict[str, int]:
+    sizes = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not name or not value.isdecimal() or int(value) < 1:
+            raise ValueError(f"--set takes NAME=SIZE with a size of at least 1, such as N=8, not {word!r}")
+        sizes[name] = int(value)
+    return sizes
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tilewise crawl", description="Print the problems of a model's file, one a line.")
+    parser.add_argument("model", metavar="MODEL", help="an ONNX file (.onnx), or one of torch.export (.pt2)")
+    parser.add_argument("--set", metavar="NAME=SIZE", action="append", default=[], help="the size of a symbol (repeatable)")
+    parser.add_argument("--backward", action="store_true", help="add the two gradients of each problem")
+    parser.add_argument("--dtype", help="the type the model would be run in; its own unless given")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    given = parser.parse_args(words)
+    try:
+        crawled = crawl(given.model, sizes=_sizes(given.set), backward=given.backward, dtype=given.dtype)
+    except ModuleNotFoundError as error:
+        needed = READERS[pathlib.Path(given.model).suffix][1]
+        print(f"tilewise crawl: {error}; pip install 'tilewise[{needed}]' has it", file=sys.stderr)
+        return 4
+    except ValueError as error:
+        print(f"tilewise crawl: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(crawled.to_dict()) if given.json else crawled)
+    if crawled.unmapped:
+        print(f"tilewise crawl: {len(crawled.unmapped)} operations that multiply are not mapped; they are listed at the end",
+              file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

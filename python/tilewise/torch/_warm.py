@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Which problems a model's layers run, and getting ready for them: compiled on all cores, and measured, before the first run."""
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .. import _warm
+from .._recording import Recording, recording
+from . import _ops
+from ._modules import OURS
+from ._replace import replace
+
+Progress = bool | Callable[[int, int, str], Any] | None
+
+
+class _PythonOps(TorchDispatchMode):  # type: ignore[misc]
+    """Our ops as they are written in Python, whose problems can be recorded, also where the C++ ops are registered."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kernel = _ops.KERNELS.get(func._opname) if func.namespace == "tilewise" else None
+        return (kernel or func)(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def _unchanged(model: nn.Module) -> Iterator[None]:
+    """Whatever the model writes to its buffers and to the state of random numbers is put back."""
+    before = {name: buffer.detach().clone() for name, buffer in model.named_buffers()}
+    on = {buffer.device.index or 0 for _, buffer in _tensors(model) if buffer.is_cuda}
+    try:
+        with torch.random.fork_rng(devices=sorted(on)):
+            yield
+    finally:
+        with torch.no_grad():
+            for name, buffer in model.named_buffers():
+                if name in before:
+                    buffer.copy_(before[name])
+
+
+def _tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from model.named_parameters()
+    yield from model.named_buffers()
+
+
+def _ours(model: nn.Module) -> nn.Module:
+    """The model, or a copy with its layers replaced where it has none of ours."""
+    if any(isinstance(layer, tuple(OURS.values())) for layer in model.modules()):
+        return model
+    copied = copy.deepcopy(model)
+    replace(copied)
+    return copied
+
+
+def _results(result: Any) -> Iterator[torch.Tensor]:
+    if isinstance(result, torch.Tensor):
+        yield result
+    elif isinstance(result, dict):
+        for value in result.values():
+            yield from _results(value)
+    elif isinstance(result, (list, tuple)):
+        for value in result:
+            yield from _results(value)
+
+
+def _record(model: nn.Module, example: tuple[Any, ...], training: bool) -> Recording:
+    model = _ours(model)
+    with _unchanged(model), recording() as recorded, _PythonOps(), torch.set_grad_enabled(training):
+        result = model(*example)
+        if training:
+            losses = [y.float().sum() for y in _results(result) if y.requires_grad]
+            wanted = [p for p in model.parameters() if p.requires_grad]
+            if losses and wanted:
+                torch.autograd.grad(sum(losses[1:], losses[0]), wanted, allow_unused=True)
+    return recorded
+
+
+def problems(model: nn.Module, *example: Any, training: bool | None = None) -> list[str]:
+    """The problems that the layers of a model run on an example, as texts; with those of the gradients where the model is in
+    training mode, or with training=True.
+
+    The model is called once; tilewise's operations run nothing, all others do. A model without replaced layers is asked as if
+    `replace` had been called. What it writes to its buffers is put back.
+    """
+    return _record(model, example, model.training if training is None else training).problems()
+
+
+def warm(model: nn.Module, *example: Any, training: bool | None = None, strategy: str | None = None, jobs: int = 0,
+         progress: Progress = None) -> list[str]:
+    """Compiles all kernels that a model needs for an example on all cores, so that its first call waits for none; returns the
+    problems.
+
+    strategy, jobs, progress: as tilewise.build has them; training: as `problems` has it
+    """
+    recorded = _record(model, example, model.training if training is None else training)
+    for device in recorded.devices:
+        _warm.build(recorded.problems(device), device=device, strategy=strategy, jobs=jobs, progress=progress)
+    return recorded.problems()
+
+
+def tune(model: nn.Module, *example: Any, seconds: float = 60.0, training: bool | None = None, jobs: int = 0,
+         progress: Progress = None) -> _warm.Tuned:
+    """Measures the best few kernels of each problem of a model, for `seconds` and a little more, and remembers the winners:
+    calls from now on, in this process and others, take them. Returns the kernels, and the problems that are left.
+
+    training, jobs, progress: as `warm` has them
+    """
+    recorded = _record(model, example, model.training if training is None else training)
+    tuned = _warm.Tuned({})
+    for device in recorded.devices:
+        part = recorded.problems(device)
+        share = seconds * len(part) / max(len(recorded.problems()), 1)
+        one = _warm.tune(part, device=device, seconds=share, jobs=jobs, progress=progress)
+        tuned.kernels.update(one.kernels)
+        tuned.errors.update(one.errors)
+        tuned.left.extend(one.left)
+    return tuned

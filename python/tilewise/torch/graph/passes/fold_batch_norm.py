@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""BatchNorm after a convolution, both with constant parameters: the weights and the bias of one convolution. Computed in
+fp32 and rounded once."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch import fx
+
+from ..rewriting import Rewriting, is_call, only_reader, only_user, ops
+
+aten = torch.ops.aten
+
+
+def run(graph: Rewriting) -> None:
+    for norm in graph.graph.find_nodes(op="call_function", target=aten._native_batch_norm_legit_no_training.default):
+        result = only_user(norm)
+        if result is not None and is_call(result, operator.getitem) and result.args[1] == 0:
+            _fold(graph, norm, result)
+
+
+def _fold(graph: Rewriting, norm: fx.Node, result: fx.Node) -> None:
+    conv, gamma, beta, mean, variance, _momentum, epsilon = norm.args
+    if not is_call(conv, ops.conv.default, ops.conv_backward_data.default) or only_reader(conv) is not norm:
+        return
+    weight, bias, groups, activation = conv.args[1], conv.args[2], *conv.args[-2:]
+    transposed = conv.target is ops.conv_backward_data.default
+    if activation or (transposed and groups != 1):
+        return
+    given = [node for node in (weight, bias, gamma, beta, mean, variance) if node is not None]
+    if not all(node in graph.constants for node in given):
+        return
+    scale, shift = scale_and_shift(*(None if node is None else graph.constants[node].detach()
+                                     for node in (gamma, beta, mean, variance)), epsilon)
+    kernel = graph.constants[weight].detach()
+    sizes = [1] * kernel.dim()
+    sizes[1 if transposed else 0] = -1
+    if bias is not None:
+        shift = shift + graph.constants[bias].detach().float() * scale
+    args = list(conv.args)
+    args[1] = graph.constant((kernel.float() * scale.view(sizes)).to(kernel.dtype), weight)
+    args[2] = graph.constant(shift.to(kernel.dtype), weight)
+    folded = graph.call(conv.target, *args, like=conv)
+    graph.done[graph.layer_of(mean, norm)] = f"folded into {conv.meta['layer']}"
+    graph.replace(result, folded)
+    graph.graph.erase_node(norm)
+    graph.replace(conv, folded)
+
+
+def scale_and_shift(gamma: Any, beta: Any, mean: torch.Tensor, variance: torch.Tensor,
+                    epsilon: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """BatchNorm of statistics that are known, as y = x * scale + shift, in fp32."""
+    scale = torch.rsqrt(variance.float() + epsilon)
+    if gamma is not None:
+        scale = scale * gamma.float()
+    shift = -mean.float() * scale
+    return scale, shift if beta is None else shift + beta.float()

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// The emulated matrix products of AMD's waves against tables of which element each register holds (tests/golden/hip): operands are put
+// where the tables say, and the sums must be where they say. An instruction takes a part of the 16 bytes that a lane gives at once; which
+// k that part has follows from its number.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/sanitized.hpp"
+#include "config/archs.hpp"
+#include "device/emulated/calls.hpp"
+#include "device/emulated/emulated_device.hpp"
+#include "device/emulated/grid.hpp"
+#include "kernels/common/element.hpp"
+#include "kernels/golden_table.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr int kLanes = 64, kLaneBytes = 16, kMostSums = 16;
+
+struct Instruction {
+    const char* table;
+    KernelDType type;
+    int side, depth;
+};
+
+struct Lane {
+    std::array<std::uint32_t, 4> a{}, b{};
+    std::array<std::uint32_t, kMostSums> sums{};
+};
+struct Wave {
+    Machine* machine;
+    KernelDType type;
+    int side;
+    std::array<Lane, kLanes> lanes;
+};
+
+void multiply(const void* kernel) {
+    auto& wave = *const_cast<Wave*>(static_cast<const Wave*>(kernel));
+    Lane& lane = wave.lanes[static_cast<std::size_t>(wave.machine->me->thread)];
+    wave.machine->multiply_squares(wave.type, wave.side, lane.sums.data(), lane.a.data(), lane.b.data());
+}
+
+// Small whole numbers, which every type has.
+std::uint32_t bits_of_number(KernelDType type, int x) {
+    return static_cast<std::uint32_t>(encode(type, static_cast<double>(x)));
+}
+
+class Mfma : public testing::TestWithParam<Instruction> {};
+
+TEST_P(Mfma, SumsAreWhereTheTableSays) {
+    // Under a sanitizer the library has no fibers, whatever this file was compiled for.
+    const auto device = make_emulated_device(**embedded_archs().find("gfx942"));
+    if ((is_sanitized() || !kHasFibers) && !device.ok()) GTEST_SKIP() << device.error().message;
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    const Instruction& of = GetParam();
+    const auto table = read_golden(TILEWISE_SOURCE_DIR "/tests/golden/hip", of.table);
+    ASSERT_TRUE(table.ok()) << table.error().message;
+    ASSERT_EQ(table->rows.size(), static_cast<std::size_t>(kLanes));
+    const int bytes = element_bytes(of.type), sums = of.side * of.side / kLanes, each = of.side * of.depth / kLanes;
+    const int parts = kLaneBytes / (each * bytes), depth = of.depth * parts;
+    Random random(7);
+    std::vector<std::vector<int>> a(static_cast<std::size_t>(of.side)), b(static_cast<std::size_t>(depth));
+    for (auto& row : a) {
+        for (int k = 0; k < depth; ++k) row.push_back(static_cast<int>(random.between(-4, 4)));
+    }
+    for (auto& row : b) {
+        for (int c = 0; c < of.side; ++c) row.push_back(static_cast<int>(random.between(-4, 4)));
+    }
+    Machine machine = emulated::machine_calls();
+    Wave wave{&machine, of.type, of.side, {}};
+    const auto put = [&](std::array<std::uint32_t, 4>& words, int element, int x) {
+        const std::uint32_t bits = bits_of_number(of.type, x);
+        std::memcpy(reinterpret_cast<char*>(words.data()) + element * bytes, &bits, static_cast<std::size_t>(bytes));
+    };
+    for (int l = 0; l < kLanes; ++l) {
+        Lane& lane = wave.lanes[static_cast<std::size_t>(l)];
+        for (int part = 0; part < parts; ++part) {
+            for (int e = 0; e < each; ++e) {
+                const std::uint32_t in_a = table->at(l, sums + e), in_b = table->at(l, sums + each + e);
+                const std::size_t first = static_cast<std::size_t>(part * of.depth);
+                put(lane.a, part * each + e, a.at(in_a >> 8).at(first + (in_a & 0xff)));
+                put(lane.b, part * each + e, b.at(first + (in_b >> 8)).at(in_b & 0xff));
+            }
+        }
+    }
+    emulated::GridSpec grid;
+    grid.blocks = 1, grid.threads = kLanes, grid.lanes = kLanes;
+    grid.call = multiply, grid.kernel = &wave;
+    FiberStacks stacks;
+    const emulated::MemoryMap memory;
+    const auto status = emulated::Grid(grid, machine, stacks, memory).run();
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    for (int l = 0; l < kLanes; ++l) {
+        for (int i = 0; i < sums; ++i) {
+            const std::uint32_t place = table->at(l, i);
+            int sum = 0;
+            for (std::size_t k = 0; k < static_cast<std::size_t>(depth); ++k)
+                sum += a.at(place >> 8)[k] * b[k].at(place & 0xff);
+            const std::uint32_t bits = wave.lanes[static_cast<std::size_t>(l)].sums[static_cast<std::size_t>(i)];
+            const bool whole = of.type == KernelDType::int8;
+            EXPECT_EQ(whole ? static_cast<int>(bits) : static_cast<int>(__builtin_bit_cast(float, bits)), sum)
+                << "lane " << l << ", sum " << i;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Instructions, Mfma,
+                         testing::Values(Instruction{"gfx90a_mfma_f32_32x32x8bf16_1k", KernelDType::bf16, 32, 8},
+                                         Instruction{"gfx90a_mfma_i32_16x16x16i8", KernelDType::int8, 16, 16},
+                                         Instruction{"gfx942_mfma_f32_32x32x8_bf16", KernelDType::bf16, 32, 8},
+                                         Instruction{"gfx942_mfma_f32_16x16x16_f16", KernelDType::fp16, 16, 16},
+                                         Instruction{"gfx942_mfma_i32_32x32x16_i8", KernelDType::int8, 32, 16},
+                                         Instruction{"gfx942_mfma_i32_16x16x32_i8", KernelDType::int8, 16, 32},
+                                         Instruction{"gfx942_mfma_f32_32x32x2_f32", KernelDType::fp32, 32, 2},
+                                         Instruction{"gfx942_mfma_f32_16x16x4_f32", KernelDType::fp32, 16, 4}),
+                         [](const auto& instruction) { return std::string(instruction.param.table); });
+
+}  // namespace
+}  // namespace tilewise

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Which problems a model's layers run, and kernels that are compiled and measured ahead of its first call."""
+import pytest
+import torch
+from against_torch import DEVICE
+from torch import nn
+
+import tilewise.torch as tt
+from tilewise import _entry, _warm
+
+
+def network():
+    return nn.Sequential(nn.Conv2d(4, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3, groups=2),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(), nn.Linear(8, 5)).to(DEVICE)
+
+
+EXAMPLE = (2, 4, 10, 10)
+
+
+def kinds(problems):
+    return sorted(problem.partition(":")[0] for problem in problems)
+
+
+def test_problems_of_inference_and_of_training(convolutions):
+    model, x = network().eval(), torch.randn(EXAMPLE, device=DEVICE)
+    inference = tt.problems(model, x)
+    assert kinds(inference) == ["conv_fwd", "conv_fwd", "gemm"]
+    assert any("g=2,c=8,k=8" in problem and "epilogue=bias" in problem for problem in inference)
+    training = tt.problems(model.train(), x)
+    assert set(inference) <= set(training)
+    assert kinds(training)[:4] == ["conv_bwd_data", "conv_bwd_weight", "conv_bwd_weight", "conv_fwd"]
+    assert tt.problems(model, x, training=False) == inference
+
+
+def test_the_model_is_left_as_it_was(convolutions):
+    model, x = network(), torch.randn(EXAMPLE, device=DEVICE)
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    layers, before = [type(layer) for layer in model.modules()], torch.get_rng_state()
+    tt.problems(model, x)
+    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+    assert [type(layer) for layer in model.modules()] == layers and torch.equal(torch.get_rng_state(), before)
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_those_recorded_are_those_that_run(convolutions):
+    model, x = network().eval(), torch.randn(EXAMPLE, device=DEVICE)
+    tt.replace(model)
+    expected = tt.problems(model, x)
+    _entry.entries.clear()
+    with torch.no_grad():
+        model(x)
+    run = [entry.executable.problem for entry in _entry.entries.values()]
+    if not run:
+        pytest.skip("the C++ ops keep plans of their own")
+    assert sorted(run) == sorted(expected)
+
+
+def test_warm_compiles_what_is_missing(convolutions):
+    model, x = network().eval(), torch.randn(EXAMPLE, device=DEVICE)
+    tt.replace(model)
+    told = []
+    problems = tt.warm(model, x, progress=lambda done, total, kernel: told.append((done, total)))
+    assert problems == tt.problems(model, x)
+    assert [done for done, _ in told] == list(range(1, len(told) + 1)) and all(total == len(told) for _, total in told)
+    again = []
+    tt.warm(model, x, progress=lambda *given: again.append(given))
+    assert again == [], "all is there"
+
+
+def test_tune_stops_when_the_time_is_over(monkeypatch):
+    built = []
+    monkeypatch.setattr(_warm, "build", lambda problems, **options: built.append((problems, options["strategy"])))
+    model, x = network().eval()[-1:], torch.randn(2, 8, device=DEVICE)
+    tuned = tt.tune(model, x, seconds=0, progress=False)
+    assert tuned.kernels == {} and tuned.left == tt.problems(model, x)
+    assert built == [(tuned.left, "measure")], "compiled at once, before anything is measured"
