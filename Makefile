@@ -51,7 +51,7 @@ test-full: test tidy test-install test-toy-family test-torch test-pip test-tsan 
 
 test-release:
 	$(PHASE) 'release: build and test'
-	@$(CONFIGURE) release
+	@$(CONFIGURE) release $(if $(ARCHS),-DTILEWISE_ARCHS='$(ARCHS)')
 	@$(BUILD) release
 	@$(CTEST) release
 
