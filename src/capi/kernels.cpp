@@ -36,10 +36,12 @@ Result<std::string> find_kernel(const char* text, const char* query_json) {
     if (!text) return usage_error("the kernel is NULL");
     const auto query = read_query(query_json, true);
     if (!query) return query.error();
-    const auto found = list(*query);
-    if (!found) return found.error();
-    for (const Kernel& kernel : *found) {
-        if (kernel.id == text) return kernel_to_json(kernel).dump();
+    if (is_kernel_id(text)) {  // a rule set is expanded for an id alone: that takes milliseconds
+        const auto found = list(*query);
+        if (!found) return found.error();
+        for (const Kernel& kernel : *found) {
+            if (kernel.id == text) return kernel_to_json(kernel).dump();
+        }
     }
     const auto config = read_config_argument(text);
     if (!config) return config.error();
