@@ -61,15 +61,18 @@ void tell_candidates(const Selection& selection) {
 
 }  // namespace
 
-Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet set) {
+Result<const Dispatcher::Listed*> Dispatcher::listed_for(const Problem& problem, RuleSet set) {
     const std::string key = registry_key(problem, set);
-    if (const auto* found = registries_.find(key)) return found->get();
+    if (const auto* found = listed_.find(key)) return found;
     auto kernels = list_kernels(query_for(problem, device_.arch(), set));
     if (!kernels) return kernels.error();
-    auto registry = std::make_unique<Registry>(key);
-    registry->add(std::move(*kernels));
+    Listed listed{std::make_unique<Registry>(key), nullptr};
+    listed.registry->add(std::move(*kernels));
+    KernelList runnable =
+        listed.registry->filter([&](const Kernel& kernel) { return !device_.refuses(kernel.config); });
+    listed.table = std::make_unique<ChoiceTable>(runnable, device_.arch());
     const std::scoped_lock lock(fork_safe_mutex());
-    return registries_.add(key, std::move(registry)).get();
+    return &listed_.add(key, std::move(listed));
 }
 
 // Kernels that pad, where others do not.
@@ -144,10 +147,13 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
         if (ranked && ranked->plan) ranked->plan->notes.push_back(capture_note());
         return ranked;
     }
-    auto registry =
-        options.registry ? Result<const Registry*>(options.registry) : registry_for(problem, options.rule_set);
-    if (!registry) return registry.error();
-    Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads(), reasons);
+    const Registry* registry = options.registry;
+    if (!registry) {
+        const auto listed = listed_for(problem, options.rule_set);
+        if (!listed) return listed.error();
+        registry = (*listed)->registry.get();
+    }
+    Selection selection = select_kernel(problem, *registry, device_.arch(), device_.max_threads(), reasons);
     drop_refused(selection);
     if (options.as_given) drop_padded(selection);
     // Which kernels might run it padded depends on why they may not.
@@ -192,6 +198,31 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
     return status;
 }
 
+bool Dispatcher::has_record(const Problem& problem) const {
+    return tuning_ && (tuning_->refused() || tuning_->find(device_.identity(), print_problem(problem)));
+}
+
+// The plan that select makes where the model decides, without ranking what does not come first. Nothing where more than the first kernel
+// matters: a record may name another, and one that needs a compiler may have to give way.
+std::optional<Selection> Dispatcher::select_first(const Problem& problem, const SelectOptions& options) {
+    const bool is_ranked = options.strategy == Strategy::automatic || options.strategy == Strategy::rules;
+    const ArchSpec& arch = device_.arch();
+    if (!options.is_plain() || !is_ranked || is_empty(problem) || !has_families(arch.backend, problem.op)) return {};
+    if (options.strategy == Strategy::automatic && has_record(problem)) return {};
+    const auto listed = listed_for(problem, options.rule_set);
+    if (!listed || (arch.is_gpu() && with_whole_channels(problem))) return {};
+    const ChoiceTable& table = *(*listed)->table;
+    Selection selection;
+    selection.candidates = table.first(problem, device_.max_threads(), 1);
+    if (selection.candidates.empty()) return {};
+    selection.looked_through = table.size();
+    SelectOptions by_model;
+    by_model.strategy = Strategy::rules;
+    const RankContext context{problem, by_model, device_.max_threads(), nullptr, nullptr, nullptr, nullptr, &arch};
+    if (!choose(context, selection) || lacks_compiler(problem, *selection.plan->kernel)) return {};
+    return selection;
+}
+
 bool Dispatcher::must_not_measure(const SelectOptions& options) const {
     return options.measures() && device_.is_capturing(options.stream);
 }
@@ -231,8 +262,11 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
 Result<Selection> Dispatcher::select_told(const Problem& problem, const SelectOptions& options) {
     const std::string text = verbosity() != Verbosity::silent ? print_problem(problem) : std::string();
     Activity activity("choose", text);
+    if (!activity.is_told()) {
+        if (auto selection = select_first(problem, options)) return std::move(*selection);
+        return select(problem, options, Reasons::counted);
+    }
     auto selection = select(problem, options, Reasons::counted);
-    if (!activity.is_told()) return selection;
     activity.tell(selection ? outcome_text(*selection) : selection.error().message);
     if (selection && verbosity() == Verbosity::details) tell_candidates(*selection);
     return selection;

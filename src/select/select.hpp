@@ -44,6 +44,8 @@ struct Selection {
     std::vector<Candidate> candidates;     // in the order of preference
     std::vector<RejectedKernel> rejected;  // where reasons are told, or no kernel may run the problem
     std::size_t rejected_count = 0;
+    // How many kernels there are, where only the first that may run the problem was looked for: the others are not listed.
+    std::size_t looked_through = 0;
 };
 
 // Which kernels of the registry may run the problem, ranked by the analytic model for `threads` threads where the arch has

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "config/conv_tiles.hpp"
+#include "family/cuda/block_product_least.hpp"
 #include "family/cuda/block_product_work.hpp"
 #include "family/cuda/works.hpp"
 
@@ -42,5 +43,10 @@ N gather_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double gather_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term gather_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+
+double gather_conv_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns& columns) {
+    return block_product_least(worked_view(problem.view, c), problem, c, columns.as<BlockColumns>()) *
+           look_up_share<double>(c, problem.arch);
+}
 
 }  // namespace tilewise
