@@ -11,12 +11,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "build/build_settings.hpp"
 #include "config/arch_catalog.hpp"
 #include "device/null/null_device.hpp"
 #include "problem/problem.hpp"
 #include "problem/problem_text.hpp"
+#include "registry/rule_set_registry.hpp"
+#include "select/choice_table.hpp"
 #include "select/dispatcher.hpp"
 
 namespace tilewise {
@@ -64,21 +67,43 @@ std::vector<double> times_of(Dispatcher& dispatcher, const std::vector<Problem>&
     return times;
 }
 
+// Where the time of a search goes, in the mean.
+ChoiceCost cost_of(const std::vector<Problem>& problems, const ArchSpec& arch) {
+    ChoiceCost cost;
+    auto kernels = list_kernels(query_for(problems.front(), arch, RuleSet::standard));
+    if (!kernels) return cost;
+    Registry registry;
+    registry.add(std::move(*kernels));
+    const ChoiceTable table(*registry.kernels(), arch);
+    for (const Problem& problem : problems) static_cast<void>(table.first(problem, 1, 1, &cost));
+    const auto count = static_cast<double>(problems.size());
+    cost.bounds_us /= count, cost.plans_us /= count, cost.analytic_us /= count;
+    return cost;
+}
+
 int run(const std::filesystem::path& folder) {
     const auto archs = ArchCatalog::embedded();
     auto settings = build_settings();
     if (!archs || !settings) return 1;
     settings->cache_dir = std::filesystem::temp_directory_path() / fmt::format("tilewise-select-cost-{}", getpid());
-    std::puts("arch        operation        median us   P90 us   P99 us  most us");
+    std::puts("arch        operation        median us   P99 us  most us    mean us: bounds    plans analytic     rest");
     for (const char* name : {"cpu-avx2", "cpu-avx512", "sm_80", "sm_90a"}) {
         NullDevice device(**archs->find(name));
         Builder builder(*settings);
         Dispatcher dispatcher(device, builder, nullptr);
         for (const auto& [op, file] : kSets) {
-            const std::vector<double> times = times_of(dispatcher, problems_of(folder / file));
-            std::puts(fmt::format("{:11} {:16} {:9.1f} {:8.1f} {:8.1f} {:8.1f}", name, name_of(op),
-                                  times[times.size() / 2], times[times.size() * 9 / 10], times[times.size() * 99 / 100],
-                                  times.back())
+            const std::vector<Problem> problems = problems_of(folder / file);
+            if (problems.empty()) {
+                std::fputs(fmt::format("no problems in {}\n", (folder / file).string()).c_str(), stderr);
+                return 1;
+            }
+            const std::vector<double> times = times_of(dispatcher, problems);
+            const ChoiceCost cost = cost_of(problems, device.arch());
+            const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+            const double rest = mean - cost.bounds_us - cost.plans_us - cost.analytic_us;
+            std::puts(fmt::format("{:11} {:16} {:9.1f} {:8.1f} {:8.1f} {:18.1f} {:8.1f} {:8.1f} {:8.1f}", name,
+                                  name_of(op), times[times.size() / 2], times[times.size() * 99 / 100], times.back(),
+                                  cost.bounds_us, cost.plans_us, cost.analytic_us, std::max(0.0, rest))
                           .c_str());
         }
     }

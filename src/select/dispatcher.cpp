@@ -101,14 +101,17 @@ void Dispatcher::drop_refused(Selection& selection) const {
 }
 
 // Looking for a compiler takes time, so it is the last question. The answer is kept, since it takes the digest of the source: many
-// problems have the same kernel.
+// problems have the same kernel. Once there is a compiler, no kernel lacks it.
 bool Dispatcher::lacks_compiler(const Problem& problem, const Kernel& kernel) {
+    if (has_compiler_) return false;
     const std::uint32_t generation = generation_;
     const Chain chain = device_.arch().is_gpu() ? chain_of(problem) : Chain{};
     const std::string name = chain.is_plain() ? kernel.name : fmt::format("{}+{}", kernel.name, print_chain(chain));
     if (const bool* known = lacks_compiler_.find(KernelKey<const std::string&>{name, generation})) return *known;
     const auto code = choose_code(problem, kernel.config, device_, builder_);
-    const bool lacks = code && builder_.needs_compiler(code->request) && !builder_.has_compiler(code->request);
+    const bool needs = code && builder_.needs_compiler(code->request);
+    const bool lacks = needs && !builder_.has_compiler(code->request);
+    if (needs && !lacks) has_compiler_ = true;
     const std::scoped_lock lock(fork_safe_mutex());
     return lacks_compiler_.add({name, generation}, lacks);
 }
@@ -210,16 +213,24 @@ std::optional<Selection> Dispatcher::select_first(const Problem& problem, const 
     if (!options.is_plain() || !is_ranked || is_empty(problem) || !has_families(arch.backend, problem.op)) return {};
     if (options.strategy == Strategy::automatic && has_record(problem)) return {};
     const auto listed = listed_for(problem, options.rule_set);
-    if (!listed || (arch.is_gpu() && with_whole_channels(problem))) return {};
+    if (!listed) return {};
     const ChoiceTable& table = *(*listed)->table;
     Selection selection;
     selection.candidates = table.first(problem, device_.max_threads(), 1);
     if (selection.candidates.empty()) return {};
     selection.looked_through = table.size();
+    if (const auto whole = arch.is_gpu() ? with_whole_channels(problem) : std::nullopt) {
+        // Some of the first fit as they are, and are no offer.
+        constexpr std::size_t kRanked = 2 * kOfferedPadded;
+        const auto ranked = table.first(*whole, device_.max_threads(), kRanked);
+        const std::size_t offered = offer_ranked(problem, ranked, arch, device_.max_threads(), selection);
+        if (offered < kOfferedPadded && ranked.size() == kRanked) return {};
+    }
     SelectOptions by_model;
     by_model.strategy = Strategy::rules;
     const RankContext context{problem, by_model, device_.max_threads(), nullptr, nullptr, nullptr, nullptr, &arch};
     if (!choose(context, selection) || lacks_compiler(problem, *selection.plan->kernel)) return {};
+    note_padding(selection);
     return selection;
 }
 

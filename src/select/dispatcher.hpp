@@ -134,6 +134,7 @@ private:
     TuningDatabase* tuning_;
     RecordStore* records_;
     std::atomic<std::uint32_t> generation_{0};
+    std::atomic<bool> has_compiler_{false};  // for the device's code, once one was found
     BackgroundBuilds background_;
     // Added to under fork_safe_mutex, read without.
     RotatingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
