@@ -104,9 +104,9 @@ private:
 
     void open_buckets() {
         const Timed timed(part(cost_.bounds_us));
+        open_.reserve(table_.rows_.size());
         for (const Bucket& bucket : table_.buckets_) {
             if (breaks_shared_rule(work_.view, table_.rows_[bucket.begin].kernel->config, table_.arch_)) continue;
-            open_.reserve(open_.size() + (bucket.end - bucket.begin));
             for (std::uint32_t i = bucket.begin; i < bucket.end; ++i) open(i);
         }
         cost_.bounded += static_cast<int>(open_.size());

@@ -11,7 +11,7 @@ namespace {
 
 // Residue classes of strided backward data meet every stride-th tap only.
 GemmView worked_view(const ProblemView& view, const KernelConfig& c) {
-    GemmView v = gathered_view(view.problem, c);
+    GemmView v = counts_whole_chunks(c) ? gathered_view(view.problem, c) : view.gemm;
     if (c.op != Op::conv_bwd_data) return v;
     const ConvShape& s = view.problem.conv;
     std::int64_t taps = v.k, classes = 1;
