@@ -15,7 +15,7 @@
 namespace tilewise {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kChoiceThreads = 4;
 
 class ChoiceTableOn : public EachArch {
 protected:
@@ -37,13 +37,13 @@ protected:
 
     // The whole ranking of those that need no padding.
     std::vector<Candidate> ranking_of(const Problem& p) {
-        Selection all = select_kernel(p, listed_for(p).registry, arch(), kThreads, Reasons::counted);
+        Selection all = select_kernel(p, listed_for(p).registry, arch(), kChoiceThreads, Reasons::counted);
         std::erase_if(all.candidates, [](const Candidate& candidate) { return candidate.padding.has_value(); });
         return std::move(all.candidates);
     }
 
     void expect_same_beginning(const Problem& p, std::size_t most) {
-        const std::vector<Candidate> all = ranking_of(p), first = listed_for(p).table->first(p, kThreads, most);
+        const std::vector<Candidate> all = ranking_of(p), first = listed_for(p).table->first(p, kChoiceThreads, most);
         ASSERT_EQ(first.size(), std::min(most, all.size())) << print_problem(p);
         for (std::size_t i = 0; i < first.size(); ++i) {
             ASSERT_EQ(first[i].kernel->name, all[i].kernel->name) << print_problem(p) << " " << i;
@@ -81,7 +81,7 @@ TEST_P(ChoiceTableOn, NoPredictionIsBelowItsBound) {
     int bounds = 0;
     for (int i = 0; i < draws(150); ++i) {
         const Problem p = i % 4 == 0 ? random_problem(random) : random_layer(random);
-        const WorkProblem work(p, arch(), kThreads);
+        const WorkProblem work(p, arch(), kChoiceThreads);
         const auto kernels = listed_for(p).registry.kernels();
         for (const KernelPtr& kernel : *kernels) {
             const KernelConfig& config = kernel->config;
@@ -111,7 +111,7 @@ TEST_P(ChoiceTableOn, PrioritiesComeFirst) {
         kernel.priority = i == 0 ? Priority::low : i + 1 == all.size() ? Priority::high : Priority::normal;
         registry.add(std::move(kernel));
     }
-    const auto first = ChoiceTable(*registry.kernels(), arch()).first(p, kThreads, all.size());
+    const auto first = ChoiceTable(*registry.kernels(), arch()).first(p, kChoiceThreads, all.size());
     ASSERT_EQ(first.size(), all.size());
     EXPECT_EQ(first.front().kernel->name, all.back().kernel->name);
     EXPECT_EQ(first[1].kernel->name, all[1].kernel->name);
