@@ -2,6 +2,7 @@
 #include "config/fit.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/bounded_product.hpp"
 #include "base/rounding.hpp"
@@ -233,21 +234,21 @@ bool beyond_multi_d(const ProblemView& v, const KernelConfig& c, const ArchSpec&
 }
 
 constexpr FitRule kFitRules[] = {
-    {"fit_op", "the kernel computes this operation", other_op},
-    {"fit_empty", "no kernel is launched for a problem with an empty dimension", is_nothing},
-    {"fit_dtype", "the kernel has these element types", other_dtype},
-    {"fit_dimensions", "the kernel has as many spatial dimensions", other_dimensions},
-    {"fit_layout", "the kernel reads and writes this layout", other_layout},
-    {"fit_math", "the kernel is at least as exact as asked", looser_math},
-    {"fit_packed", "B is packed ahead for kernels that read it so, and for no others", other_packing},
-    {"fit_deterministic", "the same bits were asked for every time", varies},
-    {"fit_index_range", "32-bit offsets reach every element, and every place in a padded image", out_of_range},
-    {"fit_specialization", "what the kernel assumes of the filter holds", not_specialised},
-    {"fit_compile_time", "extents compiled in are the problem's", other_filter},
-    {"fit_depthwise", "a depthwise kernel on a GPU has channels of its own for each group", beyond_depthwise},
-    {"fit_groups", "groups are merged evenly", cannot_merge},
+    {"fit_op", "the kernel computes this operation", other_op, true},
+    {"fit_empty", "no kernel is launched for a problem with an empty dimension", is_nothing, true},
+    {"fit_dtype", "the kernel has these element types", other_dtype, true},
+    {"fit_dimensions", "the kernel has as many spatial dimensions", other_dimensions, true},
+    {"fit_layout", "the kernel reads and writes this layout", other_layout, true},
+    {"fit_math", "the kernel is at least as exact as asked", looser_math, true},
+    {"fit_packed", "B is packed ahead for kernels that read it so, and for no others", other_packing, true},
+    {"fit_deterministic", "the same bits were asked for every time", varies, true},
+    {"fit_index_range", "32-bit offsets reach every element, and every place in a padded image", out_of_range, true},
+    {"fit_specialization", "what the kernel assumes of the filter holds", not_specialised, true},
+    {"fit_compile_time", "extents compiled in are the problem's", other_filter, true},
+    {"fit_depthwise", "a depthwise kernel on a GPU has channels of its own for each group", beyond_depthwise, true},
+    {"fit_groups", "groups are merged evenly", cannot_merge, true},
     {"fit_padding", "a dimension without padding is whole tiles", partial_tile},
-    {"fit_vector", "vector accesses stay aligned and inside a row", misaligned},
+    {"fit_vector", "vector accesses stay aligned and inside a row", misaligned, true},
     {"fit_im2col", "the copy engine can walk over the pixels", beyond_im2col},
     {"fit_columns", "columns of sums are one group's, and are counted in 32 bits", beyond_columns},
     {"fit_gpu_range", "tiles and coordinates of a GPU kernel fit 32 bits", beyond_gpu_range},
@@ -267,6 +268,33 @@ const FitRule* first_misfit(const ProblemView& v, const KernelConfig& c, const A
         return &rule;
     }
     return nullptr;
+}
+
+bool fits_alike(const KernelConfig& a, const KernelConfig& b) {
+    const auto fields = [](const KernelConfig& c) {
+        return std::make_tuple(c.op, c.dtype, c.dtype_b, c.dtype_out, c.ndim, c.layout, c.math, c.deterministic,
+                               c.pipeline == Pipeline::preshuffle, c.gather, c.split_image, c.specialization,
+                               c.num_groups_to_merge, c.warp_tile.k > 1, c.vector_a, c.vector_b, c.vector_c);
+    };
+    return fields(a) == fields(b) && a.ct_filter == b.ct_filter && a.ct_stride == b.ct_stride &&
+           a.ct_dilation == b.ct_dilation &&
+           (family_of(a) == FamilyId::col2im_conv) == (family_of(b) == FamilyId::col2im_conv);
+}
+
+namespace {
+bool breaks_any(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, bool shared) {
+    for (const FitRule& rule : kFitRules) {
+        if (rule.is_shared == shared && rule.broken(v, c, arch, nullptr)) return true;
+    }
+    return false;
+}
+}  // namespace
+
+bool breaks_shared_rule(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
+    return breaks_any(v, c, arch, true);
+}
+bool breaks_own_rule(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
+    return breaks_any(v, c, arch, false);
 }
 
 }  // namespace tilewise

@@ -37,10 +37,11 @@ std::span<const NamedRule> run_rules() {
     return rules;
 }
 
-bool may_run(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* why,
-             std::optional<LaunchPlan>* searched) {
-    if (searched) searched->reset();
-    if (first_misfit(v, c, arch, why)) return false;
+namespace {
+
+// Only a plan can say the rest, and what workspace it takes.
+bool has_plan(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* why,
+              std::optional<LaunchPlan>* searched) {
     const Family* family = find_family(c, arch);
     if (!family || !family->searches) {
         return v.problem.workspace_bytes == kNoWorkspaceLimit ||
@@ -52,6 +53,20 @@ bool may_run(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, 
     if (is_beyond_limit(v.problem, plan->workspace_bytes, why)) return broken(kWorkspaceRule, why);
     if (searched) *searched = std::move(plan);
     return true;
+}
+
+}  // namespace
+
+bool may_run(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, Rejected* why,
+             std::optional<LaunchPlan>* searched) {
+    if (searched) searched->reset();
+    return !first_misfit(v, c, arch, why) && has_plan(v, c, arch, why, searched);
+}
+
+bool may_run_itself(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch,
+                    std::optional<LaunchPlan>* searched) {
+    if (searched) searched->reset();
+    return !breaks_own_rule(v, c, arch) && has_plan(v, c, arch, nullptr, searched);
 }
 
 std::optional<LaunchPlan> launch_plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads,

@@ -23,6 +23,10 @@ std::span<const NamedRule> run_rules();  // in the order they are checked
 bool may_run(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch, Rejected* why = nullptr,
              std::optional<LaunchPlan>* searched = nullptr);
 
+// The same for a config that keeps the rules it shares with others (config/fit.hpp): only its own are asked.
+bool may_run_itself(const ProblemView& view, const KernelConfig& config, const ArchSpec& arch,
+                    std::optional<LaunchPlan>* searched);
+
 // As the config's family plans it; none where the config may not run the problem, or has no family. A CPU's work is for so many
 // threads.
 std::optional<LaunchPlan> launch_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,

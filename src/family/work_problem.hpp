@@ -2,9 +2,13 @@
 // A problem as the work of kernels is counted from it: what holds for all of them is worked out once.
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <type_traits>
 
 #include "base/work.hpp"
 #include "config/arch_spec.hpp"
@@ -31,6 +35,28 @@ struct WorkProblem {
     double bytes;  // that are read and written at least
     ChainCounts chain;
     std::optional<ConvCounts> conv;  // of a convolution on a CPU
+};
+
+// What the bound of a family needs of a config on an arch, whatever the problem: a struct of the family's own, worked out once for a
+// table of kernels.
+class WorkColumns {
+public:
+    WorkColumns() = default;
+    template <class T>
+    explicit WorkColumns(const T& columns) {
+        static_assert(sizeof(T) <= kBytes && alignof(T) <= alignof(double) && std::is_trivially_copyable_v<T>);
+        std::memcpy(bytes_.data(), &columns, sizeof columns);
+    }
+    template <class T>
+    T as() const {
+        T columns;
+        std::memcpy(&columns, bytes_.data(), sizeof columns);
+        return columns;
+    }
+
+private:
+    static constexpr std::size_t kBytes = 128;
+    alignas(double) std::array<std::byte, kBytes> bytes_{};
 };
 
 // Units that cover a size, the last perhaps in part.

@@ -61,15 +61,18 @@ void tell_candidates(const Selection& selection) {
 
 }  // namespace
 
-Result<const Registry*> Dispatcher::registry_for(const Problem& problem, RuleSet set) {
+Result<const Dispatcher::Listed*> Dispatcher::listed_for(const Problem& problem, RuleSet set) {
     const std::string key = registry_key(problem, set);
-    if (const auto* found = registries_.find(key)) return found->get();
+    if (const auto* found = listed_.find(key)) return found;
     auto kernels = list_kernels(query_for(problem, device_.arch(), set));
     if (!kernels) return kernels.error();
-    auto registry = std::make_unique<Registry>(key);
-    registry->add(std::move(*kernels));
+    Listed listed{std::make_unique<Registry>(key), nullptr};
+    listed.registry->add(std::move(*kernels));
+    KernelList runnable =
+        listed.registry->filter([&](const Kernel& kernel) { return !device_.refuses(kernel.config); });
+    listed.table = std::make_unique<ChoiceTable>(runnable, device_.arch());
     const std::scoped_lock lock(fork_safe_mutex());
-    return registries_.add(key, std::move(registry)).get();
+    return &listed_.add(key, std::move(listed));
 }
 
 // Kernels that pad, where others do not.
@@ -98,14 +101,17 @@ void Dispatcher::drop_refused(Selection& selection) const {
 }
 
 // Looking for a compiler takes time, so it is the last question. The answer is kept, since it takes the digest of the source: many
-// problems have the same kernel.
+// problems have the same kernel. Once there is a compiler, no kernel lacks it.
 bool Dispatcher::lacks_compiler(const Problem& problem, const Kernel& kernel) {
+    if (has_compiler_) return false;
     const std::uint32_t generation = generation_;
     const Chain chain = device_.arch().is_gpu() ? chain_of(problem) : Chain{};
     const std::string name = chain.is_plain() ? kernel.name : fmt::format("{}+{}", kernel.name, print_chain(chain));
     if (const bool* known = lacks_compiler_.find(KernelKey<const std::string&>{name, generation})) return *known;
     const auto code = choose_code(problem, kernel.config, device_, builder_);
-    const bool lacks = code && builder_.needs_compiler(code->request) && !builder_.has_compiler(code->request);
+    const bool needs = code && builder_.needs_compiler(code->request);
+    const bool lacks = needs && !builder_.has_compiler(code->request);
+    if (needs && !lacks) has_compiler_ = true;
     const std::scoped_lock lock(fork_safe_mutex());
     return lacks_compiler_.add({name, generation}, lacks);
 }
@@ -144,10 +150,13 @@ Result<Selection> Dispatcher::select(const Problem& problem, const SelectOptions
         if (ranked && ranked->plan) ranked->plan->notes.push_back(capture_note());
         return ranked;
     }
-    auto registry =
-        options.registry ? Result<const Registry*>(options.registry) : registry_for(problem, options.rule_set);
-    if (!registry) return registry.error();
-    Selection selection = select_kernel(problem, **registry, device_.arch(), device_.max_threads(), reasons);
+    const Registry* registry = options.registry;
+    if (!registry) {
+        const auto listed = listed_for(problem, options.rule_set);
+        if (!listed) return listed.error();
+        registry = (*listed)->registry.get();
+    }
+    Selection selection = select_kernel(problem, *registry, device_.arch(), device_.max_threads(), reasons);
     drop_refused(selection);
     if (options.as_given) drop_padded(selection);
     // Which kernels might run it padded depends on why they may not.
@@ -192,6 +201,39 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
     return status;
 }
 
+bool Dispatcher::has_record(const Problem& problem) const {
+    return tuning_ && (tuning_->refused() || tuning_->find(device_.identity(), print_problem(problem)));
+}
+
+// The plan that select makes where the model decides, without ranking what does not come first. Nothing where more than the first kernel
+// matters: a record may name another, and one that needs a compiler may have to give way.
+std::optional<Selection> Dispatcher::select_first(const Problem& problem, const SelectOptions& options) {
+    const bool is_ranked = options.strategy == Strategy::automatic || options.strategy == Strategy::rules;
+    const ArchSpec& arch = device_.arch();
+    if (!options.is_plain() || !is_ranked || is_empty(problem) || !has_families(arch.backend, problem.op)) return {};
+    if (options.strategy == Strategy::automatic && has_record(problem)) return {};
+    const auto listed = listed_for(problem, options.rule_set);
+    if (!listed) return {};
+    const ChoiceTable& table = *(*listed)->table;
+    Selection selection;
+    selection.candidates = table.first(problem, device_.max_threads(), 1);
+    if (selection.candidates.empty()) return {};
+    selection.looked_through = table.size();
+    if (const auto whole = arch.is_gpu() ? with_whole_channels(problem) : std::nullopt) {
+        // Some of the first fit as they are, and are no offer.
+        constexpr std::size_t kRanked = 2 * kOfferedPadded;
+        const auto ranked = table.first(*whole, device_.max_threads(), kRanked);
+        const std::size_t offered = offer_ranked(problem, ranked, arch, device_.max_threads(), selection);
+        if (offered < kOfferedPadded && ranked.size() == kRanked) return {};
+    }
+    SelectOptions by_model;
+    by_model.strategy = Strategy::rules;
+    const RankContext context{problem, by_model, device_.max_threads(), nullptr, nullptr, nullptr, nullptr, &arch};
+    if (!choose(context, selection) || lacks_compiler(problem, *selection.plan->kernel)) return {};
+    note_padding(selection);
+    return selection;
+}
+
 bool Dispatcher::must_not_measure(const SelectOptions& options) const {
     return options.measures() && device_.is_capturing(options.stream);
 }
@@ -231,8 +273,11 @@ Result<std::shared_ptr<const Plan>> Dispatcher::plan(const Problem& problem, con
 Result<Selection> Dispatcher::select_told(const Problem& problem, const SelectOptions& options) {
     const std::string text = verbosity() != Verbosity::silent ? print_problem(problem) : std::string();
     Activity activity("choose", text);
+    if (!activity.is_told()) {
+        if (auto selection = select_first(problem, options)) return std::move(*selection);
+        return select(problem, options, Reasons::counted);
+    }
     auto selection = select(problem, options, Reasons::counted);
-    if (!activity.is_told()) return selection;
     activity.tell(selection ? outcome_text(*selection) : selection.error().message);
     if (selection && verbosity() == Verbosity::details) tell_candidates(*selection);
     return selection;

@@ -19,6 +19,7 @@
 #include "problem/problem_hash.hpp"
 #include "run/executable.hpp"
 #include "select/background_builds.hpp"
+#include "select/choice_table.hpp"
 #include "select/record_store.hpp"
 #include "select/select.hpp"
 #include "select/select_options.hpp"
@@ -110,7 +111,14 @@ private:
         std::size_t operator()(const std::string& key) const { return std::hash<std::string>()(key); }
     };
 
-    Result<const Registry*> registry_for(const Problem& problem, RuleSet set);
+    // The kernels of a rule set for an operation and its types, and the table that plain choices read.
+    struct Listed {
+        std::unique_ptr<Registry> registry;
+        std::unique_ptr<ChoiceTable> table;
+    };
+    Result<const Listed*> listed_for(const Problem& problem, RuleSet set);
+    std::optional<Selection> select_first(const Problem& problem, const SelectOptions& options);
+    bool has_record(const Problem& problem) const;
     Result<Selection> select_told(const Problem& problem, const SelectOptions& options);
     bool must_not_measure(const SelectOptions& options) const;
     static void drop_padded(Selection& selection);
@@ -126,12 +134,13 @@ private:
     TuningDatabase* tuning_;
     RecordStore* records_;
     std::atomic<std::uint32_t> generation_{0};
+    std::atomic<bool> has_compiler_{false};  // for the device's code, once one was found
     BackgroundBuilds background_;
     // Added to under fork_safe_mutex, read without.
     RotatingTable<PlanKey<Problem>, std::shared_ptr<const Plan>, KeyHash> plans_;
     RotatingTable<ExecutableKey<Problem>, std::shared_ptr<const Executable>, KeyHash> executables_;
     GrowingTable<KernelKey<std::string>, bool, KeyHash> lacks_compiler_;  // by kernel and chain, as far as it was asked
-    GrowingTable<std::string, std::unique_ptr<Registry>, KeyHash> registries_;  // by operation, types and rule set
+    GrowingTable<std::string, Listed, KeyHash> listed_;                   // by operation, types and rule set
 };
 
 }  // namespace tilewise

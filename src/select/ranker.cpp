@@ -34,8 +34,9 @@ constexpr StrategyRow kStrategies[] = {
 };
 static_assert(std::size(kStrategies) == EnumNames<Strategy>::names.size());
 
-// "of 12 kernels that may run the problem; 3 may not"
+// "of 12 kernels that may run the problem; 3 may not", or "of 15 kernels" where only the first was looked for.
 std::string among(const Selection& selection) {
+    if (selection.looked_through > 0) return fmt::format("of {} kernels", selection.looked_through);
     const auto padded = std::count_if(selection.candidates.begin(), selection.candidates.end(),
                                       [](const Candidate& candidate) { return candidate.padding.has_value(); });
     const bool all = static_cast<std::size_t>(padded) == selection.candidates.size();

@@ -74,7 +74,6 @@ double padded_us(const PaddedProblem& padded, const KernelConfig& config, const 
 // take less time than gathering channels that begin anywhere, tap by tap.
 void offer_whole_channels(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
                           Selection& selection) {
-    constexpr std::size_t kOffered = 16;
     const auto whole = with_whole_channels(problem);
     if (!whole || !has_families(arch.backend, problem.op)) return;
     CandidateList list(*whole, arch, threads);
@@ -82,23 +81,14 @@ void offer_whole_channels(const Problem& problem, const Registry& registry, cons
                         [&](const KernelPtr& kernel, const LaunchPlan* searched) { list.add(kernel, searched); });
     Selection ranked;
     list.finish(ranked);
-    const std::size_t as_given = selection.candidates.size();
-    for (const Candidate& candidate : ranked.candidates) {
-        if (selection.candidates.size() == as_given + kOffered) break;
-        const KernelConfig& config = candidate.kernel->config;
-        const auto padded = padded_problem(problem, config, arch);
-        if (!padded) continue;
-        selection.candidates.push_back({candidate.kernel, padded_us(*padded, config, arch, threads), padded->note});
-    }
-    const std::size_t added = selection.candidates.size() - as_given;
+    const std::size_t added = offer_ranked(problem, ranked.candidates, arch, threads, selection);
     const auto is_offered = [&](const RejectedKernel& entry) {
-        const auto offered = selection.candidates.end() - static_cast<std::ptrdiff_t>(added);
-        return std::any_of(offered, selection.candidates.end(),
-                           [&](const Candidate& candidate) { return candidate.kernel == entry.kernel; });
+        return std::any_of(selection.candidates.begin(), selection.candidates.end(), [&](const Candidate& candidate) {
+            return candidate.padding && candidate.kernel == entry.kernel;
+        });
     };
     std::erase_if(selection.rejected, is_offered);
     selection.rejected_count -= added;
-    sort_by_time(selection.candidates);
 }
 
 // The kernel that came furthest through the rules says most about the problem.
@@ -149,6 +139,21 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     static_cast<void>(choose(context, selection));
     note_padding(selection);
     return selection;
+}
+
+std::size_t offer_ranked(const Problem& problem, const std::vector<Candidate>& ranked, const ArchSpec& arch,
+                         int threads, Selection& selection) {
+    std::size_t added = 0;
+    for (const Candidate& candidate : ranked) {
+        if (added == kOfferedPadded) break;
+        const KernelConfig& config = candidate.kernel->config;
+        const auto padded = padded_problem(problem, config, arch);
+        if (!padded) continue;
+        selection.candidates.push_back({candidate.kernel, padded_us(*padded, config, arch, threads), padded->note});
+        ++added;
+    }
+    sort_by_time(selection.candidates);
+    return added;
 }
 
 void say_empty(const Problem& problem, Selection& selection) {

@@ -44,6 +44,8 @@ struct Selection {
     std::vector<Candidate> candidates;     // in the order of preference
     std::vector<RejectedKernel> rejected;  // where reasons are told, or no kernel may run the problem
     std::size_t rejected_count = 0;
+    // How many kernels there are, where only the first that may run the problem was looked for: the others are not listed.
+    std::size_t looked_through = 0;
 };
 
 // Which kernels of the registry may run the problem, ranked by the analytic model for `threads` threads where the arch has
@@ -54,6 +56,10 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
 
 // Makes candidates of the rejected kernels that may run the problem padded, ranked likewise with the cost of the copies.
 void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Selection& selection);
+// Adds candidates that run the problem padded, the first of those ranked for it with larger sizes, and returns how many.
+inline constexpr std::size_t kOfferedPadded = 16;
+std::size_t offer_ranked(const Problem& problem, const std::vector<Candidate>& ranked, const ArchSpec& arch,
+                         int threads, Selection& selection);
 // Tells the plan of an empty problem's stand-in what becomes of it.
 void say_empty(const Problem& problem, Selection& selection);
 // Tells the plan if its kernel needs padding.

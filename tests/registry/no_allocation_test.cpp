@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The hot path allocates nothing: is_valid, may_run without numbers, and first_fit.
+// The hot path allocates nothing: is_valid, may_run without numbers, and first_fit; nor does a choice for kernels that it refuses.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -10,6 +10,7 @@
 #include "family/may_run.hpp"
 #include "problem/random_problem.hpp"
 #include "registry/sample_kernels.hpp"
+#include "select/choice_table.hpp"
 
 namespace tilewise {
 namespace {
@@ -60,6 +61,25 @@ TEST_P(NoAllocationOn, InFirstMisfitAndFirstFit) {
         fits += fit ? 1 : 0;
     }
     EXPECT_GT(fits, 0);
+}
+
+// A table takes one piece of memory for a choice, however many kernels it refuses.
+TEST_P(NoAllocationOn, ForKernelsThatATableRefuses) {
+    const ArchSpec& spec = arch();
+    Registry registry;
+    registry.add(sample_kernels(GetParam(), RuleSet::tiny));
+    const ChoiceTable table(*registry.kernels(), spec);
+    Random random(3);
+    int refused = 0;
+    for (int i = 0; i < draws(100); ++i) {
+        const Problem problem = random_problem(random);
+        bool is_refused = false;
+        const std::size_t count = allocations_in([&] { is_refused = table.first(problem, 1, 1).empty(); });
+        if (!is_refused) continue;
+        EXPECT_LE(count, 1u) << print_problem(problem);
+        ++refused;
+    }
+    EXPECT_GT(refused, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Archs, NoAllocationOn, testing::ValuesIn(arch_names()), test_name);

@@ -121,4 +121,22 @@ N blocked_gemm_work(const WorkProblem& problem, const KernelConfig& c, const Lau
 template double blocked_gemm_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term blocked_gemm_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
+WorkColumns blocked_gemm_columns(const KernelConfig& c, const ArchSpec& arch) {
+    return WorkColumns(least_product_us(c, arch, arch.prices.blocked_gemm));
+}
+
+double blocked_gemm_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns& columns) {
+    const ArchSpec& arch = problem.arch;
+    const auto& price = arch.prices.blocked_gemm;
+    const GemmView& v = problem.view.gemm;
+    const auto m = static_cast<double>(v.m), n = static_cast<double>(v.n);
+    const double sums = m * n * static_cast<double>(v.batch), lanes = static_cast<double>(vector_lanes(arch));
+    const double compute = sums / lanes * static_cast<double>(v.k) * columns.as<double>() / problem.threads;
+    const double memory = problem.bytes / (arch.memory_gbps * 1e3);
+    // Sums of split reductions travel through the cache.
+    const double summed = c.split_k > 1 ? 8 * sums * c.split_k / (arch.cache_gbps * 1e3 * problem.threads) : 0;
+    return overlap(double(price.not_hidden_share), {compute, memory}) + summed +
+           arch.launch_us * (problem.threads > 1 ? 2.0 : 1.0);
+}
+
 }  // namespace tilewise

@@ -211,6 +211,17 @@ ImplicitWork ConvCounts::implicit_work(const KernelConfig& c) const {
     return w;
 }
 
+double ConvCounts::least_products() const {
+    const auto n = static_cast<double>(gemm_.n), m = static_cast<double>(gemm_.m);
+    double sum = 0;
+    for (std::size_t i = 0; i < class_count_; ++i) {
+        const TapClass& of = classes_[i];
+        const double each = problem_.op == Op::conv_bwd_weight ? m : static_cast<double>(of.taps) * channels_;
+        sum += groups_ * of.residues * std::floor(of.positions) * each;
+    }
+    return sum * n / static_cast<double>(lanes_);
+}
+
 double ConvCounts::parts(const KernelConfig& c) const {
     return blocks_of(gemm_.m, c.warp_tile.m) * blocks_of(gemm_.n, c.warp_tile.n) * groups_ * c.split_k;
 }

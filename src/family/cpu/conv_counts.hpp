@@ -54,6 +54,7 @@ public:
     ImplicitWork implicit_work(const KernelConfig& config) const;
     DirectWork direct_work(const KernelConfig& config) const;
     double parts(const KernelConfig& config) const;  // that threads can share
+    double least_products() const;  // vector multiply-adds of depth 1 that no implicit product does without
 
 private:
     // Positions that meet the same number of taps. Of backward data those of all residue classes that do; of the other

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "family/cpu/micro_kernel_work.hpp"
 #include "family/cpu/works.hpp"
 
 namespace tilewise {
@@ -68,6 +69,18 @@ N blocked_conv_work(const WorkProblem& problem, const KernelConfig& c, const Lau
 }
 template double blocked_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term blocked_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+
+WorkColumns blocked_conv_columns(const KernelConfig& c, const ArchSpec& arch) {
+    return WorkColumns(least_product_us(c, arch, arch.prices.blocked_conv));
+}
+
+double blocked_conv_least(const WorkProblem& problem, const KernelConfig&, const WorkColumns& columns) {
+    const ArchSpec& arch = problem.arch;
+    const double compute = problem.conv->least_products() * columns.as<double>() / problem.threads;
+    const double memory = problem.bytes / (arch.memory_gbps * 1e3);
+    return overlap(double(arch.prices.blocked_conv.not_hidden_share), {compute, memory}) +
+           arch.launch_us * (problem.threads > 1 ? 2.0 : 1.0);
+}
 
 template <class N>
 N direct_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {

@@ -3,6 +3,7 @@
 // multiply-add at the arch's peak.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/work.hpp"
@@ -39,6 +40,15 @@ N micro_kernel_steps(const MicroKernelWork& work, const Group& price) {
     return counted<N>("products", work.products) + term<N>("vector reads", work.vector_reads, price.vector_read_steps) +
            term<N>("row reads", work.row_reads, price.row_read_steps) + term<N>("calls", work.calls, price.call_steps) +
            term<N>("stores", work.stores, price.store_steps) + term<N>("detours", work.detours, price.detour_steps);
+}
+
+// The least time of a vector multiply-add of depth 1 with the reads it needs, on a config's micro-kernels, which may not all be whole.
+template <class Group>
+double least_product_us(const KernelConfig& c, const ArchSpec& arch, const Group& price) {
+    const double us = step_us<double>(c, arch) / c.warp_tile.k;
+    if (c.warp_tile.k >= kAmxDepth) return us;
+    const double vectors = static_cast<double>(std::max<std::int64_t>(c.warp_tile.n / vector_lanes(arch), 1));
+    return us * (1 + double(price.vector_read_steps) / c.warp_tile.m + double(price.row_read_steps) / vectors);
 }
 
 // An m x n x k product, `times` times; after every `block_k` sums are stored.

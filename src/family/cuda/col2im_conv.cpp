@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "family/code_rules.hpp"
+#include "family/cuda/block_product_least.hpp"
 #include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/works.hpp"
@@ -35,7 +36,7 @@ constinit const Family kCol2imConv = {
     .rules = col2im_conv::kRules,
     .spec = block_spec,
     .plan = col2im_grid,
-    .work = {col2im_conv_work<double>, col2im_conv_work<Term>},
+    .work = {col2im_conv_work<double>, col2im_conv_work<Term>, col2im_conv_least, col2im_conv_columns},
     .source = col2im_conv::source,
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "config/conv_tiles.hpp"
 #include "config/geometry.hpp"
+#include "family/cuda/block_product_least.hpp"
 #include "family/cuda/block_product_work.hpp"
 #include "family/cuda/works.hpp"
 
@@ -17,14 +18,20 @@ N column_us(const GemmView& v, const KernelConfig& c, const ArchSpec& arch) {
 }
 
 // A product whose parts of k are as many products side by side. Their sums leave in whole accesses, and are not finished.
-template <class N>
-N parts_us(const GemmView& whole, const WorkProblem& problem, KernelConfig c) {
+GemmView parts_view(const GemmView& whole, const KernelConfig& c) {
     GemmView parts = whole;
     parts.batch = c.split_k, parts.k = (whole.k + c.split_k - 1) / c.split_k;
-    c.split_k = 1, c.vector_c = static_cast<int>(problem.arch.load_bytes / bytes_of(c.dtype_out));
+    return parts;
+}
+KernelConfig parts_config(KernelConfig c, const ArchSpec& arch) {
+    c.split_k = 1, c.vector_c = static_cast<int>(arch.load_bytes / bytes_of(c.dtype_out));
+    return c;
+}
+template <class N>
+N parts_us(const GemmView& whole, const WorkProblem& problem, const KernelConfig& c) {
     WorkProblem plain = problem;
     plain.chain = {};
-    return block_product_us<N>(parts, plain, c);
+    return block_product_us<N>(parts_view(whole, c), plain, parts_config(c, problem.arch));
 }
 
 // The weights of a block's columns take longer where accesses are less than whole. One block's wait counts: the others of a
@@ -48,5 +55,16 @@ N col2im_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double col2im_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term col2im_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+
+WorkColumns col2im_conv_columns(const KernelConfig& c, const ArchSpec& arch) {
+    return WorkColumns(block_columns(parts_config(c, arch), arch));
+}
+
+// The parts are in the view, so that the config must not count them again.
+double col2im_conv_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns& columns) {
+    const GemmView view = columns_view(problem.view.problem);
+    return block_product_least(parts_view(view, c), problem, c, columns.as<BlockColumns>()) +
+           column_us<double>(view, c, problem.arch);
+}
 
 }  // namespace tilewise

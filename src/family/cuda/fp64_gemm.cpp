@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/block_gemm.hpp"
 #include "family/cuda/block_grid.hpp"
+#include "family/cuda/block_product_least.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
@@ -39,7 +40,7 @@ constinit const Family kFp64Gemm = {
     .rules = fp64_gemm::kRules,
     .spec = block_spec,
     .plan = block_grid,
-    .work = {block_gemm_work<double>, block_gemm_work<Term>},
+    .work = {block_gemm_work<double>, block_gemm_work<Term>, block_gemm_least, block_gemm_columns},
     .source = fp64_gemm::source,
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "config/conv_tiles.hpp"
+#include "family/cuda/block_product_least.hpp"
 #include "family/cuda/block_product_work.hpp"
 #include "family/cuda/works.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 
 // Residue classes of strided backward data meet every stride-th tap only.
 GemmView worked_view(const ProblemView& view, const KernelConfig& c) {
-    GemmView v = gathered_view(view.problem, c);
+    GemmView v = counts_whole_chunks(c) ? gathered_view(view.problem, c) : view.gemm;
     if (c.op != Op::conv_bwd_data) return v;
     const ConvShape& s = view.problem.conv;
     std::int64_t taps = v.k, classes = 1;
@@ -42,5 +43,10 @@ N gather_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double gather_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term gather_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+
+double gather_conv_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns& columns) {
+    return block_product_least(worked_view(problem.view, c), problem, c, columns.as<BlockColumns>()) *
+           look_up_share<double>(c, problem.arch);
+}
 
 }  // namespace tilewise

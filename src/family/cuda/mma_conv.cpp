@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "family/cuda/block_product_least.hpp"
 #include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gather_conv.hpp"
@@ -40,7 +41,7 @@ constinit const Family kMmaConv = {
     .rules = mma_conv::kRules,
     .spec = block_spec,
     .plan = gather_grid,
-    .work = {gather_conv_work<double>, gather_conv_work<Term>},
+    .work = {gather_conv_work<double>, gather_conv_work<Term>, gather_conv_least, block_gemm_columns},
     .source = mma_conv::source,
 };
 

@@ -2,6 +2,7 @@
 #include "config/cuda_arch.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/patch_grid.hpp"
+#include "family/cuda/patch_least.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
@@ -55,7 +56,7 @@ constinit const Family kPatchBoxConv = {
     .spec = block_spec,
     .plan = patch_grid,
     .searches = true,
-    .work = {patch_conv_work<double>, patch_conv_work<Term>},
+    .work = {patch_conv_work<double>, patch_conv_work<Term>, patch_conv_least},
     .source = patch_box_conv::source,
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/patch_grid.hpp"
+#include "family/cuda/patch_least.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
@@ -47,7 +48,7 @@ constinit const Family kPatchConv = {
     .spec = block_spec,
     .plan = patch_grid,
     .searches = true,
-    .work = {patch_conv_work<double>, patch_conv_work<Term>},
+    .work = {patch_conv_work<double>, patch_conv_work<Term>, patch_conv_least},
     .source = patch_conv::source,
 };
 

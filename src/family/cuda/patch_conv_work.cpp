@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rounding.hpp"
+#include "base/soft_max_bound.hpp"
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "family/cuda/chain_work.hpp"
+#include "family/cuda/patch_least.hpp"
 #include "family/cuda/patch_tile.hpp"
 #include "family/cuda/patch_traffic.hpp"
 #include "family/cuda/works.hpp"
@@ -145,5 +148,54 @@ N patch_conv_work(const WorkProblem& problem, const KernelConfig& c, const Launc
 }
 template double patch_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term patch_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+
+namespace {
+
+// The parts of a plan that every tile has in common; none where the problem does not fit.
+std::optional<PatchConvPlan> common_plan(const KernelConv& conv, const KernelConfig& c) {
+    const PatchConvKernel kernel = patch_conv_kernel(c);
+    if (refuses_patch_reach(conv, nullptr)) return std::nullopt;
+    const PatchAxes axes = patch_axes(conv, kernel.backward_data);
+    const std::int64_t in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
+    const int groups = patch_product_groups(conv, kernel);
+    const std::int64_t classes = std::int64_t{axes.axis[0].classes} * axes.axis[1].classes * axes.axis[2].classes;
+    const std::int64_t chunks = in * groups * kernel.element_bytes / kPatchChunkBytes;
+    if (groups > kernel.merge || classes > kPatchMostClasses || chunks > kPatchMostChunks) return std::nullopt;
+    PatchConvPlan plan{};
+    PatchConvLayout& layout = plan.plan;
+    layout.product_groups = groups, layout.products = kernel.merge / groups;
+    layout.chunks = to_int(chunks), layout.classes = to_int(classes);
+    for (int i = 0; i < layout.classes; ++i) layout.steps += patch_class_steps(axes.axis, i, layout.chunks);
+    layout.patch.chunks = std::max(1, layout.products * layout.chunks), layout.patch.steps[2] = 1;
+    plan.slices = conv.groups / kernel.merge * ceil_div(out * groups, std::int64_t{kernel.columns});
+    std::int64_t positions = conv.images;
+    for (const PatchAxis& axis : axes.axis) positions *= axis.class_outputs();
+    plan.tiles = ceil_div(positions, std::int64_t{c.tile.m});
+    return plan;
+}
+
+}  // namespace
+
+double patch_conv_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns&) {
+    const ArchSpec& arch = problem.arch;
+    const auto& price = arch.prices.patch_conv;
+    const Problem& p = problem.view.problem;
+    const auto plan = common_plan(kernel_conv(p), c);
+    if (!plan) return 0;
+    PatchTileWork work = patch_tile_work(c, *plan);
+    work.stores = 0;  // what leaves as boxes is not known yet
+    // A plan has at least so many tiles, and no more blocks than places.
+    const double tiles = static_cast<double>(plan->tiles) * static_cast<double>(plan->slices);
+    const double of_unit = tiles / arch.units, of_block = std::max(1.0, of_unit / c.blocks_per_unit);
+    const double sharpness = double(price.sharpness);
+    double cycles = soft_max_bound(
+        sharpness, {of_unit * busy_cycles<double>(work, arch), of_block * waiting_cycles<double>(work, c, arch)});
+    if (is_between_pieces(p, c)) cycles *= double(price.between_pieces_share);
+    // Weights may be left out of the traffic.
+    const double bytes = problem.bytes - static_cast<double>(problem.view.elements[1] * bytes_of(c.dtype_b));
+    const double memory = bytes / (arch.memory_gbps * double(price.memory_reached_share) * 1e3);
+    return soft_max_bound(sharpness, {cycles / double(arch.prices.clock.cycles_per_us), memory}) + arch.launch_us +
+           double(price.set_up_us) + spread_chain_us<double>(problem);
+}
 
 }  // namespace tilewise

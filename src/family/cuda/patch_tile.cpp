@@ -33,7 +33,16 @@ void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
 // beginning and end, which is longer where threads write results, and threads that copy patches take turns with the arithmetic. Half
 // sectors of the cache take their time: 32 groups of 8 channels at 56 x 56, stride 2, took 240 us in pieces of 16 bytes, 46 in pieces
 // of 64.
-double tile_cycles(const KernelConfig& c, const PatchConvLayout& p, const ArchSpec& arch) {
+struct TileCycles {
+    double shared, products;  // the same for every tile of a problem
+
+    // Beside what a tile copies.
+    double with(double copies, const ArchSpec& arch) const {
+        const double longest = std::max({shared, products, copies});
+        return longest + arch.prices.patch_conv_search.hidden_share.value * (shared + products + copies - longest);
+    }
+};
+TileCycles common_cycles(const KernelConfig& c, const PatchConvLayout& p, const ArchSpec& arch) {
     const auto& price = arch.prices.patch_conv_search;
     const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
     const double columns = static_cast<double>(c.tile.n) / c.wave.n;
@@ -42,19 +51,21 @@ double tile_cycles(const KernelConfig& c, const PatchConvLayout& p, const ArchSp
                  fetched = shares_patch_rows(c) ? (steps_m + 2) / (3 * steps_m) : 1;
     const double lines = fetched * c.tile.m + columns * c.tile.m / warp_rows;
     const double steps = static_cast<double>(p.steps) * p.products;
-    const double shared = steps * lines * 2 * kPatchChunkBytes / price.shared_bytes_per_cycle.value;
-    const double products = steps * c.tile.m * columns * c.warp_tile.k / price.products_per_cycle.value;
+    return {steps * lines * 2 * kPatchChunkBytes / price.shared_bytes_per_cycle.value,
+            steps * c.tile.m * columns * c.warp_tile.k / price.products_per_cycle.value};
+}
+
+double tile_cycles(const TileCycles& common, const KernelConfig& c, const PatchConvLayout& p, const ArchSpec& arch) {
+    const auto& price = arch.prices.patch_conv_search;
     const double chunks = static_cast<double>(p.patch.pixels()) * p.patch.chunks;
     const double cached = chunks * kPatchChunkBytes / price.cache_bytes_per_cycle.value;
     const double copies = p.patch.chunks > 1 ? cached : cached * price.half_sector_share.value;
-    const double longest = std::max({shared, products, copies});
     const bool in_halves = p.out_channels * bytes_of(c.dtype_out) < 2 * kPatchChunkBytes;
     const double halves = in_halves ? price.half_cycles.value * c.tile.m * p.products * p.classes : 0;
     const double writes = price.write_cycles.value / c.blocks_per_unit + halves;
     const double by_threads = (p.out_stages > 0 ? 0 : writes) +
                               (family_of(c) == FamilyId::patch_box_conv ? 0 : chunks * price.copy_cycles.value);
-    return longest + price.hidden_share.value * (shared + products + copies - longest) +
-           price.tile_cycles.value / c.blocks_per_unit + by_threads;
+    return common.with(copies, arch) + price.tile_cycles.value / c.blocks_per_unit + by_threads;
 }
 
 // Weights of merged groups go to their places one by one, waiting for memory, before anything else; those in chunks come while
@@ -189,7 +200,14 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
     const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
     const int most_buffers = kernel.buffers;
     constexpr double kWorthIt = 1.15;  // turns: pieces of 16 bytes took 2.4 times as long one after the other
+    const double weights = weight_cycles(conv, kernel, arch);
+    // Blocks that share a unit share what it can do in a cycle.
+    const auto cycles_of = [&](std::int64_t turns, double tile) {
+        return static_cast<double>(turns) * c.blocks_per_unit * tile + weights;
+    };
     std::optional<PatchConvPlan> best;
+    std::optional<TileCycles> common;  // known from the first layout on
+    double least_tile = 0;             // cycles of any
     const auto look_at = [&](const PatchTile& tile) {
         if (!is_patch_within(axes, tile, in * kernel.merge * kernel.element_bytes, shared)) return;
         PatchConvPlan next;
@@ -197,6 +215,7 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
         next.slices = slices, next.tiles = ceil_div(conv.images, tile.images);
         for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= ceil_div(axes.axis[d].class_outputs(), tile.extent[d]);
         const std::int64_t units = next.tiles * slices, turns = ceil_div(units, places);
+        if (best && cycles_of(turns, least_tile) >= best->cycles) return;
         // A block with one tile has one patch. Results leave as boxes where there is room for them.
         kernel.buffers = turns > 1 ? most_buffers : 1;
         for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
@@ -211,10 +230,12 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
         const bool is_interleaved = each > 0 && double(ceil_div(next.tiles, each)) <= most_turns;
         next.interleaved = is_interleaved ? to_int(slices) : 1;
         next.blocks = to_int(is_interleaved ? slices * std::min(next.tiles, each) : std::min(units, places));
-        next.tile_cycles = tile_cycles(c, next.plan, arch);
-        // Blocks that share a unit share what it can do in a cycle.
-        next.cycles =
-            static_cast<double>(turns) * c.blocks_per_unit * next.tile_cycles + weight_cycles(conv, kernel, arch);
+        if (!common) {
+            common = common_cycles(c, next.plan, arch);
+            least_tile = common->with(0, arch) + arch.prices.patch_conv_search.tile_cycles.value / c.blocks_per_unit;
+        }
+        next.tile_cycles = tile_cycles(*common, c, next.plan, arch);
+        next.cycles = cycles_of(turns, next.tile_cycles);
         if (!best || next.cycles < best->cycles) best = next;
     };
     if (shares_patch_rows(c)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "family/code_rules.hpp"
 #include "family/cuda/cuda_source.hpp"
+#include "family/cuda/patch_least.hpp"
 #include "family/cuda/patch_wgrad_grid.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
@@ -63,7 +64,7 @@ constinit const Family kPatchWgrad = {
     .spec = block_spec,
     .plan = patch_wgrad_grid,
     .searches = true,
-    .work = {patch_wgrad_work<double>, patch_wgrad_work<Term>},
+    .work = {patch_wgrad_work<double>, patch_wgrad_work<Term>, patch_wgrad_least},
     .source = patch_wgrad::source,
 };
 

@@ -129,7 +129,19 @@ private:
             if (w % kPixels != 0) try_tile(plan, {images, {d, h, w}}, true);
         }
     }
+    // A cost that no tile of these extents falls below: products of all positions, and what every patch takes.
+    double least_cost(const PatchTile& tile) const {
+        const auto& price = arch_.prices.patch_wgrad_search;
+        double patches = double(ceil_div(conv_.images, tile.images)), rows = tile.images;
+        for (int d = 0; d < kMaxKernelDims; ++d) {
+            patches *= double(ceil_div(conv_.out[d], tile.extent[d]));
+            rows *= tile.extent[d];
+        }
+        const double products = double(c_.tile.m / 16) * (c_.tile.n / 8) * price.step_cycles.value;
+        return patches * (rows / kPatchWgradDepth * products + price.turn_cycles.value / c_.blocks_per_unit);
+    }
     void try_tile(PatchWgradPlan& plan, const PatchTile& tile, bool whole_lines) {
+        if (best_ > 0 && least_cost(tile) * kSlack >= best_) return;
         if (!is_patch_within(axes_, tile, std::max(x_chunks_ * kPatchChunkBytes, kFewChannelBytes), bytes_)) return;
         const PatchWgradArgs shape = patch_wgrad_args(conv_, tile, x_chunks_, y_chunks_, whole_lines);
         const PatchShape& x = shape.x;
@@ -143,6 +155,8 @@ private:
         best_ = cost;
         plan.tile = tile, plan.shape = shape, plan.patches = shape.patches();
     }
+
+    static constexpr double kSlack = 1 - 1e-9;  // sums of the same terms in another order
 
     const KernelConv& conv_;
     const KernelConfig& c_;
@@ -169,9 +183,13 @@ void choose_parts(PatchWgradPlan& plan, double sums, const KernelConfig& c, cons
     // The parts of a cluster are one in the workspace; without one they are all.
     const int together = cluster_parts(c), step = together;
     const bool is_fixed = c.split_k > 1 && !(c.cluster_k && c.two_stage);
-    for (int parts = together; parts <= int(most); parts += step) {
-        if (is_fixed && parts != c.split_k) continue;
+    // All blocks together take no less than this, in however many parts; each part adds to it.
+    constexpr double kSlack = 1 - 1e-9;
+    const double least = double(plan.products) * double(plan.patches) * cycles / double(resident);
+    for (int parts = is_fixed ? c.split_k : together; parts <= int(most); parts += step) {
         const int sets = parts / together;
+        if (best > 0 && (least + price.block_cycles.value + sets * part_cycles) * kSlack >= best) break;
+        if (is_fixed && parts != c.split_k) break;
         const auto turns = double(ceil_div(plan.products * parts, resident));
         const double block = double(ceil_div(plan.patches, parts)) * cycles + price.block_cycles.value;
         const double time = turns * block + sets * part_cycles;
@@ -201,13 +219,17 @@ std::optional<PatchWgradPlan> patch_wgrad_plan(const Problem& p, const KernelCon
         return std::nullopt;
     }
     const std::int64_t taps = product(p.conv.filter);
-    const std::int64_t rows = patch_wgrad_rows(conv, groups_of_wave(c), has_few_channels(c));
-    plan.products = ceil_div(rows, c.tile.m) * (conv.groups / c.num_groups_to_merge) *
-                    (c.num_groups_to_merge > 1 ? 1 : ceil_div(conv.k, c.tile.n));
+    plan.products = patch_wgrad_products(conv, c);
     plan.shape.together = cluster_parts(c);
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * taps), c, arch);
     if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
     return plan;
+}
+
+std::int64_t patch_wgrad_products(const KernelConv& conv, const KernelConfig& c) {
+    const std::int64_t rows = patch_wgrad_rows(conv, groups_of_wave(c), has_few_channels(c));
+    return ceil_div(rows, c.tile.m) * (conv.groups / c.num_groups_to_merge) *
+           (c.num_groups_to_merge > 1 ? 1 : ceil_div(conv.k, c.tile.n));
 }
 
 PatchWgradPlan patch_wgrad_plan_of(const GpuGrid& grid) {

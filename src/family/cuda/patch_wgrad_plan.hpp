@@ -33,6 +33,9 @@ bool refuses_blocks(std::int64_t products, int parts, Rejected* out);
 std::optional<PatchWgradPlan> patch_wgrad_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);
 
+// Blocks of each part, whatever the tile.
+std::int64_t patch_wgrad_products(const KernelConv& conv, const KernelConfig& config);
+
 // The plan that a launch was made from.
 PatchWgradPlan patch_wgrad_plan_of(const GpuGrid& grid);
 

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/soft_max_bound.hpp"
+#include "family/cuda/patch_least.hpp"
+#include "family/cuda/patch_tile.hpp"
 #include "family/cuda/patch_wgrad_plan.hpp"
 #include "family/cuda/works.hpp"
+#include "problem/kernel_conv.hpp"
 
 namespace tilewise {
 namespace {
@@ -61,5 +65,32 @@ N patch_wgrad_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double patch_wgrad_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term patch_wgrad_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+
+double patch_wgrad_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns&) {
+    const ArchSpec& arch = problem.arch;
+    const auto& price = arch.prices.patch_wgrad;
+    const KernelConv conv = kernel_conv(problem.view.problem);
+    if (refuses_patch_reach(conv, nullptr)) return 0;
+    // Patches have all positions between them, however they are cut.
+    const double positions = static_cast<double>(conv.images) * static_cast<double>(conv.out[0]) *
+                             static_cast<double>(conv.out[1]) * static_cast<double>(conv.out[2]);
+    const double steps = positions / kPatchWgradDepth * static_cast<double>(patch_wgrad_products(conv, c)) / arch.units;
+    const double steps_m = c.tile.m / 16.0, steps_n = c.tile.n / 8.0;
+    const double fetches = steps_m * c.wave.n + steps_n * c.wave.m / 2;
+    const double sharpness = double(price.sharpness);
+    const double busy = soft_max_bound(sharpness, {steps * steps_m * steps_n * double(price.product_cycles),
+                                                   steps * fetches * double(price.fetch_cycles)});
+    double cycles = busy + double(price.block_cycles);
+    if (c.two_stage) {
+        constexpr double kSumBytes = 8;
+        cycles +=
+            static_cast<double>(problem.view.elements[2]) * kSumBytes / arch.units / double(price.sum_bytes_per_cycle);
+    }
+    if (c.cluster_k) cycles += double(price.cluster_cycles);
+    const double memory = problem.bytes / (arch.memory_gbps * double(price.memory_reached_share) * 1e3);
+    const double us =
+        soft_max_bound(sharpness, {cycles / double(arch.prices.clock.cycles_per_us), memory}) + arch.launch_us;
+    return c.two_stage ? us + double(price.second_kernel_us) : us;
+}
 
 }  // namespace tilewise

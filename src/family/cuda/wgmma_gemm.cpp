@@ -4,6 +4,7 @@
 #include "config/packing.hpp"
 #include "family/code_rules.hpp"
 #include "family/cuda/block_grid.hpp"
+#include "family/cuda/block_product_least.hpp"
 #include "family/cuda/cuda_source.hpp"
 #include "family/cuda/warpgroup_rules.hpp"
 #include "family/cuda/works.hpp"
@@ -143,7 +144,7 @@ constinit const Family kWgmmaGemm = {
     .rules = wgmma_gemm::kRules,
     .spec = block_spec,
     .plan = block_grid,
-    .work = {block_gemm_work<double>, block_gemm_work<Term>},
+    .work = {block_gemm_work<double>, block_gemm_work<Term>, block_gemm_least, block_gemm_columns},
     .source = wgmma_gemm::source,
 };
 
