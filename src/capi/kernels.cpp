@@ -36,15 +36,17 @@ Result<std::string> find_kernel(const char* text, const char* query_json) {
     if (!text) return usage_error("the kernel is NULL");
     const auto query = read_query(query_json, true);
     if (!query) return query.error();
-    const auto found = list(*query);
-    if (!found) return found.error();
-    for (const Kernel& kernel : *found) {
-        if (kernel.id == text) return kernel_to_json(kernel).dump();
+    if (const auto config = read_config_argument(text)) {
+        const auto arch = read_arch(config->arch.c_str());
+        return kernel_to_json(make_kernel(*config, Priority::normal, arch && has_code(*config, **arch))).dump();
+    } else {
+        const auto found = list(*query);
+        if (!found) return found.error();
+        for (const Kernel& kernel : *found) {
+            if (kernel.id == text) return kernel_to_json(kernel).dump();
+        }
+        return config.error();
     }
-    const auto config = read_config_argument(text);
-    if (!config) return config.error();
-    const auto arch = read_arch(config->arch.c_str());
-    return kernel_to_json(make_kernel(*config, Priority::normal, arch && has_code(*config, **arch))).dump();
 }
 
 Result<std::string> select(const char* problem_text, const char* options_json) {
