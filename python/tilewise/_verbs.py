@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ._library import TOOLCHAIN, TilewiseError, UsageError
 
-VERBS = ("convert", "crawl", "report")
+VERBS = ("cluster", "convert", "crawl", "report")
 # The extra of the package that brings a module.
 EXTRAS = {"dask": "cluster", "distributed": "cluster", "numpy": "numpy", "onnx": "onnx", "pandas": "report", "pyarrow": "report",
           "torch": "torch"}
