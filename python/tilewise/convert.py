@@ -8,22 +8,13 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import subprocess
 import sys
 from collections.abc import Sequence
 
 from . import records
-from ._command import command
 from ._verbs import run, usage_error
 
 SUFFIXES = (".parquet", ".csv")
-
-
-def _set_hashes(names: Sequence[str]) -> dict[str, str]:
-    """Of the problem sets that the command knows."""
-    told = subprocess.run([command(), "problems", "--json"], capture_output=True, text=True, check=True).stdout
-    known = {one["name"]: one["hash"] for one in json.loads(told)["sets"]}
-    return {name: known[name] for name in names if name in known}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,8 +46,7 @@ def main(words: Sequence[str]) -> int:
     if suffix == ".csv":
         records.write_csv(frame, given.out)
     else:
-        sets = _set_hashes(frame["set"].unique()) if "set" in frame.columns else {}
-        records.write_parquet(records.narrow(frame) if given.narrow else frame, given.out, sets=sets)
+        records.write_parquet(records.narrow(frame) if given.narrow else frame, given.out)
     facts = {"out": given.out, "read": sum(map(len, files)), "records": len(frame), "valid": int(frame["is_valid"].sum()),
              "problems": frame["problem"].nunique(), "kernels": frame["kernel_name"].nunique(), "archs": archs,
              "bytes": pathlib.Path(given.out).stat().st_size}

@@ -23,7 +23,7 @@ import pandas as pd
 
 from . import _library
 from ._verbs import usage_error
-from .api import find_kernel
+from .api import find_kernel, select
 from .problem import Problem
 
 NEEDED = ["schema", "device", "problem", "kernel_name", "status", "time_us"]
@@ -32,6 +32,7 @@ NUMBERS = ["clock_mhz", "predicted_us", "time_us", "spread", "samples", "time2_u
 KEY = ["device", "problem", "kernel_name", "code_digest"]
 # They follow from others, so that the narrow form is without them.
 COMPUTED = ["kernel_id", "kernel_family", "predicted_us", "tflops", "gbps", "roof", "is_valid", "is_best"]
+LEAST = "roof_us"  # of the narrow form: the least time that a problem could take, from which the part of the roof follows
 # How exact they are says little: as many digits as are worth keeping in the narrow form.
 ROUNDED = {"spread": 2, "max_error": 2, "clock_mhz": 4, "reference_us": 4}
 _METADATA = b"tilewise"
@@ -72,7 +73,9 @@ def _from_parquet(path: pathlib.Path) -> pd.DataFrame:
     if "repro" in frame.columns:
         frame["repro"] = [one.replace("{problem}", shlex.quote(problem)).replace("{kernel}", shlex.quote(kernel))
                           for one, problem, kernel in zip(frame["repro"], frame["problem"], frame["kernel_name"])]
-    return frame.drop(columns=[name for name in frame.columns if name.startswith("problem_")])
+    if LEAST in frame.columns:
+        frame["roof"] = (frame[LEAST] / frame["time_us"]).where(frame["status"] == "ok")
+    return frame.drop(columns=[name for name in frame.columns if name.startswith("problem_") or name == LEAST])
 
 
 def read_file(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -163,6 +166,20 @@ def complete(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([frame.assign(**{name: added[name] for name in replaced}), added.drop(columns=replaced)], axis=1)
 
 
+def predicted(frame: pd.DataFrame) -> pd.Series:
+    """What the library's model says today of each record, in microseconds, some milliseconds for each problem; nothing of CPUs, where it
+    depends on threads that are not known here."""
+    found: dict[tuple[str, str], float] = {}
+    of_gpus = frame[~frame["kernel_arch"].astype(str).str.startswith("cpu")]
+    for (arch, problem), group in of_gpus.groupby([of_gpus["kernel_arch"].astype(str), "problem"]):
+        left = set(group["kernel_name"])
+        for rule_set in ("default", "full"):  # the whole set only for kernels that the default one leaves out
+            if left - {kernel for at, kernel in found if at == problem}:
+                found |= {(problem, one.name): one.predicted_us for one in select(problem, arch=arch, rule_set=rule_set).candidates
+                          if one.name in left and one.predicted_us}
+    return pd.Series([found.get(key) for key in zip(frame["problem"], frame["kernel_name"])], frame.index, dtype=float)
+
+
 # ---- writing -------------------------------------------------------------------------------------------------------
 
 
@@ -177,31 +194,35 @@ def narrow(frame: pd.DataFrame) -> pd.DataFrame:
         if name in ROUNDED:
             made[name] = [float(f"{x:.{ROUNDED[name] - 1}e}") for x in made[name]]
             made[name] = made[name].astype("float32")
+    ordered = frame.sort_values(["problem", "kernel_name"], kind="stable").reset_index(drop=True)
+    if "roof" in frame.columns:
+        least = (ordered["roof"] * ordered["time_us"]).where(ordered["is_valid"])
+        made[LEAST] = least.groupby([ordered["device"], ordered["problem"]]).transform("median").astype("float32")
     if "repro" in frame.columns:
-        ordered = frame.sort_values(["problem", "kernel_name"], kind="stable")
         made["repro"] = [one.replace(shlex.quote(problem), "{problem}").replace(shlex.quote(kernel), "{kernel}")
                          for one, problem, kernel in zip(ordered["repro"], ordered["problem"], ordered["kernel_name"])]
     return made
 
 
-def _metadata(frame: pd.DataFrame, sets: dict[str, str]) -> bytes:
+def _metadata(frame: pd.DataFrame) -> bytes:
     def distinct(name: str) -> list[str]:
         return sorted(map(str, frame[name].unique())) if name in frame.columns else []
     started = distinct("started")
     return json.dumps({"version": _library.version(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-                       "records": len(frame), "devices": distinct("device"), "drivers": distinct("driver"), "sets": sets,
+                       "records": len(frame), "devices": distinct("device"), "drivers": distinct("driver"),
+                       "sets": dict(one.split("@", 1) for one in distinct("set") if "@" in one),  # NAME@HASH
                        "first": started[0] if started else "", "last": started[-1] if started else ""}).encode()
 
 
-def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, sets: dict[str, str] | None = None) -> None:
-    """Writes a table; `sets` are the hashes of the problem sets it came from, kept beside version, date, devices and drivers."""
+def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Writes a table, with what metadata() tells of it."""
     import pyarrow
     import pyarrow.parquet
 
     texts = [name for name in frame.columns if frame[name].dtype == object or isinstance(frame[name].dtype, (pd.StringDtype, pd.CategoricalDtype))]
-    floats = [name for name in frame.columns if frame[name].dtype in ("float32", "float64") and name not in ROUNDED]
+    floats = [name for name in frame.columns if frame[name].dtype in ("float32", "float64") and name not in (*ROUNDED, LEAST)]
     table = pyarrow.Table.from_pandas(frame.astype({name: "category" for name in texts}), preserve_index=False)
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _METADATA: _metadata(frame, sets or {})})
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _METADATA: _metadata(frame)})
     part = pathlib.Path(f"{os.fspath(path)}.part")  # nobody finds half a file under the name
     dictionaries = [name for name in frame.columns if name not in floats and frame[name].dtype != bool]
     pyarrow.parquet.write_table(table, part, compression="zstd", compression_level=_LEVEL, use_dictionary=dictionaries,

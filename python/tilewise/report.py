@@ -98,6 +98,8 @@ def main(words: Sequence[str]) -> int:
     if not pathlib.Path(given.out).resolve().parent.is_dir():
         raise usage_error(f"--out {given.out}: its folder does not exist")
     frame = records.read(*given.records, mix=given.mix)
+    if "predicted_us" not in frame.columns:  # the narrow form
+        frame["predicted_us"] = records.predicted(frame)
     pathlib.Path(given.out).write_text(page(frame, given.title), encoding="utf-8")
     facts = {"out": given.out, "records": len(frame), "problems": frame["problem"].nunique(), "bytes": pathlib.Path(given.out).stat().st_size}
     print(json.dumps(facts) if given.json else "{out}: {records} records of {problems} problems; {bytes} bytes".format(**facts))

@@ -26,14 +26,14 @@ def swept(problem, arch="sm_90a", kernels=6, seed=0, device="NVIDIA H200; sm_90a
         failed = place > 0 and draw.random() < 0.1
         status = draw.choice(list(FAILURES)) if failed else "ok"
         kernel = tilewise.find_kernel(candidate.name)
-        yield {"schema": 2, "set": "gemm_test", "network": "Falcon-40B", "device": device, "chip": "h200", "arch": arch, "driver": "570",
+        yield {"schema": 2, "set": "gemm_test@0123456789abcdef", "network": "Falcon-40B", "device": device, "chip": "h200", "arch": arch, "driver": "570",
                "clock_mhz": 1980, "problem": facts.text, "kernel_name": kernel.name, "kernel_id": kernel.id,
                "kernel_family": kernel.family, "code_digest": "" if status == "build_failed" else f"d{kernel.id}", "status": status,
                "reason": FAILURES.get(status, ""), "predicted_us": candidate.predicted_us, "time_us": "" if failed else us,
                "spread": "" if failed else 0.004 * draw.random(), "samples": 0 if failed else 3,
                "time2_us": "" if failed else us * draw.lognormvariate(0, 0.005), "max_error": "" if failed else 0.3 * draw.random(),
                "tflops": "" if failed else facts.flops / us / 1e6, "gbps": "" if failed else facts.bytes / us / 1e3,
-               "roof": "" if failed else 0.5, "reference_us": 12.5, "started": f"2026-11-18T16:{seed:02d}:{place % 60:02d}Z",
+               "roof": "" if failed else facts.bytes / 4.8e6 / us, "reference_us": 12.5, "started": f"2026-11-18T16:{seed:02d}:{place % 60:02d}Z",
                "repro": f"tilewise bench {facts.text} --kernel {kernel.name} --device cuda:0", **changes}
 
 

@@ -101,12 +101,12 @@ def test_filters_are_in_the_address(page, frame):
     assert PROBLEMS[1] in shown["shapes"] and PROBLEMS[0] not in shown["shapes"]
 
 
-def test_records_without_predictions_say_so(frame, tmp_path):
+def test_the_narrow_form_is_predicted_anew(frame, tmp_path):
     narrow = tmp_path / "narrow.parquet"
     records.write_parquet(records.narrow(frame), narrow)
     assert main(["report", str(narrow), "--out", str(tmp_path / "page.html"), "--json"]) == 0
     data = json.loads(Scripts((tmp_path / "page.html").read_text(encoding="utf-8")).scripts[0])
-    assert "predicted" not in data["records"] and len(data["records"]["us"]) == len(frame)
+    assert data["records"]["predicted"] == pytest.approx(frame.predicted_us.tolist(), rel=1e-4)
 
 
 def test_what_cannot_be_written_is_said(capsys, tmp_path):
