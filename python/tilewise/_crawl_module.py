@@ -31,7 +31,7 @@ def _model(name: str) -> Any:
         raise ValueError(f"{name}: {error}") from None
     except AttributeError:
         raise ValueError(f"{name}: the module {module} has no {function}") from None
-    model = found if isinstance(found, nn.Module) else found()
+    model = found() if callable(found) and not isinstance(found, nn.Module) else found
     if not isinstance(model, nn.Module):
         raise ValueError(f"{name}: it made a {type(model).__name__}; need a torch.nn.Module")
     return model

@@ -174,9 +174,10 @@ def predicted(frame: pd.DataFrame) -> pd.Series:
     for (arch, problem), group in of_gpus.groupby([of_gpus["kernel_arch"].astype(str), "problem"]):
         left = set(group["kernel_name"])
         for rule_set in ("default", "full"):  # the whole set only for kernels that the default one leaves out
-            if left - {kernel for at, kernel in found if at == problem}:
-                found |= {(problem, one.name): one.predicted_us for one in select(problem, arch=arch, rule_set=rule_set).candidates
-                          if one.name in left and one.predicted_us}
+            for one in select(problem, arch=arch, rule_set=rule_set).candidates if left else ():
+                if one.name in left and one.predicted_us:
+                    found[problem, one.name] = one.predicted_us
+                    left.remove(one.name)
     return pd.Series([found.get(key) for key in zip(frame["problem"], frame["kernel_name"])], frame.index, dtype=float)
 
 
