@@ -2,13 +2,18 @@
 """What a worker of `tilewise cluster` does: it sweeps one problem with the tilewise command there, and returns the records."""
 from __future__ import annotations
 
+import contextlib
 import csv
 import ctypes
 import dataclasses
+import fcntl
+import hashlib
+import os
 import pathlib
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
 
 from ._command import command
 from ._library import TilewiseError
@@ -43,13 +48,29 @@ def read_cells(path: pathlib.Path) -> tuple[Cells, list[Cells]]:
     return (rows[0], rows[1:]) if rows else ([], [])
 
 
+@contextlib.contextmanager
+def _device_to_itself(device: str) -> Iterator[int]:
+    """Workers on one machine that have the same device take turns; the lock goes with whoever has it open."""
+    visible = sorted(f"{name}={value}" for name, value in os.environ.items() if name.endswith("_VISIBLE_DEVICES"))
+    digest = hashlib.sha256("\n".join([device, *visible]).encode()).hexdigest()[:16]
+    path = pathlib.Path(tempfile.gettempdir()) / f"tilewise-cluster-{os.getuid()}-{digest}.lock"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield fd
+    finally:
+        os.close(fd)
+
+
 def sweep_one(task: Task) -> tuple[Cells, list[Cells], str]:
     """Header, records, and what the command said where it failed."""
     with tempfile.TemporaryDirectory(prefix="tilewise-cluster-") as folder:
         problems, out = pathlib.Path(folder) / f"{task.name}.txt", pathlib.Path(folder) / "records.csv"
         problems.write_text(task.line + "\n", encoding="utf-8")
         words = [command(), "sweep", "--problems", problems, "--device", task.device, "--out", out, *task.words]
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, preexec_fn=_die_with_parent)
+        with _device_to_itself(task.device) as lock:  # which the sweep has open as well: until it is gone, too
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, pass_fds=[lock],
+                                  preexec_fn=_die_with_parent)
         header, records = read_cells(out)
         lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
         return header, records, lines[-1] if done.returncode else ""

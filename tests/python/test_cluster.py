@@ -21,7 +21,9 @@ from tilewise._verbs import main  # noqa: E402
 PACKAGE = pathlib.Path(_library.__file__).parent
 # A sweep of three kernels a problem: it says who ran it, and takes a moment. One problem waits for as long as it may, once.
 SWEEP = """#!{python} -S
-import csv, os, sys, time
+import csv, fcntl, os, sys, time
+device = open({log!r} + ".device", "w")
+fcntl.flock(device, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as a sweep does, which refuses to be the second on a device
 words = dict(zip(sys.argv[2::2], sys.argv[3::2]))
 line = open(words["--problems"]).read()
 problem, _, network = line.partition("#")
