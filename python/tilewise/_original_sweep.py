@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _library
+from ._cluster_task import problem_lines, problem_of
 from ._command import command
 from ._original_conv import _NAMES, _value
 from ._original_conv_problem import VARIANTS
@@ -118,8 +119,8 @@ def gemm_columns(problem: Problem) -> dict[str, Any]:
     return {"M": problem.fields["m"], "N": problem.fields["n"], "K": problem.fields["k"]}
 
 
-def _with_columns(rows: Iterator[dict[str, str]], columns: Columns) -> Iterator[dict[str, Any]]:
-    places: dict[str, int] = {}
+def _with_columns(rows: Iterator[dict[str, str]], columns: Columns, listed: Sequence[str]) -> Iterator[dict[str, Any]]:
+    places = {problem: place for place, problem in enumerate(listed)}
     for row in rows:
         place = places.setdefault(row["problem"], len(places))
         us = float(row["time_us"] or 0) if row["status"] == "ok" else 0.0
@@ -127,10 +128,11 @@ def _with_columns(rows: Iterator[dict[str, str]], columns: Columns) -> Iterator[
                "non_zero": int(us > 0), **row}
 
 
-def write_columns(records: pathlib.Path, out: pathlib.Path, columns: Columns) -> int:
-    """Writes the original's columns and, behind them, those of the records; returns how many there are."""
+def write_columns(records: pathlib.Path, out: pathlib.Path, columns: Columns, listed: Sequence[str]) -> int:
+    """Writes the original's columns and, behind them, those of the records; returns how many there are. `listed` are the problems, by
+    whose places they are numbered."""
     with open(records, encoding="utf-8", newline="") as file:
-        made = list(_with_columns(csv.DictReader(file), columns))
+        made = list(_with_columns(csv.DictReader(file), columns, listed))
     part = pathlib.Path(f"{out}.part")
     with open(part, "w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, list(made[0]) if made else ["kernel"], lineterminator="\n")
@@ -163,6 +165,7 @@ def benchmark(words: Sequence[str], op: str, description: str) -> int:
     flags.add_argument("--max-kernels", metavar="N", type=int, default=0, help="only the first N kernels of a config; 0: all of them")
     flags.add_argument("--batch-size", metavar="N", help="taken, and of no effect: kernels of a problem are measured together")
     given = flags.parse_args(words)
+    listed = list(dict.fromkeys(problem_of(line, given.problems) for line in problem_lines(given.problems)[1]))
     records = given.csv.with_suffix(".records.csv")
     where = ["--device", given.device] if given.device else _device(given.arch)
     more = ["--timeout", given.kernel_timeout, *(["--workers", given.workers] if given.workers else [])]
@@ -173,6 +176,6 @@ def benchmark(words: Sequence[str], op: str, description: str) -> int:
                                   check=False)
             if done.returncode:
                 return done.returncode
-    count = write_columns(records, given.csv, gemm_columns if op == "gemm" else conv_columns)
+    count = write_columns(records, given.csv, gemm_columns if op == "gemm" else conv_columns, listed)
     print(f"{given.csv}: {count} records")
     return 0

@@ -30,7 +30,7 @@ with open(given["--out"], "w", newline="") as file:
     table.writeheader()
     table.writerow(dict(problem={problem!r}, kernel_name="fast", status="ok", time_us=50.0, tflops=3.5))
     table.writerow(dict(problem={problem!r}, kernel_name="broken", status="crash", time_us="", tflops=""))
-sys.exit(5 if given["--problems"] == "none" else 0)
+sys.exit(5 if given["--problems"].endswith("none.txt") else 0)
 """
 
 
@@ -38,7 +38,7 @@ sys.exit(5 if given["--problems"] == "none" else 0)
 def sweep(tmp_path, monkeypatch):
     """sweep(op, config, *words) -> (exit code, what sweep was given, rows of the table)."""
 
-    def run(op, config, *words, problems="gemm_test"):
+    def run(op, config, *words, problems="some"):
         program, told, table = tmp_path / "tilewise", tmp_path / "told.json", tmp_path / "out.csv"
         program.write_text(SWEEP.format(python=sys.executable, told=str(told), problem=PROBLEM[op]))
         program.chmod(0o755)
@@ -46,7 +46,9 @@ def sweep(tmp_path, monkeypatch):
         if not isinstance(config, pathlib.Path):
             (tmp_path / "config.json").write_text(json.dumps(config))
             config = tmp_path / "config.json"
-        given = [str(config), "--arch", "sm_90a", "--problems", problems, "--csv", str(table), *words]
+        listed = tmp_path / f"{problems}.txt"
+        listed.write_text(f"gemm:m=8,n=8,k=8,dtype=bf16  # first\n{PROBLEM[op]}  # second\n")
+        given = [str(config), "--arch", "sm_90a", "--problems", str(listed), "--csv", str(table), *words]
         code = guarded("sweep", lambda: _original_sweep.benchmark(given, op, ""))
         rows = list(csv.DictReader(open(table, newline=""))) if table.exists() else []
         return code, json.loads(told.read_text()) if told.exists() else {}, rows
@@ -69,6 +71,7 @@ def test_columns_of_the_original_beside_those_of_a_record(sweep):
     assert code == 0 and list(rows[0])[:2 + len(sizes)] == ["kernel", "problem_idx", *sizes]
     assert {name: int(rows[0][name]) for name in sizes} == sizes
     assert rows[0]["latency_ms"] == "0.05" and rows[0]["tflops"] == "3.5" and rows[0]["non_zero"] == "1" and rows[0]["kernel"] == "fast"
+    assert rows[0]["problem_idx"] == "1"  # its place in the list
     assert rows[1]["latency_ms"] == "" and rows[1]["non_zero"] == "0" and rows[1]["status"] == "crash"
     _, _, rows = sweep("gemm", "default")
     assert [rows[0][name] for name in "MNK"] == ["512", "256", "128"]
