@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""`python -m tilewise`, and the command that `pip install` puts on PATH: the tilewise command, which is a program of its own."""
+"""`python -m tilewise`, and the command that `pip install` puts on PATH: the tilewise command, which is a program of its own but for
+the verbs that are written in Python."""
 from __future__ import annotations
 
 import os
-import pathlib
 import sys
 from typing import NoReturn
 
+from . import _verbs
+from ._command import command
+
 
 def main() -> NoReturn:
-    package = pathlib.Path(__file__).resolve().parent
-    places = [package / "bin" / "tilewise", package.parents[1] / "build" / "bin" / "tilewise"]
-    for place in places:
-        if place.is_file():
-            os.execv(place, ["tilewise", *sys.argv[1:]])
-    sys.exit("tilewise: the command was not found at " + " or ".join(map(str, places)) +
-             "; build it with `make build` in a source checkout, or install the package with `pip install .`")
+    words = sys.argv[1:]
+    if words and words[0] in _verbs.VERBS:
+        sys.exit(_verbs.main(words))
+    try:
+        os.execv(command(), ["tilewise", *words])
+    except FileNotFoundError as error:
+        sys.exit(f"tilewise: {error}")
 
 
 if __name__ == "__main__":

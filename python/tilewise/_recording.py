@@ -15,10 +15,10 @@ class Recording:
     """Problems in the order of their first use, each once, by device."""
 
     def __init__(self) -> None:
-        self._problems: dict[tuple[str, str], None] = {}
+        self._problems: dict[tuple[str, str], int] = {}  # how often each was run
 
     def add(self, device: str, problem: str) -> None:
-        self._problems[device, problem] = None
+        self._problems[device, problem] = self._problems.get((device, problem), 0) + 1
 
     @property
     def devices(self) -> list[str]:
@@ -27,6 +27,13 @@ class Recording:
     def problems(self, device: str | None = None) -> list[str]:
         """The texts of the problems, of one device or of all."""
         return list(dict.fromkeys(text for at, text in self._problems if device in (None, at)))
+
+    def counts(self) -> dict[str, int]:
+        """How often each problem was run, on any device."""
+        counts: dict[str, int] = {}
+        for (_, text), count in self._problems.items():
+            counts[text] = counts.get(text, 0) + count
+        return counts
 
 
 class Described(Executable):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The problems of a model's file, as lines that `tilewise bench --problems` and its kin read:
+"""tilewise crawl: the problems of a model, as lines that `--problems` of the other commands reads:
 
-    python -m tilewise.crawl model.onnx --set N=8 --backward > problems.txt
+    tilewise crawl model.onnx --set N=8 --backward > problems.txt
+    tilewise crawl torchvision.models:resnet50 --input 8x3x224x224
 
-An ONNX file needs the package onnx, one of torch.export torch. What multiplies and cannot be mapped is listed with its reason.
+An ONNX file needs the package onnx; a file of torch.export, and a function that makes a model, need torch. What multiplies and
+cannot be mapped is listed with its reason.
 """
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ from ._crawl_onnx import crawl_onnx
 from ._crawl_products import Fields, Found, Unmappable, gradients
 from ._crawl_torch import crawl_exported
 from ._library import TilewiseError
+from ._verbs import run, usage_error
 from .problem import Problem
 
-# How a file is read, and what has to be installed for it, by its suffix.
-READERS = {".onnx": (crawl_onnx, "onnx"), ".pt2": (crawl_exported, "torch")}
+READERS = {".onnx": crawl_onnx, ".pt2": crawl_exported}  # by the suffix of the file
 
 
 @dataclasses.dataclass
@@ -68,10 +70,10 @@ def crawl(path: str, *, sizes: Mapping[str, int] | None = None, backward: bool =
     """
     suffix = pathlib.Path(path).suffix
     if suffix not in READERS:
-        raise ValueError(f"{path}: a model's file ends in {' or '.join(READERS)}")
+        raise ValueError(f"{path}: a model's file ends in {' or '.join(READERS)}; a function that makes a model is MODULE:FUNCTION")
     if not pathlib.Path(path).is_file():
         raise ValueError(f"{path}: no such file")
-    found: Iterable[Found] = READERS[suffix][0](path, sizes or {})
+    found: Iterable[Found] = READERS[suffix](path, sizes or {})
     crawled = Crawled(pathlib.Path(path).stem)
     for one in found:
         crawled.add(one, backward, dtype)
@@ -88,23 +90,38 @@ def _sizes(words: Sequence[str]) -> dict[str, int]:
     return sizes
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="tilewise crawl", description="Print the problems of a model's file, one a line.")
-    parser.add_argument("model", metavar="MODEL", help="an ONNX file (.onnx), or one of torch.export (.pt2)")
-    parser.add_argument("--set", metavar="NAME=SIZE", action="append", default=[], help="the size of a symbol (repeatable)")
+def _is_function(model: str) -> bool:
+    return ":" in model and pathlib.Path(model).suffix not in READERS
+
+
+def _crawled(given: argparse.Namespace) -> Crawled:
+    if not _is_function(given.model):
+        if given.input:
+            raise ValueError(f"--input is for MODULE:FUNCTION; the file {given.model} has sizes of its own, and --set for its symbols")
+        return crawl(given.model, sizes=_sizes(given.set), backward=given.backward, dtype=given.dtype)
+    if given.set:
+        raise ValueError(f"--set is for the symbols of a file; {given.model} takes --input")
+    from ._crawl_module import crawl_function
+
+    return Crawled(*crawl_function(given.model, given.input, backward=given.backward, dtype=given.dtype))
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tilewise crawl", description="Print the problems of a model, one a line.")
+    parser.add_argument("model", metavar="MODEL", help="an ONNX file (.onnx), one of torch.export (.pt2), or MODULE:FUNCTION, "
+                        "which makes a model of torch")
+    parser.add_argument("--set", metavar="NAME=SIZE", action="append", default=[], help="the size of a file's symbol (repeatable)")
+    parser.add_argument("--input", metavar="SIZES", action="append", default=[],
+                        help="the sizes of an argument of MODULE:FUNCTION's model, such as 8x3x224x224, or 8x128:int64 of "
+                             "another type than the model's (repeatable)")
     parser.add_argument("--backward", action="store_true", help="add the two gradients of each problem")
     parser.add_argument("--dtype", help="the type the model would be run in; its own unless given")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(words)
     try:
-        crawled = crawl(given.model, sizes=_sizes(given.set), backward=given.backward, dtype=given.dtype)
-    except ModuleNotFoundError as error:
-        needed = READERS[pathlib.Path(given.model).suffix][1]
-        print(f"tilewise crawl: {error}; pip install 'tilewise[{needed}]' has it", file=sys.stderr)
-        return 4
+        crawled = _crawled(given)
     except ValueError as error:
-        print(f"tilewise crawl: {error}", file=sys.stderr)
-        return 2
+        raise usage_error(str(error)) from None
     print(json.dumps(crawled.to_dict()) if given.json else crawled)
     if crawled.unmapped:
         print(f"tilewise crawl: {len(crawled.unmapped)} operations that multiply are not mapped; they are listed at the end",
@@ -113,4 +130,4 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("crawl", sys.argv[1:]))

@@ -81,6 +81,12 @@ Result<Arguments> Arguments::parse(int count, const char* const* words) {
         } else if (!result.command_) {
             result.command_ = find_command(word);
             if (!result.command_) return unknown_choice("command", word, command_choices());
+            if (result.command_->is_verb()) {
+                result.options_.clear();
+                result.operands_.assign(words, words + i);
+                result.operands_.insert(result.operands_.end(), words + i + 1, words + count);
+                return result;
+            }
         } else {
             result.operands_.emplace_back(word);
         }

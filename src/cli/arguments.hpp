@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The words of the command line, sorted into options and operands. --name value, --name=value and -- are understood.
+// A verb (verbs.cpp) reads its words itself: all of them, also those before its name, are its operands.
 #pragma once
 
 #include <optional>

@@ -39,6 +39,10 @@ struct Command {
     std::span<const Option> options;
     Result<int> (*run)(Context&);                             // the exit code
     std::vector<std::string> (*operand_choices)() = nullptr;  // for completions
+    // A program of its own (verbs.cpp), which reads its words itself: the extra of the Python package that has what it needs.
+    std::string_view extra = "";
+
+    bool is_verb() const { return !extra.empty(); }
 };
 
 std::span<const Command> commands();
@@ -75,6 +79,7 @@ Result<int> run_problems(Context& context);
 Result<int> run_fit(Context& context);
 Result<int> run_cache(Context& context);
 Result<int> run_completion(Context& context);
+Result<int> run_verb(Context& context);
 Result<int> run_help(Context& context);
 
 std::string help_text();

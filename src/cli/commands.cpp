@@ -129,6 +129,11 @@ constexpr std::string_view kProblemsSay =
     "or conv_fwd:n=64,g=2,c=96,k=96,in=56x56,filter=3x3,pad=1x1,dtype=bf16 (docs/problems.md).\n"
     "m=64:4096*2 stands for 64, 128, ... 4096, and m=64:256+32 for 64, 96, ... 256.";
 
+constexpr Command verb(std::string_view name, std::string_view operands, std::string_view summary,
+                       std::string_view extra) {
+    return {name, operands, 0, kManyOperands, summary, "", {}, run_verb, nullptr, extra};
+}
+
 const Command kCommands[] = {
     {"run", "PROBLEM", 1, 1, "choose, build and run a kernel for a problem", kProblemSays, kRunOptions, run_run},
     {"kernels", "", 0, 0, "list the kernels of a rule set", "", kKernelsOptions, run_kernels},
@@ -151,6 +156,10 @@ const Command kCommands[] = {
      "RECORDS is a table (CSV with a header) with the columns problem, kernel_name, time_us and status, which is ok\n"
      "where the time counts. The prices are those for which predicted times come closest (docs/chips.md).",
      kFitOptions, run_fit},
+    verb("cluster", "", "sweep on many devices, here or on other machines", "cluster"),
+    verb("convert", "RECORDS…", "merge records into one table, with what their names say as columns", "report"),
+    verb("crawl", "MODEL", "list the problems of a model", "onnx"),
+    verb("report", "RECORDS…", "write a page about records, to look at in a browser", "report"),
     {"cache", "ls|stats|verify|prune|clear", 1, 1, "look after the built kernels", "", kCacheOptions, run_cache,
      cache_choices},
     {"doctor", "", 0, 0, "report on this machine and this build",
@@ -253,6 +262,10 @@ std::string help_text(const Command& command) {
     std::string text =
         fmt::format("tilewise {}: {}\n\nusage: tilewise {} {}{}[options]\n", command.name, command.summary,
                     command.name, command.operands, command.operands.empty() ? "" : " ");
+    if (command.is_verb()) {
+        return text + fmt::format("\nA program of the Python package; tilewise {} --help says which options it has.",
+                                  command.name);
+    }
     if (!command.details.empty()) text += fmt::format("\n{}\n", command.details);
     if (!command.options.empty()) text += "\noptions:\n";
     for (const Option& option : command.options) text += option_line(option);

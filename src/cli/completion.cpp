@@ -18,6 +18,7 @@ std::string words(const std::vector<std::string>& list) {
 }
 
 std::vector<Option> options_of(const Command& command) {
+    if (command.is_verb()) return {{"json", "", "print JSON"}, {"help", "", "show help"}};
     std::vector<Option> all(command.options.begin(), command.options.end());
     const std::vector<Option> global = global_options(command);
     all.insert(all.end(), global.begin(), global.end());

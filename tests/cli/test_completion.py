@@ -5,8 +5,10 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "problems", "fit", "cache",
-            "doctor", "completion", "help"]
+COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "problems", "fit", "cluster", "convert",
+            "crawl", "report", "cache", "doctor", "completion", "help"]
+
+VERBS = {"cluster", "convert", "crawl", "report"}
 
 
 def complete(script, *words):
@@ -32,7 +34,7 @@ def test_bash_accepts_the_script(bash):
 
 @pytest.mark.parametrize("words, offered", [
     (["tilewise", ""], set(COMMANDS)),
-    (["tilewise", "c"], {"cache", "check", "completion"}),
+    (["tilewise", "c"], {"cache", "check", "cluster", "completion", "convert", "crawl"}),
     (["tilewise", "kernels", "--arch", "g"], {"gfx90a", "gfx942", "gfx950"}),
     (["tilewise", "select", "x", "--arch", "sm"], {"sm_80", "sm_90a"}),
     (["tilewise", "kernels", "--rule-set", "full"], {"full", "full-tests"}),
@@ -44,6 +46,7 @@ def test_bash_accepts_the_script(bash):
     (["tilewise", "completion", "z"], {"zsh"}),
     (["tilewise", "problems", "gemm_t"], {"gemm_test", "gemm_training"}),
     (["tilewise", "bench", "--problems", "cpu_gemm_t"], {"cpu_gemm_test", "cpu_gemm_training"}),
+    (["tilewise", "crawl", "--"], {"--help", "--json"}),
     (["tilewise", "cache", "p"], {"prune"}),
     (["tilewise", "cache", "s"], {"stats"}),
     (["tilewise", "help", "do"], {"doctor"}),
@@ -61,7 +64,7 @@ def test_bash_offers_files_beside_sets(bash, tmp_path):
 
 
 def test_bash_offers_the_options_of_the_command(bash, run):
-    for command in COMMANDS:
+    for command in set(COMMANDS) - VERBS:  # programs of their own know theirs
         offered = complete(bash, "tilewise", command, "--")
         shown = {word for line in run(command, "--help").out.splitlines() if line.startswith("  --")
                  for word in line.split()[:1]}

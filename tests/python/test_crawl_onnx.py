@@ -9,7 +9,8 @@ onnx = pytest.importorskip("onnx")
 
 from onnx import TensorProto, helper  # noqa: E402  only where onnx is installed
 
-from tilewise.crawl import crawl, main  # noqa: E402
+from tilewise._verbs import main  # noqa: E402
+from tilewise.crawl import crawl  # noqa: E402
 
 FLOAT = TensorProto.FLOAT
 
@@ -72,7 +73,7 @@ def test_sizes_that_are_not_known_are_listed(network, capsys):
     crawled = crawl(network, sizes={"N": 4})
     assert not any(text.startswith("conv") for text in crawled.counts) and len(crawled.unmapped) == 4
     assert crawled.unmapped[0].reason == "a size of x is not known: W; give --set W=N"
-    assert main([network, "--set", "M=4"]) == 2
+    assert main(["crawl", network, "--set", "M=4"]) == 2
     assert "--set M: the model has no such symbol; it has N, W" in capsys.readouterr().err
 
 
@@ -81,14 +82,14 @@ def test_what_cannot_be_mapped_is_listed(saved, capsys):
              helper.make_node("Secret", ["c"], ["d"], domain="my.ops", name="secret"),
              helper.make_node("MatMul", ["a", "b"], ["e"], name="product")]
     path = saved(nodes, {"a": [2, 3], "b": [3, 4]}, {"c": [2, 4], "d": [2, 4], "e": [2, 4]}, {})
-    assert main([path, "--json"]) == 0
+    assert main(["crawl", path, "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out) == {
         "network": "small-net", "problems": [{"problem": "gemm:m=2,n=4,k=3,dtype=fp32,layout=rrr", "count": 1}],
         "unmapped": [{"node": "sum", "operation": "Einsum", "reason": "no problem computes the same"},
                      {"node": "secret", "operation": "Secret", "reason": "an operator of my.ops"}]}
     assert "2 operations that multiply are not mapped" in err
-    assert main([path]) == 0
+    assert main(["crawl", path]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "gemm:m=2,n=4,k=3,dtype=fp32,layout=rrr  # small-net, 1x",
         "# not mapped: Einsum sum: no problem computes the same", "# not mapped: Secret secret: an operator of my.ops"]

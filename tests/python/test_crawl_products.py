@@ -7,7 +7,7 @@ import pytest
 
 import tilewise
 from tilewise._crawl_products import Unmappable, convolution, gradients, product, transposed
-from tilewise.crawl import main
+from tilewise._verbs import main
 
 
 def stored(matrix, letter):
@@ -92,5 +92,5 @@ def test_a_transposed_convolution_that_leads_nowhere():
     (["nowhere.onnx", "--set", "N"], "--set takes NAME=SIZE"), (["nowhere.onnx", "--set", "N=0"], "not 'N=0'"),
 ])
 def test_refused(words, message, capsys):
-    assert main(words) == 2
+    assert main(["crawl", *words]) == 2
     assert message in capsys.readouterr().err

@@ -6,7 +6,8 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402  only where torch is installed
 
-from tilewise.crawl import crawl, main  # noqa: E402
+from tilewise._verbs import main  # noqa: E402
+from tilewise.crawl import crawl  # noqa: E402
 
 
 class Net(nn.Module):
@@ -59,7 +60,7 @@ def test_symbols_take_the_sizes_that_are_given(saved, capsys):
     assert not unknown.counts and len(unknown.unmapped) == 1
     symbol = unknown.unmapped[0].reason.partition("--set ")[2].removesuffix("=N")
     assert list(crawl(path, sizes={symbol: 40}).counts) == ["gemm:m=40,n=4,k=8,dtype=fp32,layout=rcr,epilogue=bias"]
-    assert main([path, "--set", "tokens=4"]) == 2
+    assert main(["crawl", path, "--set", "tokens=4"]) == 2
     assert f"--set tokens: the model has no such symbol; it has {symbol}" in capsys.readouterr().err
 
 

@@ -100,3 +100,16 @@ def test_with_raised_rights_python_loads_its_own_library(world):
                      env={"TILEWISE_LIBRARY": world.evil / "code.so", "PYTHONHOME": "/usr"})
     assert done.returncode == 0 and done.stdout.strip(), done
     world.assert_nothing_ran()
+
+
+@pytest.mark.parametrize("way", ["setuid", "setgid", "capabilities"])
+def test_with_raised_rights_no_verb_is_started(world, prepared, way):
+    """Neither one on PATH nor one that lies beside the command."""
+    binary = raised(world, way)
+    (world.evil / "bin").mkdir(exist_ok=True)
+    evil = world.evil / "bin" / "tilewise-crawl"
+    evil.write_text(f"#!/bin/sh\ntouch {world.evil}/started\n")
+    evil.chmod(0o755)
+    done = world.run("crawl", "model.onnx", user=world.ATTACKER, env={**prepared, "LD_PRELOAD": ""}, binary=binary)
+    assert done.returncode == 2 and "raised rights" in done.stderr, done
+    assert not (world.evil / "started").exists()

@@ -87,7 +87,12 @@ def problems(model: nn.Module, *example: Any, training: bool | None = None) -> l
     The model is called once; tilewise's operations run nothing, all others do. A model without replaced layers is asked as if
     `replace` had been called. What it writes to its buffers is put back.
     """
-    return _record(model, example, model.training if training is None else training).problems()
+    return list(problem_counts(model, *example, training=training))
+
+
+def problem_counts(model: nn.Module, *example: Any, training: bool | None = None) -> dict[str, int]:
+    """As `problems`, with how often each is run."""
+    return _record(model, example, model.training if training is None else training).counts()
 
 
 def warm(model: nn.Module, *example: Any, training: bool | None = None, strategy: str | None = None, jobs: int = 0,
