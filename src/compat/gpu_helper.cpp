@@ -27,7 +27,8 @@ constexpr const char* kHelp =
     "\n"
     "  --dtype D    fp16 unless given, or TILEWISE_COMPAT_DTYPE\n"
     "  --layout L   rcr unless given, or TILEWISE_COMPAT_LAYOUT\n"
-    "  --device D   cpu, cuda:0, hip:0, ...; auto unless given, or TILEWISE_COMPAT_DEVICE: the first GPU, without one the "
+    "  --device D   cpu, cuda:0, hip:0, ...; auto unless given, or TILEWISE_COMPAT_DEVICE: the first GPU, without one "
+    "the "
     "CPU\n"
     "  --threads N  of the CPU\n";
 
