@@ -161,7 +161,7 @@ $(GPU_BINARIES):
 	@$(CONFIGURE) release
 	@$(BUILD) release --target tilewise tilewise_cli tilewise_gpu_tests
 
-test-gpu: $(GPU_BINARIES) ## run kernels and Python tests on an NVIDIA GPU (half an hour on 16 cores; PART=1/6 a sixth of the kernels)
+test-gpu: $(GPU_BINARIES) ## run kernels and Python tests on a GPU, cuda:0 or hip:0 (half an hour on 16 cores; PART=1/6 a sixth of the kernels)
 	@PART=$(PART) tools/test_gpu
 
 test-sanitize: $(GPU_BINARIES) ## run a few small kernels under compute-sanitizer, where it is installed

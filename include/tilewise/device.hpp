@@ -21,7 +21,7 @@ struct DeviceOptions {
 
 class Device {
 public:
-    // "cpu", "cuda:0"
+    // "cpu", "cuda:0", "hip:0"
     static Result<Device> open(const std::string& name, const DeviceOptions& options = {}) {
         tilewise_context_options from{};
         from.size = sizeof(from);

@@ -250,7 +250,7 @@ typedef struct tilewise_context_options {
     int32_t threads;   /* CPU: how many to use; 0: as the environment says, else every CPU of this process */
 } tilewise_context_options;
 
-/* Opens a device: "cpu", "cuda:0". `options` may be NULL. */
+/* Opens a device: "cpu", "cuda:0", "hip:0". `options` may be NULL. */
 TILEWISE_API tilewise_status tilewise_context_create(const char* device, const tilewise_context_options* options,
                                                      tilewise_context** context);
 

@@ -94,7 +94,8 @@ TILEWISE_DEVICE void do_row_tasks(const KernelArgs& args) {
     griddep_launch();
     griddep_wait();
     const RowTasks& tasks = TILEWISE_FAMILY_ARGS(RowTasks, args);
-    const RowTurn turn = {block_index() * block_threads() + thread_index(), block_count() * block_threads()};
+    const int threads = block_threads();
+    const RowTurn turn = {int(block_index()) * threads + thread_index(), int(block_count()) * threads};
     TILEWISE_ROLLED
     for (int i = 0; i < tasks.count; ++i) {
         const RowTask& task = tasks.task[i];

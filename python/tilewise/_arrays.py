@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _dlpack
+from ._devices import name_of_torch
 
 # Other libraries call the element types so.
 DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "fp8", "float8_e5m2": "bf8",
@@ -29,7 +30,7 @@ Maker = Callable[[], "tuple[Any, int]"]
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """An array spelled out: type in the library's words, shape, strides in elements, device ("cpu", "cuda:0")."""
+    """An array spelled out: type in the library's words, shape, strides in elements, device ("cpu", "cuda:0", "hip:0")."""
 
     name: str
     dtype: str
@@ -164,8 +165,7 @@ def _operand_torch(x: Any, name: str) -> Operand:
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(f"{name}: it requires a gradient, and gradients are not recorded here; "
                          f"use {name}.detach(), or call under torch.no_grad()")
-    device = "cpu" if x.device.type == "cpu" else f"cuda:{x.device.index}"
-    return Operand(name, _dtype_of(x, name), tuple(x.shape), tuple(x.stride()), device, True, x.data_ptr(),
+    return Operand(name, _dtype_of(x, name), tuple(x.shape), tuple(x.stride()), name_of_torch(x.device), True, x.data_ptr(),
                    x.numel() * x.element_size())
 
 
@@ -252,7 +252,7 @@ def memory(x: Any, name: str) -> Operand:
     """An array as bytes without gaps: of any type, which is left empty."""
     look_of(x, name)
     if is_torch(x):
-        contiguous, device = x.is_contiguous(), "cpu" if x.device.type == "cpu" else str(x.device)
+        contiguous, device = x.is_contiguous(), name_of_torch(x.device)
         writable, address, nbytes = True, x.data_ptr(), x.numel() * x.element_size()
     elif is_numpy(x):
         contiguous, device = x.flags.c_contiguous, "cpu"

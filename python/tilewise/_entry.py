@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _arrays, _recording
 from ._call import Call, Fields
+from ._devices import gpu_index
 from ._operands import current_stream, make_on_stream, stream_handle
 from ._runtime import Executable, most_kept, open_executable, threads_like_torch
 from ._workspace import workspace as workspace_for
@@ -21,13 +22,13 @@ from .problem import Problem
 class Entry:
     """A prepared kernel, and how to make its output where none is given."""
 
-    __slots__ = ("executable", "out_shape", "make_out", "cuda_index")
+    __slots__ = ("executable", "out_shape", "make_out", "gpu_index")
 
     def __init__(self, executable: Executable, out_shape: tuple[int, ...]):
         self.executable = executable
         self.out_shape = out_shape
         self.make_out: _arrays.Maker | None = None
-        self.cuda_index = int(executable.device[5:]) if executable.device.startswith("cuda:") else -1
+        self.gpu_index = gpu_index(executable.device)
 
 
 entries: dict[Any, Entry] = {}
@@ -40,8 +41,8 @@ def prepare_entry(key: Any, call: Call, fields: Fields, strategy: str | None, ke
     handle: int | None = None  # of interest for measuring alone: while it is captured, nothing is measured
     if strategy == "measure" and stream is not None:
         handle = stream_handle(stream)
-    elif strategy == "measure" and call.device.startswith("cuda:"):
-        handle = current_stream(like, int(call.device[5:]))
+    elif strategy == "measure" and gpu_index(call.device) >= 0:
+        handle = current_stream(like, gpu_index(call.device))
     problem = Problem(fields)
     call.check_against(problem.text, problem.operands)  # before anything is measured or compiled for it
     if _recording.active is not None:  # nothing is prepared and nothing kept
@@ -66,8 +67,8 @@ def launch(entry: Entry, like: Any, address_a: int, address_b: int, out: Any, ad
     handle: int | None = None
     if stream is not None:
         handle = stream_handle(stream)
-    elif entry.cuda_index >= 0:
-        handle = current_stream(like, entry.cuda_index)
+    elif entry.gpu_index >= 0:
+        handle = current_stream(like, entry.gpu_index)
     if out is None:
         make = entry.make_out or _arrays.maker_like(like, entry.out_shape, executable.operands["c"].dtype)
         entry.make_out = make

@@ -8,9 +8,10 @@ from typing import Any
 
 from . import _arrays
 from ._arrays import look, memory, operand
+from ._devices import device_name, gpu_index
 from ._operands import (SINGLE, check_operand, current_stream, fold_numbers, list_of_d, look_at_more,
                         make_on_stream, stream_handle, torch_stream)
-from ._runtime import AnyKernel, Executable, device_name, kernel_text, open_executable
+from ._runtime import AnyKernel, Executable, kernel_text, open_executable
 from ._workspace import workspace as workspace_for
 from .problem import Problem, problem_text
 
@@ -25,6 +26,7 @@ class Prepared(Executable):
     def __init__(self, problem: str, device: str, options: Any, opened: int | None = None):
         super().__init__(problem, device, options, opened)
         self._matching: set[Any] = set()  # keys of operands that were checked
+        self._gpu = gpu_index(self.device)
 
     def __repr__(self) -> str:
         return (f"Prepared({self.problem!r}, device={self.device!r}, kernel={self.kernel!r}, "
@@ -109,7 +111,7 @@ class Prepared(Executable):
     def _stream(self, a: Any, stream: Any) -> int | None:
         if stream is not None:
             return stream_handle(stream)
-        return current_stream(a, int(self.device[5:])) if self.device.startswith("cuda:") else None
+        return current_stream(a, self._gpu) if self._gpu >= 0 else None
 
 
 def prepare(problem: str | Problem, *, device: Any = "cpu", strategy: str | None = None, kernel: AnyKernel = None,
@@ -120,6 +122,6 @@ def prepare(problem: str | Problem, *, device: Any = "cpu", strategy: str | None
     """
     text, name = problem_text(problem), device_name(device)
     # Only measuring asks for the stream: while torch captures it, nothing is measured.
-    on_torch = strategy == "measure" and name.startswith("cuda:") and "torch" in sys.modules
-    stream = torch_stream(int(name[5:])) if on_torch else None
+    on_torch = strategy == "measure" and gpu_index(name) >= 0 and "torch" in sys.modules
+    stream = torch_stream(gpu_index(name)) if on_torch else None
     return open_executable(text, name, strategy, kernel_text(kernel), rule_set, top, Prepared, stream)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from . import _library, _structs
 from ._answers import Bench, Kernel, Measurement, OperandSpec, Plan, from_json, list_of, operand_specs
+from ._devices import device_name
 from ._notes import warn_of
 from .config import KernelConfig
 from .problem import Problem, problem_text
@@ -96,12 +97,6 @@ def select_options(strategy: str | None, rule_set: str | None, kernel: str | Non
                    stream: int | None = None) -> Any:
     texts = [None if text is None else _library.encode(text) for text in (strategy, rule_set, kernel)]
     return _structs.SelectOptions(ctypes.sizeof(_structs.SelectOptions), *texts, top or 0, stream)
-
-
-def device_name(device: Any) -> str:
-    """A device's name: given as text, or as a torch.device."""
-    text = str(device)
-    return "cuda:0" if text == "cuda" else text
 
 
 class Executable:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _entry, _library, _structs
+from ._devices import device_name
 from ._prepared import prepare
-from ._runtime import context, device_name, select_options
+from ._runtime import context, select_options
 from .problem import Problem, problem_text
 
 Progress = Callable[[int, int, str], Any]

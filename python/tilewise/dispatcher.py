@@ -11,8 +11,9 @@ from typing import Any
 
 from . import _library, _structs
 from ._answers import Bench, Plan, Validation, from_json, plan_from
+from ._devices import device_name
 from ._prepared import Prepared
-from ._runtime import AnyKernel, bench_from, device_name, kernel_text, measuring, opening, select_options
+from ._runtime import AnyKernel, bench_from, kernel_text, measuring, opening, select_options
 from .problem import Problem, problem_text
 from .registry import Registry
 
@@ -22,7 +23,7 @@ Ranking = Callable[[str, "list[str]", "list[float | None]"], Sequence[Any]]
 
 
 class Dispatcher:
-    """Chooses and runs kernels on a device ("cpu", "cuda:0"; None: on none, for `arch`, so that it can only select).
+    """Chooses and runs kernels on a device ("cpu", "cuda:0", "hip:0"; None: on none, for `arch`, so that it can only select).
 
     registry  choose from these kernels alone;  rule_set: from another set than the default one
     rank      choose by this function: rank(problem, names, predicted_us) -> names or places, best first

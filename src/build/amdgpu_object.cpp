@@ -127,7 +127,7 @@ Status check_amdgpu_object(std::string_view file, std::string_view arch) {
     return {};
 }
 
-Result<KernelResources> amdgpu_resources(std::string_view file) {
+Result<Json> amdgpu_kernels(std::string_view file) {
     const auto metadata = metadata_of(file);
     if (!metadata) return toolchain_error("the code object has no metadata");
     const auto json = read_message_pack(*metadata);
@@ -136,6 +136,12 @@ Result<KernelResources> amdgpu_resources(std::string_view file) {
     if (!kernels || !kernels->array() || kernels->array()->empty()) {
         return toolchain_error("the metadata of the code object names no kernel");
     }
+    return *kernels;
+}
+
+Result<KernelResources> amdgpu_resources(std::string_view file) {
+    const auto kernels = amdgpu_kernels(file);
+    if (!kernels) return kernels.error();
     KernelResources most;
     for (const Json& kernel : *kernels->array()) {
         const auto at_least = [&](std::int64_t& value, std::int64_t other) { value = std::max(value, other); };

@@ -48,9 +48,9 @@ Result<Order> read_order(const char* text) {
 
 Result<std::string_view> suffix_for(const ArchSpec& arch, bool emulated) {
     if (!emulated) return code_suffixes(arch).front();
-    if (arch.backend == Backend::cuda) return kEmulatedCode;
+    if (arch.is_gpu()) return kEmulatedCode;
     return usage_error(
-        fmt::format("there is no emulation of {}; kernels of CUDA archs, such as sm_90a, run emulated", arch.name));
+        fmt::format("there is no emulation of {}; kernels of GPUs, such as sm_90a, run emulated", arch.name));
 }
 
 Result<BuildRequest> request_for(const KernelConfig& config, bool emulated) {

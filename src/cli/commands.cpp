@@ -56,7 +56,8 @@ constexpr Option kSelectOptions[] = {
     {"explain", "", "say what the time of the chosen kernel is made of, and why each of the others may not run"},
 };
 
-constexpr Option kDevice = {"device", "DEVICE", "cpu (unless given), cuda:0 and so on, or emulated:ARCH, a slow GPU"};
+constexpr Option kDevice = {"device", "DEVICE",
+                            "cpu (unless given), cuda:0, hip:0 and so on, or emulated:ARCH, a slow GPU"};
 constexpr Option kCpuArch = {"arch", "ARCH", "kind of CPU to be; the richest this machine is unless given",
                              arch_choices};
 constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};

@@ -27,7 +27,8 @@ constexpr const char* kHelp =
     "\n"
     "  --dtype D    fp16 unless given, or TILEWISE_COMPAT_DTYPE\n"
     "  --layout L   rcr unless given, or TILEWISE_COMPAT_LAYOUT\n"
-    "  --device D   cpu, cuda:0, ...; auto unless given, or TILEWISE_COMPAT_DEVICE: the first GPU, without one the "
+    "  --device D   cpu, cuda:0, hip:0, ...; auto unless given, or TILEWISE_COMPAT_DEVICE: the first GPU, without one "
+    "the "
     "CPU\n"
     "  --threads N  of the CPU\n";
 
@@ -101,10 +102,14 @@ Json validation_json(const VerifyReport& report) {
 Result<Runtime> open_device(const Arguments& arguments, const ArchCatalog& archs) {
     RuntimeOptions options;
     options.device_options.threads = arguments.threads;
-    const bool anywhere = arguments.device == "auto";
-    options.device = anywhere ? "cuda:0" : arguments.device;
-    auto runtime = open_runtime(options, archs);
-    if (runtime || !anywhere) return runtime;
+    if (arguments.device != "auto") {
+        options.device = arguments.device;
+        return open_runtime(options, archs);
+    }
+    for (const char* gpu : {"cuda:0", "hip:0"}) {
+        options.device = gpu;
+        if (auto runtime = open_runtime(options, archs)) return runtime;
+    }
     options.device = "cpu";
     return open_runtime(options, archs);
 }

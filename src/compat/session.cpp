@@ -134,17 +134,17 @@ int Session::open() {
 
 int Session::open_context() {
     const bool anywhere = settings_.device == "auto";
-    const char* device = anywhere ? "cuda:0" : settings_.device.c_str();
-    if (tilewise_context_create(device, nullptr, &context_) == TILEWISE_OK) {
-        Text json;
-        char* text = nullptr;
-        if (tilewise_context_describe(context_, &text) != TILEWISE_OK) return kError;
-        json.reset(text);
-        shares_memory_ = std::strstr(json.get(), "\"shares_host_memory\":true") != nullptr;
-        return kOk;
+    const std::vector<std::string> names =
+        anywhere ? std::vector<std::string>{"cuda:0", "hip:0", "cpu"} : std::vector<std::string>{settings_.device};
+    for (const std::string& name : names) {
+        if (tilewise_context_create(name.c_str(), nullptr, &context_) == TILEWISE_OK) break;
     }
-    if (!anywhere || tilewise_context_create("cpu", nullptr, &context_) != TILEWISE_OK) return kError;
-    shares_memory_ = true;
+    if (!context_) return kError;
+    Text json;
+    char* text = nullptr;
+    if (tilewise_context_describe(context_, &text) != TILEWISE_OK) return kError;
+    json.reset(text);
+    shares_memory_ = std::strstr(json.get(), "\"shares_host_memory\":true") != nullptr;
     return kOk;
 }
 

@@ -10,6 +10,7 @@
 #include "device/cpu/host_cpu.hpp"
 #include "device/cuda/cuda_device.hpp"
 #include "device/emulated/emulated_device.hpp"
+#include "device/hip/hip_device.hpp"
 
 namespace tilewise {
 namespace {
@@ -51,24 +52,18 @@ MadeDevice make_cpu(const DeviceName& name, const ArchCatalog& archs, const Devi
     if (!arch) return arch.error();
     if ((*arch)->is_gpu()) {
         return unsupported_error(
-            fmt::format("{} is no CPU, which the device '{}' is. Run on its GPU (cuda:0), or slowly on "
+            fmt::format("{} is no CPU, which the device '{}' is. Run on its GPU ({}:0), or slowly on "
                         "none (emulated:{}); selecting a kernel for it needs no device",
-                        (*arch)->name, name.text, (*arch)->name));
+                        (*arch)->name, name.text, name_of((*arch)->backend), (*arch)->name));
     }
     return make_cpu_device(**arch, options.threads);
 }
 
-MadeDevice make_cuda(const DeviceName& name, const ArchCatalog& archs, const DeviceOptions& options) {
+// A GPU by its number, through its vendor's driver.
+template <MadeDevice (*make)(const ArchCatalog&, int ordinal)>
+MadeDevice make_gpu(const DeviceName& name, const ArchCatalog& archs, const DeviceOptions& options) {
     const auto ordinal = ordinal_of(name);
-    return ordinal ? of_arch(make_cuda_device(archs, *ordinal), options.arch) : no_device(name);
-}
-
-// Kernels for AMD's GPUs can be built and emulated; nothing here drives one yet.
-MadeDevice make_hip(const DeviceName& name, const ArchCatalog&, const DeviceOptions&) {
-    return Error{ErrorCode::device,
-                 fmt::format("no device '{}': kernels for AMD GPUs are built (tilewise build --arch gfx942) "
-                             "and run emulated (emulated:gfx942); GPUs themselves are not driven yet",
-                             name.text)};
+    return ordinal ? of_arch(make(archs, *ordinal), options.arch) : no_device(name);
 }
 
 MadeDevice make_emulated(const DeviceName& name, const ArchCatalog& archs, const DeviceOptions& options) {
@@ -78,23 +73,22 @@ MadeDevice make_emulated(const DeviceName& name, const ArchCatalog& archs, const
     return of_arch(make_emulated_device(**arch), options.arch);
 }
 
-// The devices of a backend have its name. One without a row has none yet.
+// The devices of a backend have its name.
 struct DeviceKind {
     std::string_view name;
-    std::string_view listed;  // as an error lists those there are; empty for none
+    std::string_view listed;  // as an error lists those there are
     MadeDevice (*make)(const DeviceName&, const ArchCatalog&, const DeviceOptions&);
 };
 constexpr DeviceKind kDeviceKinds[] = {
     {name_of(Backend::cpu), "cpu", make_cpu},
-    {name_of(Backend::cuda), "cuda:0, cuda:1, ...", make_cuda},
-    {name_of(Backend::hip), "", make_hip},
+    {name_of(Backend::cuda), "cuda:0, cuda:1, ...", make_gpu<make_cuda_device>},
+    {name_of(Backend::hip), "hip:0, hip:1, ...", make_gpu<make_hip_device>},
     {"emulated", "emulated:ARCH", make_emulated},
 };
 
 Error no_device(const DeviceName& name) {
     std::string there;
     for (const DeviceKind& kind : kDeviceKinds) {
-        if (kind.listed.empty()) continue;
         const bool is_last = &kind == std::end(kDeviceKinds) - 1;
         there += fmt::format("{}{}", there.empty() ? "" : is_last ? " and " : ", ", kind.listed);
     }

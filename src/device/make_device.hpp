@@ -17,7 +17,7 @@ struct DeviceOptions {
     int threads = 0;   // CPU only; 0: every CPU this process may use
 };
 
-// `name` is "cpu", "cuda", "cuda:0" or "emulated:sm_90a", a GPU of that arch in slow motion. The device refers to its arch, so
+// `name` is "cpu", "cuda", "cuda:0", "hip:0" or "emulated:sm_90a", a GPU of that arch in slow motion. The device refers to its arch, so
 // the catalogue must outlive it.
 Result<std::unique_ptr<Device>> make_device(std::string_view name, const ArchCatalog& archs,
                                             const DeviceOptions& options = {});

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "build/code_suffix.hpp"
 #include "build/gpu_request.hpp"
@@ -12,9 +13,14 @@
 namespace tilewise {
 namespace {
 
+// The reference calls functions of mathematics in double precision, which clang does not have for AMD GPUs.
+constexpr std::array<bool, kAllBackends.size()> kHasReference = {false, true, false};  // cpu, cuda, hip
+
 constexpr std::size_t kParameterBytes = std::max(sizeof(BufferTask), sizeof(CheckParameters));
 
 }  // namespace
+
+bool has_check_kernels(const ArchSpec& arch) { return kHasReference[static_cast<std::size_t>(arch.backend)]; }
 
 BuildRequest fill_request(const ArchSpec& arch) {
     return gpu_request(arch, code_of(arch.backend).suffix, "check_fill",

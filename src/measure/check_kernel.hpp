@@ -33,6 +33,8 @@ private:
     int blocks_ = 0;
 };
 
+// Whether there are such kernels for the arch; without them results are judged on the host.
+bool has_check_kernels(const ArchSpec& arch);
 // These requests compile the filling and inspecting of buffers, and the reference, with sums of squares where the error model
 // asks for them.
 BuildRequest fill_request(const ArchSpec& arch);

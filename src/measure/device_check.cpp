@@ -42,7 +42,7 @@ VerifyReport report_of(const Problem& p, const CheckAccount& account, std::strin
 }  // namespace
 
 bool is_checkable_on(const Device& device, const Problem& problem) {
-    return device.arch().is_gpu() && problem.op == Op::gemm && is_apart(stored_rows(problem, 0)) &&
+    return has_check_kernels(device.arch()) && problem.op == Op::gemm && is_apart(stored_rows(problem, 0)) &&
            is_apart(stored_rows(problem, 1));
 }
 

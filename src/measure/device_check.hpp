@@ -18,8 +18,8 @@
 
 namespace tilewise {
 
-// Whether DeviceCheck can be had for the problem: a CUDA device, and no operand whose matrices overlap, as filling them
-// side by side would not give what filling them one after the other does.
+// Whether DeviceCheck can be had for the problem: a device that has the kernels, and no operand whose matrices overlap,
+// as filling them side by side would not give what filling them one after the other does.
 bool is_checkable_on(const Device& device, const Problem& problem);
 
 class DeviceCheck {

@@ -82,13 +82,16 @@ using Loaded = std::pair<BuiltKernel, std::shared_ptr<const Code>>;
 // over means that the cache is too small to work with.
 Result<Loaded> build_and_load(const BuildRequest& request, Device& device, Builder& builder) {
     constexpr int kAttempts = 3;
+    std::string refused;  // why what was there before is no good
     for (int attempt = 1;; ++attempt) {
         auto built = builder.build(request);
-        if (!built) return built.error();
+        if (!built && refused.empty()) return built.error();
+        if (!built) return Error{built.error().code, fmt::format("{}; {}", refused, built.error().message)};
         auto code = load(*built, request.name, device);
         if (code) return Loaded{std::move(*built), std::move(*code)};
         const bool is_gone = access(built->path.c_str(), F_OK) != 0;
         if (!is_gone && code.error().code != ErrorCode::toolchain) return code.error();
+        refused = code.error().message;
         if (attempt == kAttempts) {
             return Error{
                 ErrorCode::toolchain,

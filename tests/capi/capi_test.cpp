@@ -63,10 +63,12 @@ TEST(Capi, ArchsAreListedAndFound) {
     EXPECT_TRUE(none.error_has("sm_1") && none.error_has("sm_80")) << none.error;
 }
 
-TEST(Capi, WhatIsEmulatedIsCudas) {
+TEST(Capi, OnlyGpusAreEmulated) {
     const auto build = [](const char* order) { return ask([&](char** out) { return tilewise_build(order, 1, out); }); };
-    const std::string order = std::string("{\"emulated\": true, \"kernels\": [\"") + kKernel + "\"]}";
-    EXPECT_TRUE(build(order.c_str()).has("there is no emulation of gfx942"));
+    const char* order =
+        "{\"emulated\": true, \"kernels\": "
+        "[\"gemm_fp32_any_basic_v1_default_intrawave_48x128x128_1x1x1_4x8x1@cpu-generic\"]}";
+    EXPECT_TRUE(build(order).has("there is no emulation of cpu-generic"));
     EXPECT_EQ(build("{\"kernels\": [], \"emulated\": true}").text, "{\"kernels\":[]}");
     EXPECT_TRUE(build("{\"kernels\": 7}").error_has("no list"));
     EXPECT_TRUE(build("{\"kernels\": [], \"colour\": 1}").error_has("colour"));

@@ -74,25 +74,21 @@ TEST(MakeDevice, NoDeviceHasMoreMemoryThanThereIs) {
 }
 
 TEST(MakeDevice, WhatIsNotThereIsNamed) {
-    for (const char* name :
-         {"", "abacus", "cpu:0", "cpu:", "CPU", "cuda:", "cuda:-1", "cuda:1024", "cuda:0x", "emulated", ":0"}) {
+    for (const char* name : {"", "abacus", "cpu:0", "cpu:", "CPU", "cuda:", "cuda:-1", "cuda:1024", "cuda:0x", "hip:-1",
+                             "emulated", ":0"}) {
         const auto device = make_device(name, embedded_archs());
         ASSERT_FALSE(device.ok()) << name;
         EXPECT_EQ(device.error().code, ErrorCode::device);
         EXPECT_EQ(device.error().message,
-                  std::string("no device '") + name + "'; there are cpu, cuda:0, cuda:1, ... and emulated:ARCH");
+                  std::string("no device '") + name +
+                      "'; there are cpu, cuda:0, cuda:1, ..., hip:0, hip:1, ... and emulated:ARCH");
     }
-    for (const char* name : {"hip", "hip:0"}) {
-        const auto amd = make_device(name, embedded_archs());
-        ASSERT_FALSE(amd.ok());
-        EXPECT_EQ(amd.error().code, ErrorCode::device);
-        EXPECT_TRUE(amd.error().message.starts_with(std::string("no device '") + name + "': ")) << amd.error().message;
-        EXPECT_NE(amd.error().message.find("emulated:gfx942"), std::string::npos) << amd.error().message;
+    for (const char* name : {"cuda:99", "hip:99"}) {  // whether or not there is a driver
+        const auto gpu = make_device(name, embedded_archs());
+        ASSERT_FALSE(gpu.ok());
+        EXPECT_EQ(gpu.error().code, ErrorCode::device);
+        EXPECT_TRUE(gpu.error().message.starts_with(std::string("no device ") + name)) << gpu.error().message;
     }
-    const auto gpu = make_device("cuda:99", embedded_archs());  // whether or not there is a driver
-    ASSERT_FALSE(gpu.ok());
-    EXPECT_EQ(gpu.error().code, ErrorCode::device);
-    EXPECT_NE(gpu.error().message.find("cuda:99"), std::string::npos) << gpu.error().message;
     EXPECT_EQ(make_device("cpu", embedded_archs(), {"z80", 0}).error().code, ErrorCode::usage);
     EXPECT_EQ(make_device("cpu", embedded_archs(), {"gfx942", 0}).error().code, ErrorCode::unsupported);
     EXPECT_EQ(make_device("cpu", embedded_archs(), {"", 1 << 20}).error().code, ErrorCode::usage);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The tests on a real GPU share these: the device, a builder for it, the kernels of a rule set, and the check of each on random
 // problems against the reference, with guards around every buffer. Skips, saying so, where there is no GPU.
-//   TILEWISE_TEST_DEVICE   cuda:0, or emulated:sm_90a on a machine without a GPU (a few kernels: it is slow)
+//   TILEWISE_TEST_DEVICE   cuda:0, hip:0, or emulated:sm_90a on a machine without a GPU (a few kernels: it is slow)
 //   TILEWISE_TEST_RULE_SET default     TILEWISE_TEST_DTYPES bf16,fp16,fp32,fp8,bf8,fp8_bf8,bf8_fp8,int8
 //   TILEWISE_TEST_PROBLEMS 6 for each kernel     TILEWISE_TEST_SHARD 0/1: every n-th kernel, for several processes at once
 //   TILEWISE_TEST_ONLY     a part of the kernels' names     TILEWISE_TEST_COVERED  a file that gets the names of those found right

@@ -151,6 +151,7 @@ TEST_F(GpuRows, UnsuitableRowsAreLeftToTheDevice) {
 
 // All directions, with what comes in and goes out padded, and vectors and D tensors beside them.
 TEST_F(GpuRows, OddChannelsRunOnKernelsOfWholeChunks) {
+    if (device->arch().backend != Backend::cuda) GTEST_SKIP() << "the kernel is CUDA's";
     const std::string shape = ":n=2,g=1,c=21,k=13,in=7x6,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc";
     for (const std::string op : {"conv_fwd", "conv_bwd_data", "conv_bwd_weight"}) {
         for (const std::string rest : {"", ",beta=1", op == "conv_fwd" ? ",epilogue=bias+add+relu" : ",d=add"}) {

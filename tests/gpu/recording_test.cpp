@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Measuring relies on this: work is recorded on a stream that is not the program's, and replayed with a clock of its own.
-#include <gtest/gtest.h>
-
-#include "config/archs.hpp"
-#include "device/make_device.hpp"
+#include "gpu/gpu_testing.hpp"
 
 namespace tilewise {
 namespace {
 
 TEST(GpuRecording, HasAStreamOfItsOwn) {
-    auto device = make_device("cuda:0", embedded_archs());
+    auto device = make_device(variable("TILEWISE_TEST_DEVICE", "cuda:0"), embedded_archs());
     if (!device) GTEST_SKIP() << device.error().message;
     std::int64_t calls = 0;
     const auto work = [&](Stream stream, std::int64_t index) -> Status {

@@ -41,6 +41,7 @@ protected:
 // Patches are as large as the problem lets them be; the second launch is content with less, and must not take the first one's
 // leave to use more.
 TEST_F(GpuSharedMemory, ASmallerLaunchLeavesALargerOneItsShare) {
+    if (device->arch().backend != Backend::cuda) GTEST_SKIP() << "the kernel is CUDA's";
     KernelConfig config = parse_kernel_name(
                               "grouped_conv_fwd_bf16_nhwgc_2d_comp_async_cshuffle_intrawave_256x32x16_"
                               "4x2x1_16x8x16_va8_vb8_vc8_dsb_stages2_pers_gather-halo_merge2_bpu2@sm_90a")

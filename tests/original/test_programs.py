@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIB = pathlib.Path(os.environ.get("TILEWISE_LIBRARY", HERE.parents[1] / "build" / "lib" / "libtilewise.so")).parent
 GEMM, CONV, BWDW = (LIB / f"libdispatcher_{name}_lib.so" for name in ("gemm", "conv", "conv_bwdw"))
 CPU, EMULATED = "cpu", "emulated:sm_90a"
-GPU = os.environ.get("TILEWISE_TEST_DEVICE")  # tools/test_gpu says cuda:0
+GPU = os.environ.get("TILEWISE_TEST_DEVICE")  # tools/test_gpu names one
 DEVICES = [GPU] if GPU else [CPU, EMULATED]
 LIMIT_S = 300
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from .. import _library, _runtime
+from .._devices import torch_gpu
 
 _VARIABLE = "TILEWISE_TORCH_CPP"
 _MODES = ("0", "1", "wait")
@@ -55,7 +56,7 @@ def _request() -> str:
     for path in (*sorted(sources.iterdir()), include / "tilewise" / "tilewise.h"):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     source = (f"// torch {torch.__version__} {torch.version.git_version}, tilewise ABI {_library.ABI_VERSION}, "
-              f"sources {digest.hexdigest()}\n#include \"ops.cpp\"\n")
+              f"sources {digest.hexdigest()}\n#define TILEWISE_TORCH_GPU \"{torch_gpu()}\"\n#include \"ops.cpp\"\n")
     headers = place / "include"
     flags = [f"-I{sources}", f"-I{include}", "-isystem", f"{headers}", "-isystem",
              f"{headers / 'torch' / 'csrc' / 'api' / 'include'}",

@@ -5,8 +5,8 @@
 
 #include <mutex>
 
-#include "device/cuda/context_scope.hpp"
 #include "device/device_error.hpp"
+#include "device/gpu/gpu_code.hpp"
 #include "kernels/common/to_int.hpp"
 
 namespace tilewise {
@@ -14,39 +14,23 @@ namespace {
 
 using namespace cuda_driver;
 
-class CudaCode final : public Code {
+class CudaCode final : public GpuCode<Driver> {
 public:
-    CudaCode(const Driver& driver, CUcontext context, CUmodule module)
-        : driver_(driver), context_(context), module_(module) {}
-    ~CudaCode() override {
-        const ContextScope scope(driver_, context_);
-        driver_.module_unload(module_);
-    }
-    CudaCode(const CudaCode&) = delete;
-    CudaCode& operator=(const CudaCode&) = delete;
-
-    std::int64_t packed_b_bytes(const KernelArgs&) const override { return 0; }
+    using GpuCode::GpuCode;
 
     // Launches of several problems share the function, and each may need another size: what one was allowed must not be taken
     // back when the next is prepared.
     Status allow_shared_bytes(std::int64_t bytes) const {
         const std::lock_guard lock(mutex_);
         if (bytes <= allowed_shared_bytes_) return {};
-        auto status = driver_.check(driver_.function_set_attribute(kernel, kMaxDynamicSharedBytes, to_int(bytes)),
-                                    "cuFuncSetAttribute");
+        auto status =
+            driver_.check(driver_.function_set_attribute(functions().kernel, kMaxDynamicSharedBytes, to_int(bytes)),
+                          "FuncSetAttribute");
         if (status) allowed_shared_bytes_ = bytes;
         return status;
     }
 
-    CUfunction kernel = nullptr;
-    CUfunction reduce = nullptr;  // null for a kernel without one
-    CUfunction pack = nullptr;    // likewise
-    CUfunction pack_b = nullptr;  // likewise
-
 private:
-    const Driver& driver_;
-    CUcontext context_;
-    CUmodule module_;
     mutable std::mutex mutex_;
     mutable std::int64_t allowed_shared_bytes_ = 0;
 };
@@ -98,9 +82,8 @@ Result<CUtensorMap> encode_im2col(const Driver& driver, const TensorMapSpec& spe
         swizzle_of(spec.box.columns * bytes_of(spec.dtype)), kPromotion256, 0);
     if (code == kSuccess) return map;
     return device_error(fmt::format("{} ({} images of {} x {} x {} pixels of {} channels, box {} x {})",
-                                    driver.failure("cuTensorMapEncodeIm2col", code).message, spec.size[2],
-                                    im2col.size[2], im2col.size[1], im2col.size[0], spec.size[0], spec.box.rows,
-                                    spec.box.columns));
+                                    driver.failure("TensorMapEncodeIm2col", code).message, spec.size[2], im2col.size[2],
+                                    im2col.size[1], im2col.size[0], spec.size[0], spec.box.rows, spec.box.columns));
 }
 
 Result<CUtensorMap> encode_pixel_box(const Driver& driver, const TensorMapSpec& spec) {
@@ -125,9 +108,8 @@ Result<CUtensorMap> encode_pixel_box(const Driver& driver, const TensorMapSpec& 
                                  swizzle_of(spec.box.columns * bytes_of(spec.dtype)), kPromotion256, 0);
     if (code == kSuccess) return map;
     return device_error(fmt::format("{} ({} images of {} x {} x {} pixels of {} channels, boxes of {} x {} x {} x {})",
-                                    driver.failure("cuTensorMapEncodeTiled", code).message, spec.size[2],
-                                    pixels.size[2], pixels.size[1], pixels.size[0], spec.size[0], box[4], box[3],
-                                    box[2], box[1]));
+                                    driver.failure("TensorMapEncodeTiled", code).message, spec.size[2], pixels.size[2],
+                                    pixels.size[1], pixels.size[0], spec.size[0], box[4], box[3], box[2], box[1]));
 }
 
 Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
@@ -146,7 +128,7 @@ Result<CUtensorMap> encode(const Driver& driver, const TensorMapSpec& spec) {
                                  swizzle_of(spec.box.columns * bytes_of(spec.dtype)), kPromotion256, 0);
     if (code == kSuccess) return map;
     return device_error(fmt::format("{} (a tensor of {} x {} x {} elements, {} and {} bytes apart, box {} x {})",
-                                    driver.failure("cuTensorMapEncodeTiled", code).message, spec.size[0], spec.size[1],
+                                    driver.failure("TensorMapEncodeTiled", code).message, spec.size[0], spec.size[1],
                                     spec.size[2], spec.stride_bytes[0], spec.stride_bytes[1], spec.box.columns,
                                     spec.box.rows));
 }
@@ -183,62 +165,47 @@ public:
                 void* const at = packed ? static_cast<char*>(args.workspace) + *packed
                                         : address[(*grid_.tensor_maps)[i].operand.value_or(i)];
                 const auto code = driver_.tensor_map_replace_address(&maps[i], at);
-                if (code != kSuccess) return driver_.failure("cuTensorMapReplaceAddress", code);
+                if (code != kSuccess) return driver_.failure("TensorMapReplaceAddress", code);
             }
         }
-        const LaunchSpec& block = grid_.block;
         void* parameters[] = {const_cast<KernelArgs*>(&args), &maps[0], &maps[1], &maps[2]};
-        if (grid_.pack_blocks > 0) {
-            if (auto status =
-                    launch(code_->pack, grid_.pack_blocks, grid_.pack_threads, 0, Shape2{}, parameters, stream);
-                !status) {
-                return status;
-            }
-        }
-        if (auto status = launch(code_->kernel, grid_.blocks, block.threads, block.shared_bytes, block.cluster,
-                                 parameters, stream);
-            !status) {
-            return status;
-        }
-        if (grid_.reduce_blocks == 0) return {};
-        return launch(code_->reduce, grid_.reduce_blocks, grid_.reduce_threads, 0, Shape2{}, parameters, stream);
+        return launch_steps(code_->functions(), grid_, [&](CUfunction function, const GpuStep& step) {
+            return launch(function, step, parameters, stream);
+        });
     }
 
     Status pack_b(const KernelArgs& args, void* packed, Stream stream) const override {
-        if (grid_.pack_b_blocks == 0) {
-            return unsupported_error("this kernel reads B as it is; there is nothing to pack");
-        }
         const ContextScope scope(driver_, context_);
         KernelArgs to = args;
         to.workspace = packed;
         void* parameters[] = {&to};
-        return launch(code_->pack_b, grid_.pack_b_blocks, grid_.pack_b_threads, grid_.pack_b_shared_bytes, Shape2{},
-                      parameters, stream);
+        return launch_pack_b(code_->functions(), grid_, [&](CUfunction function, const GpuStep& step) {
+            return launch(function, step, parameters, stream);
+        });
     }
 
 private:
     // With leave to start while the kernel before it in the stream is ending, where the kernel waits by itself for those
     // before it ahead of its first access to memory.
-    Status launch(CUfunction function, int blocks, int threads, std::int64_t shared_bytes, const Shape2& cluster,
-                  void** parameters, Stream stream) const {
+    Status launch(CUfunction function, const GpuStep& step, void** parameters, Stream stream) const {
         CUlaunchAttribute attributes[2] = {};
         unsigned count = 0;
         if (waits_for_others_) {
             attributes[count].id = kLaunchProgrammaticSerialization;
             attributes[count++].value.programmatic_serialization_allowed = 1;
         }
-        if (cluster.m * cluster.n > 1) {
+        if (const int blocks = step.cluster.m * step.cluster.n; blocks > 1) {
             attributes[count].id = kLaunchCluster;
-            attributes[count++].value.cluster = {static_cast<unsigned>(cluster.m * cluster.n), 1, 1};
+            attributes[count++].value.cluster = {static_cast<unsigned>(blocks), 1, 1};
         }
         CUlaunchConfig config = {};
-        config.grid_x = static_cast<unsigned>(blocks), config.grid_y = config.grid_z = 1;
-        config.block_x = static_cast<unsigned>(threads), config.block_y = config.block_z = 1;
-        config.shared_bytes = static_cast<unsigned>(shared_bytes);
+        config.grid_x = static_cast<unsigned>(step.blocks), config.grid_y = config.grid_z = 1;
+        config.block_x = static_cast<unsigned>(step.threads), config.block_y = config.block_z = 1;
+        config.shared_bytes = static_cast<unsigned>(step.shared_bytes);
         config.stream = static_cast<CUstream>(stream);
         config.attributes = attributes;
         config.attribute_count = count;
-        return driver_.check(driver_.launch_kernel(&config, function, parameters, nullptr), "cuLaunchKernelEx");
+        return driver_.check(driver_.launch_kernel(&config, function, parameters, nullptr), "LaunchKernelEx");
     }
 
     const Driver& driver_;
@@ -253,22 +220,7 @@ private:
 
 Result<std::shared_ptr<const Code>> load_cuda_code(const Driver& driver, CUcontext context, const std::string& image,
                                                    const std::string& kernel) {
-    const ContextScope scope(driver, context);
-    const OutsideCapture outside(driver);
-    CUmodule module = nullptr;
-    if (auto status = driver.check(driver.module_load_data(&module, image.data()), "cuModuleLoadData"); !status) {
-        return device_error(fmt::format("kernel {}: {}", kernel, status.error().message));
-    }
-    auto code = std::make_shared<CudaCode>(driver, context, module);
-    if (auto status =
-            driver.check(driver.module_get_function(&code->kernel, module, kKernelSymbol), "cuModuleGetFunction");
-        !status) {
-        return device_error(fmt::format("kernel {}: {}", kernel, status.error().message));
-    }
-    if (driver.module_get_function(&code->reduce, module, kReduceSymbol) != kSuccess) code->reduce = nullptr;
-    if (driver.module_get_function(&code->pack, module, kPackSymbol) != kSuccess) code->pack = nullptr;
-    if (driver.module_get_function(&code->pack_b, module, kPackBSymbol) != kSuccess) code->pack_b = nullptr;
-    return std::shared_ptr<const Code>(std::move(code));
+    return load_gpu_code<CudaCode>(driver, context, image, kernel);
 }
 
 Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, CUcontext context,
@@ -277,15 +229,7 @@ Result<std::unique_ptr<const Launch>> prepare_cuda_launch(const Driver& driver, 
     const ContextScope scope(driver, context);
     const OutsideCapture outside(driver);
     auto cuda_code = std::static_pointer_cast<const CudaCode>(std::move(code));
-    if (grid.reduce_blocks > 0 && !cuda_code->reduce) {
-        return device_error(fmt::format("the kernel has no {}, which split_k needs", kReduceSymbol));
-    }
-    if (grid.pack_blocks > 0 && !cuda_code->pack) {
-        return device_error(fmt::format("the kernel has no {}, which operands that begin anywhere need", kPackSymbol));
-    }
-    if (grid.pack_b_blocks > 0 && !cuda_code->pack_b) {
-        return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
-    }
+    if (auto status = check_functions(cuda_code->functions(), grid); !status) return status.error();
     if (auto status = cuda_code->allow_shared_bytes(grid.block.shared_bytes); !status) return status.error();
     auto launch = std::make_unique<CudaLaunch>(driver, context, std::move(cuda_code), grid, waits_for_others);
     if (auto status = launch->encode_maps(); !status) return status.error();

@@ -3,23 +3,14 @@
 
 #include <dlfcn.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <mutex>
-#include <optional>
 #include <string>
 
-#include "base/fork_safe_mutex.hpp"
 #include "device/device_error.hpp"
+#include "device/gpu/start_once.hpp"
 
 namespace tilewise::cuda_driver {
 namespace {
-
-Error after_fork() {
-    return device_error(
-        "CUDA was started before this process was forked and cannot be used here; start the workers before the first "
-        "use of the GPU, or by spawning instead of forking");
-}
 
 Result<Driver> load() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -36,9 +27,9 @@ Result<Driver> load() {
     // NOLINTEND(bugprone-macro-parentheses)
     const auto started = driver.init(0);
     // The driver answers this in a child whose parent, another library in it perhaps, has started it.
-    if (started == kNotInitialized) return after_fork();
-    if (auto status = driver.check(started, "cuInit"); !status) return status.error();
-    if (auto status = driver.check(driver.driver_get_version(&driver.version), "cuDriverGetVersion"); !status) {
+    if (started == kNotInitialized) return after_fork(Driver::kName);
+    if (auto status = driver.check(started, "Init"); !status) return status.error();
+    if (auto status = driver.check(driver.driver_get_version(&driver.version), "DriverGetVersion"); !status) {
         return status.error();
     }
     return driver;
@@ -46,30 +37,27 @@ Result<Driver> load() {
 
 }  // namespace
 
-Error Driver::failure(const char* call, CUresult code) const {
+std::string Driver::description() const { return fmt::format("driver {}.{}", version / 1000, version % 1000 / 10); }
+
+CUresult Driver::copy_box(const GpuBox& box, CUstream stream) const {
+    const auto side = [](const GpuBox::Side& of) {
+        CUmemcpy3D::Side result{};
+        result.memory_type = kDeviceMemory;
+        result.device = of.memory;
+        result.pitch = of.pitch, result.height = of.height;
+        return result;
+    };
+    const CUmemcpy3D copy = {side(box.from), side(box.to), box.width_bytes, box.height, box.depth};
+    return memcpy_3d_async(&copy, stream);
+}
+
+std::string Driver::reason(CUresult code) const {
     const char *name = nullptr, *text = nullptr;
     get_error_name(code, &name);
     get_error_string(code, &text);
-    return device_error(fmt::format("{} failed: {}: {}", call, name ? name : std::to_string(code), text ? text : ""));
+    return fmt::format("{}: {}", name ? name : std::to_string(code), text ? text : "");
 }
 
-Result<const Driver*> load_driver() {
-    static std::optional<Driver> driver;
-    static pid_t owner = 0;
-    {
-        const std::scoped_lock lock(fork_safe_mutex());
-        if (driver && owner != getpid()) return after_fork();
-        if (driver) return &*driver;
-    }
-    // Without the lock, which a fork waits for: starting the driver may take seconds, and twice does no harm.
-    auto loaded = load();
-    if (!loaded) return loaded.error();
-    const std::scoped_lock lock(fork_safe_mutex());
-    if (!driver) {
-        driver = *loaded;
-        owner = getpid();
-    }
-    return &*driver;
-}
+Result<const Driver*> load_driver() { return start_once(load); }
 
 }  // namespace tilewise::cuda_driver

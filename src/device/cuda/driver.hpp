@@ -5,8 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "base/result.hpp"
+#include "device/gpu/gpu_box.hpp"
+#include "device/gpu/gpu_driver.hpp"
 
 namespace tilewise::cuda_driver {
 
@@ -19,7 +23,7 @@ using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
 using CUgraph = struct CUgraph_st*;
 using CUgraphExec = struct CUgraphExec_st*;
-using CUdeviceptr = std::uint64_t;
+using CUdeviceptr = void*;  // a number in the driver's own declarations, of the same size
 
 inline constexpr CUresult kSuccess = 0;
 inline constexpr CUresult kNotInitialized = 3;
@@ -37,8 +41,6 @@ enum CUdeviceAttribute : int {
     kSingleToDoubleRatio = 87,
 };
 enum CUfunctionAttribute : int { kMaxDynamicSharedBytes = 8, kNonPortableClusterSize = 14 };
-enum CUcaptureMode : int { kCaptureGlobal = 0, kCaptureThreadLocal = 1, kCaptureRelaxed = 2 };
-enum CUcaptureStatus : int { kCaptureNone = 0, kCaptureActive = 1, kCaptureInvalidated = 2 };
 enum CUtensorMapDataType : int {
     kTensorUint8 = 0,
     kTensorInt32 = 3,
@@ -110,10 +112,10 @@ static_assert(sizeof(CUmemcpy3D) == 200);
     X(stream_create, "cuStreamCreate", (CUstream * stream, unsigned flags))                                            \
     X(stream_destroy, "cuStreamDestroy_v2", (CUstream stream))                                                         \
     X(stream_synchronize, "cuStreamSynchronize", (CUstream stream))                                                    \
-    X(stream_is_capturing, "cuStreamIsCapturing", (CUstream stream, CUcaptureStatus * status))                         \
-    X(stream_begin_capture, "cuStreamBeginCapture_v2", (CUstream stream, CUcaptureMode mode))                          \
+    X(stream_is_capturing, "cuStreamIsCapturing", (CUstream stream, GpuCaptureStatus * status))                        \
+    X(stream_begin_capture, "cuStreamBeginCapture_v2", (CUstream stream, GpuCaptureMode mode))                         \
     X(stream_end_capture, "cuStreamEndCapture", (CUstream stream, CUgraph * graph))                                    \
-    X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (CUcaptureMode * mode))                              \
+    X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (GpuCaptureMode * mode))                             \
     X(graph_instantiate, "cuGraphInstantiateWithFlags", (CUgraphExec * exec, CUgraph graph, unsigned long long flags)) \
     X(graph_upload, "cuGraphUpload", (CUgraphExec exec, CUstream stream))                                              \
     X(graph_launch, "cuGraphLaunch", (CUgraphExec exec, CUstream stream))                                              \
@@ -141,18 +143,29 @@ static_assert(sizeof(CUmemcpy3D) == 200);
        CUtensorMapPromotion promotion, int fill))                                                                      \
     X(tensor_map_replace_address, "cuTensorMapReplaceAddress", (CUtensorMap * map, void* address))
 
-struct Driver {
+struct Driver : GpuDriver<Driver> {
+    using Context = CUcontext;
+    using Module = CUmodule;
+    using Function = CUfunction;
+    using Stream = CUstream;
+    using Event = CUevent;
+    using Graph = CUgraph;
+    using GraphExec = CUgraphExec;
+    static constexpr std::string_view kName = "CUDA", kPrefix = "cu";
+
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a name and a list of parameters cannot be in any
 #define X(name, symbol, parameters) CUresult(*name) parameters = nullptr;
     TILEWISE_CUDA_FUNCTIONS(X)
 #undef X
     int version = 0;  // 13000 for CUDA 13.0
 
-    // "cuModuleLoadData failed: CUDA_ERROR_NO_BINARY_FOR_GPU: no kernel image ..."
-    Error failure(const char* call, CUresult code) const;
-    Status check(CUresult code, const char* call) const {
-        return code == kSuccess ? Status() : Status(failure(call, code));
+    std::string description() const;  // "driver 13.0"
+    CUresult copy_bytes(void* to, const void* from, std::size_t bytes, CUstream stream) const {
+        return memcpy_async(to, const_cast<void*>(from), bytes, stream);
     }
+    CUresult copy_box(const GpuBox& box, CUstream stream) const;
+
+    std::string reason(CUresult code) const;  // "CUDA_ERROR_NO_BINARY_FOR_GPU: no kernel image ..."
 };
 
 // Loads and starts it once. In a child of a process that had started it, it cannot work, and an error says so.

@@ -10,6 +10,7 @@
 #include "device/device_error.hpp"
 #include "device/emulated/calls.hpp"
 #include "device/emulated/grid.hpp"
+#include "device/gpu/gpu_functions.hpp"
 
 namespace tilewise {
 namespace {
@@ -17,27 +18,21 @@ namespace {
 class EmulatedCode final : public Code {
 public:
     explicit EmulatedCode(void* handle)
-        : handle_(handle),
-          kernel(dlsym(handle, kKernelSymbol)),
-          reduce(dlsym(handle, kReduceSymbol)),
-          pack(dlsym(handle, kPackSymbol)),
-          pack_b(dlsym(handle, kPackBSymbol)),
-          machine(static_cast<Machine**>(dlsym(handle, "tilewise_machine"))) {}
+        : functions{dlsym(handle, kKernelSymbol), dlsym(handle, kReduceSymbol), dlsym(handle, kPackSymbol),
+                    dlsym(handle, kPackBSymbol)},
+          machine(static_cast<Machine**>(dlsym(handle, "tilewise_machine"))),
+          handle_(handle) {}
     ~EmulatedCode() override { dlclose(handle_); }
     EmulatedCode(const EmulatedCode&) = delete;
     EmulatedCode& operator=(const EmulatedCode&) = delete;
 
     std::int64_t packed_b_bytes(const KernelArgs&) const override { return 0; }
 
+    const GpuFunctions<void*> functions;
+    Machine** const machine;
+
 private:
     void* handle_;
-
-public:
-    void* kernel;
-    void* reduce;  // null for a kernel without one
-    void* pack;    // likewise
-    void* pack_b;  // likewise
-    Machine** machine;
 };
 
 // A kernel's function and what each of its threads is called with.
@@ -142,40 +137,29 @@ public:
                                                               : address[(*grid_.tensor_maps)[i].operand.value_or(i)]) +
                            packed.value_or(0);
         }
-        const LaunchSpec& block = grid_.block;
-        emulated::GridSpec grid;
-        if (grid_.pack_blocks > 0) {
-            grid.blocks = static_cast<unsigned>(grid_.pack_blocks), grid.threads = grid_.pack_threads;
-            if (auto status = launch(grid, {code_->pack, &args, nullptr}); !status) return status;
-        }
-        grid.blocks = static_cast<unsigned>(grid_.blocks), grid.threads = block.threads;
-        grid.shared_bytes = static_cast<unsigned>(block.shared_bytes);
-        grid.cluster = static_cast<unsigned>(std::max(1, block.cluster.m * block.cluster.n));
-        const EmulatedTensorMap* const given = grid_.tensor_maps ? maps.data() : nullptr;
-        if (auto status = launch(grid, {code_->kernel, &args, given}); !status) return status;
-        if (grid_.reduce_blocks == 0) return {};
-        grid.blocks = static_cast<unsigned>(grid_.reduce_blocks), grid.threads = grid_.reduce_threads;
-        grid.shared_bytes = 0, grid.cluster = 1;
-        return launch(grid, {code_->reduce, &args, nullptr});
+        return launch_steps(code_->functions, grid_, [&](void* function, const GpuStep& step) {
+            const bool takes_maps = grid_.tensor_maps && function == code_->functions.kernel;
+            return launch(step, {function, &args, takes_maps ? maps.data() : nullptr});
+        });
     }
 
     Status pack_b(const KernelArgs& args, void* packed, Stream) const override {
-        if (grid_.pack_b_blocks == 0) {
-            return unsupported_error("this kernel reads B as it is; there is nothing to pack");
-        }
         const std::scoped_lock lock(emulated_launches());
         KernelArgs to = args;
         to.workspace = packed;
-        emulated::GridSpec grid;
-        grid.blocks = static_cast<unsigned>(grid_.pack_b_blocks), grid.threads = grid_.pack_b_threads;
-        grid.shared_bytes = static_cast<unsigned>(grid_.pack_b_shared_bytes);
-        return launch(grid, {code_->pack_b, &to, nullptr});
+        return launch_pack_b(code_->functions, grid_, [&](void* function, const GpuStep& step) {
+            return launch(step, {function, &to, nullptr});
+        });
     }
 
 private:
-    Status launch(emulated::GridSpec grid, const BoundKernel& kernel) const {
+    Status launch(const GpuStep& step, const BoundKernel& kernel) const {
         Machine calls = emulated::machine_calls();
         *code_->machine = &calls;
+        emulated::GridSpec grid;
+        grid.blocks = static_cast<unsigned>(step.blocks), grid.threads = step.threads;
+        grid.shared_bytes = static_cast<unsigned>(step.shared_bytes);
+        grid.cluster = static_cast<unsigned>(std::max(1, step.cluster.m * step.cluster.n));
         grid.seed = machine_->seed++;
         grid.lanes = machine_->lanes;
         grid.call = call_kernel;
@@ -205,7 +189,7 @@ Result<std::shared_ptr<const Code>> load_emulated_code(const BuiltKernel& kernel
         return device_error(fmt::format("cannot load '{}': {}", kernel.path, why ? why : "no reason given"));
     }
     auto code = std::make_shared<EmulatedCode>(handle);
-    if (!code->kernel || !code->machine) {
+    if (!code->functions.kernel || !code->machine) {
         return device_error(fmt::format("'{}' is no emulated kernel: it has no {}", kernel.path, kKernelSymbol));
     }
     return std::shared_ptr<const Code>(std::move(code));
@@ -214,15 +198,7 @@ Result<std::shared_ptr<const Code>> load_emulated_code(const BuiltKernel& kernel
 Result<std::unique_ptr<const Launch>> prepare_emulated_launch(std::shared_ptr<EmulatedMachine> machine,
                                                               std::shared_ptr<const Code> code, GpuGrid grid) {
     auto own = std::static_pointer_cast<const EmulatedCode>(std::move(code));
-    if (grid.reduce_blocks > 0 && !own->reduce) {
-        return device_error(fmt::format("the kernel has no {}, which split_k needs", kReduceSymbol));
-    }
-    if (grid.pack_blocks > 0 && !own->pack) {
-        return device_error(fmt::format("the kernel has no {}, which operands that begin anywhere need", kPackSymbol));
-    }
-    if (grid.pack_b_blocks > 0 && !own->pack_b) {
-        return device_error(fmt::format("the kernel has no {}, which packs B ahead", kPackBSymbol));
-    }
+    if (auto status = check_functions(own->functions, grid); !status) return status.error();
     auto launch = std::make_unique<EmulatedLaunch>(std::move(machine), std::move(own), grid);
     if (auto status = launch->encode_maps(); !status) return status.error();
     return std::unique_ptr<const Launch>(std::move(launch));

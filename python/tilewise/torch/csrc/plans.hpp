@@ -118,8 +118,9 @@ private:
 
 inline int threads_of(c10::Device device) { return device.is_cpu() ? at::get_num_threads() : 0; }
 
+// torch calls the GPUs of every vendor CUDA; what they are to the library is known where this is compiled (_cpp.py).
 inline std::string device_name(c10::Device device) {
-    return device.is_cpu() ? "cpu" : c10::str("cuda:", static_cast<int>(device.index()));
+    return device.is_cpu() ? "cpu" : c10::str(TILEWISE_TORCH_GPU ":", static_cast<int>(device.index()));
 }
 
 // How many tensors d a problem takes.

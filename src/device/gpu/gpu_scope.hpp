@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Makes a context the thread's current one, and the one before it again at the end. Where it already is, as in a program whose
-// other libraries use the same device, that costs one cheap question.
+// What holds on this thread while a driver is called, and no longer.
 #pragma once
 
-#include "device/cuda/driver.hpp"
+#include "device/gpu/gpu_driver.hpp"
 
 namespace tilewise {
 
+// Makes a context (a device, where a driver has no contexts) the thread's current one, and the one before it again at the end.
+// Where it already is, as in a program whose other libraries use the same device, that costs one cheap question.
+template <class Driver>
 class ContextScope {
 public:
-    ContextScope(const cuda_driver::Driver& driver, cuda_driver::CUcontext context) : driver_(driver) {
+    using Context = typename Driver::Context;
+
+    ContextScope(const Driver& driver, Context context) : driver_(driver) {
         driver_.context_get_current(&before_);
         if (before_ == context) return;
         changed_ = true;
@@ -22,25 +26,24 @@ public:
     ContextScope& operator=(const ContextScope&) = delete;
 
 private:
-    const cuda_driver::Driver& driver_;
-    cuda_driver::CUcontext before_ = nullptr;
+    const Driver& driver_;
+    Context before_{};
     bool changed_ = false;
 };
 
 // While a stream of the program is being captured, calls that allocate or load are forbidden on this thread unless it says that
 // they have nothing to do with the capture.
+template <class Driver>
 class OutsideCapture {
 public:
-    explicit OutsideCapture(const cuda_driver::Driver& driver) : driver_(driver) {
-        driver_.exchange_capture_mode(&mode_);
-    }
+    explicit OutsideCapture(const Driver& driver) : driver_(driver) { driver_.exchange_capture_mode(&mode_); }
     ~OutsideCapture() { driver_.exchange_capture_mode(&mode_); }
     OutsideCapture(const OutsideCapture&) = delete;
     OutsideCapture& operator=(const OutsideCapture&) = delete;
 
 private:
-    const cuda_driver::Driver& driver_;
-    cuda_driver::CUcaptureMode mode_ = cuda_driver::kCaptureRelaxed;
+    const Driver& driver_;
+    GpuCaptureMode mode_ = kCaptureRelaxed;
 };
 
 }  // namespace tilewise
