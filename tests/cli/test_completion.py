@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "problems", "fit", "cache",
+COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "sweep", "problems", "fit", "cache",
             "doctor", "completion", "help"]
 
 

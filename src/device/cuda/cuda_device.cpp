@@ -51,12 +51,13 @@ std::string_view loads(const ArchSpec& arch, int major) {
 class CudaDevice final : public Device {
 public:
     CudaDevice(const Driver& driver, CUcontext context, ArchSpec arch, std::string_view code_suffix, int ordinal,
-               const std::string& model)
+               const std::string& model, int clock_khz)
         : driver_(driver),
           context_(context),
           arch_(std::move(arch)),
           code_suffix_(code_suffix),
           name_(fmt::format("cuda:{}", ordinal)) {
+        if (clock_khz > 0) clock_mhz_ = clock_khz / 1e3;
         identity_ = fmt::format("{}; {}; {} units; driver {}.{}", model, arch_.name, arch_.units, driver.version / 1000,
                                 driver.version % 1000 / 10);
     }
@@ -66,6 +67,7 @@ public:
     const ArchSpec& arch() const override { return arch_; }
     int max_threads() const override { return 1; }
     std::optional<int> driver_version() const override { return driver_.version; }
+    std::optional<double> clock_mhz() const override { return clock_mhz_; }
     std::string_view code_suffix() const override { return code_suffix_; }
     std::optional<Rejected> refuses(const KernelConfig&) const override { return std::nullopt; }
     bool shares_host_memory() const override { return false; }
@@ -118,7 +120,7 @@ public:
         return driver_.check(driver_.stream_synchronize(static_cast<CUstream>(stream)), "cuStreamSynchronize");
     }
     Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {
-        return record_graph(driver_, context_, work, calls);
+        return record_graph(recordings_, work, calls);
     }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {
@@ -147,6 +149,8 @@ private:
     // Kernels for compute capability 9.0 and later wait, by themselves, for those before them.
     bool waits_for_others_ = parse_cuda_arch(arch_.name)->major >= 9;
     std::string name_, identity_;
+    std::optional<double> clock_mhz_;
+    std::shared_ptr<RecordingQueue> recordings_ = std::make_shared<RecordingQueue>(driver_, context_);
     // One module for all problems of a kernel, for as long as the device: a graph that the program has captured may use it.
     std::mutex codes_mutex_;
     std::unordered_map<std::string, std::shared_ptr<const Code>> codes_;  // by digest
@@ -165,7 +169,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     }
     CUdevice device = 0;
     char model[128] = {};
-    int major = 0, minor = 0, units = 0, cache_bytes = 0, shared_bytes = 0, fp64_ratio = 0;
+    int major = 0, minor = 0, units = 0, cache_bytes = 0, shared_bytes = 0, fp64_ratio = 0, clock_khz = 0;
     CUcontext context = nullptr;
     const auto attribute = [&](int& value, CUdeviceAttribute which) {
         return driver.check(driver.device_get_attribute(&value, which, device), "cuDeviceGetAttribute");
@@ -178,6 +182,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     if (status) status = attribute(cache_bytes, kL2CacheBytes);
     if (status) status = attribute(shared_bytes, kSharedBytesPerBlockOptin);
     if (status) status = attribute(fp64_ratio, kSingleToDoubleRatio);
+    if (status) status = attribute(clock_khz, kClockKilohertz);
     // Never given back: other libraries use the same one, and it ends with the process.
     if (status) status = driver.check(driver.primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");
     if (!status) return status.error();
@@ -190,7 +195,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     constexpr int kMostRatio = 2;  // where there are matrix units for fp64
     if (fp64_ratio > kMostRatio) leave_out_doubles(own);
     return std::unique_ptr<Device>(
-        std::make_unique<CudaDevice>(driver, context, std::move(own), loads(**arch, major), ordinal, model));
+        std::make_unique<CudaDevice>(driver, context, std::move(own), loads(**arch, major), ordinal, model, clock_khz));
 }
 
 }  // namespace tilewise
