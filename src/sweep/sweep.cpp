@@ -6,18 +6,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <set>
-#include <thread>
 #include <utility>
 
-#include "base/signals_blocked.hpp"
 #include "build/build_settings.hpp"
 #include "device/described_device.hpp"
 #include "problem/problem_text.hpp"
+#include "sweep/budget_alarm.hpp"
 #include "sweep/build_ahead.hpp"
 #include "sweep/device_lock.hpp"
 #include "sweep/record_file.hpp"
@@ -34,39 +31,6 @@ constexpr double kMostDrift = 0.03;
 double seconds_since(SweepClock::time_point begin) {
     return std::chrono::duration<double>(SweepClock::now() - begin).count();
 }
-
-// Ends the compilers when the time is up.
-class BudgetAlarm {
-public:
-    explicit BudgetAlarm(SweepClock::time_point deadline) {
-        if (deadline == SweepClock::time_point::max()) return;
-        const SignalsBlocked blocked;
-        thread_ = std::thread([this, deadline] {
-            std::unique_lock lock(mutex_);
-            changed_.wait_until(lock, deadline, [&] { return ended_; });
-            rings_ = true;
-        });
-    }
-    ~BudgetAlarm() {
-        {
-            const std::scoped_lock lock(mutex_);
-            ended_ = true;
-        }
-        changed_.notify_all();
-        if (thread_.joinable()) thread_.join();
-    }
-    BudgetAlarm(const BudgetAlarm&) = delete;
-    BudgetAlarm& operator=(const BudgetAlarm&) = delete;
-
-    const std::atomic<bool>* rings() const { return &rings_; }
-
-private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool ended_ = false;
-    std::atomic<bool> rings_{false};
-    std::thread thread_;
-};
 
 // The kernel whose time tells whether the machine is as fast as it was: the first that was measured well.
 struct ReferenceKernel {

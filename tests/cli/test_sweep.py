@@ -159,7 +159,7 @@ def test_a_wrong_result_or_clock_is_a_record(sweep, few, kernels, tmp_path, faul
 
 def test_a_compiler_that_fails_is_a_record(run, few, tmp_path):
     compiler = tmp_path / "c++"
-    compiler.write_text("#!/bin/sh\n[ \"$1\" = --version ] && exec c++ --version\n[ \"$1\" = -dumpfullversion ] && exec c++ $*\nexit 1\n")
+    compiler.write_text("#!/bin/sh\n[ \"$1\" = --version ] && exec c++ --version\nexit 1\n")
     compiler.chmod(0o755)
     out = tmp_path / "out.csv"
     answer = run("sweep", "--problems", few, "--out", str(out), *POOL, "--shard", "1/3",
@@ -195,7 +195,8 @@ def test_configs_name_the_kernels_and_those_that_cannot_run_are_rejected(cached,
     config, out = tmp_path / "configs.json", tmp_path / "out.csv"
     other = "gemm_bf16_rcr_compv3_default_intrawave_64x64x32_2x2x1_16x8x16@sm_90a"
     config.write_text(json.dumps([kernels[0], other]))
-    answer = cached("sweep", "--problems", few, "--out", str(out), "--config", str(config), "--arch", "cpu-generic", "--threads", "1")
+    answer = cached("sweep", "--problems", few, "--out", str(out), "--config", str(config), "--arch", "cpu-generic",
+                    "--threads", "1")
     assert answer.code == 0, answer
     statuses = {(row["kernel_name"], row["status"]) for row in read(out)}
     assert statuses == {(kernels[0], "ok"), (other, "rejected")}
@@ -242,7 +243,8 @@ def test_what_makes_no_sense_is_refused(cached, few, undisturbed, tmp_path, word
     files["other"].write_text((lines[0] + lines[1]).replace(row["device"], "another device"))
     files["old"].write_text("schema,device\n1,x\n")
     given = [word.format(**files) for word in words]
-    answer = cached("sweep", "--arch", "cpu-generic", "--threads", "1", *([] if "--out" in given else ["--out", str(tmp_path / "new.csv")]), *given)
+    out = [] if "--out" in given else ["--out", str(tmp_path / "new.csv")]
+    answer = cached("sweep", "--arch", "cpu-generic", "--threads", "1", *out, *given)
     assert answer.code in (2, 3) and all(text in answer.err for text in told), answer
     assert not (tmp_path / "new.csv").exists()
 
