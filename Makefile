@@ -170,7 +170,7 @@ test-sanitize: $(GPU_BINARIES) ## run a few small kernels under compute-sanitize
 bench-cpu: ## compare with OpenBLAS and oneDNN on one CPU thread (an hour; downloads them; ARGS='conv --quick')
 	@tools/setup --bench
 	@$(CONFIGURE) release -DTILEWISE_BUILD_BENCHMARKS=ON
-	@$(BUILD) release --target cpu_gemm cpu_conv cpu_choice
+	@$(BUILD) release --target cpu_gemm cpu_conv
 	@tools/bench_cpu $(ARGS)
 
 bench-gpu: ## compare GEMM on an NVIDIA GPU with cuBLAS, ARGS=epilogues fused steps (minutes; python3 with torch, build/lib as it is; ARGS=--help)

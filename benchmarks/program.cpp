@@ -67,8 +67,8 @@ Result<Options> parse_options(int count, char** arguments, const char* usage) {
             options.compare.top = static_cast<std::size_t>(top);
         } else if (option == "--only") {
             options.only.push_back(value);
-        } else if (option == "--problems" || option == "--table") {
-            (option == "--problems" ? options.problems : options.table) = value;
+        } else if (option == "--problems") {
+            options.problems = value;
         } else {
             return usage_error(fmt::format("unknown option '{}'\n{}", option, usage));
         }

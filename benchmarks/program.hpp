@@ -14,7 +14,6 @@ namespace tilewise::bench {
 struct Options {
     std::vector<std::string> openblas, onednn;  // shared libraries to compare with
     std::string problems;                       // a file of them
-    std::string table;                          // a file to write every time to
     bool quick = false;
     CompareOptions compare;
     std::vector<std::string> only;  // texts that a case's title must contain, all of them

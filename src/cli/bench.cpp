@@ -101,6 +101,8 @@ Result<int> run_bench(Context& context) {
     if (!choice) return choice.error();
     const auto peers = load_peers(context, *runtime->device);
     if (!peers) return peers.error();
+    OperandArena arena(*runtime->device);
+    choice->options.arena = &arena;
     Shown shown;
     for (const GivenProblem& one : *given) {
         choice->options.progress = progress_of(static_cast<std::size_t>(&one - given->data()), given->size());

@@ -8,6 +8,7 @@
 #include "build/code_suffix.hpp"
 #include "cli/build_work.hpp"
 #include "cli/kernel_query.hpp"
+#include "cli/runtime.hpp"
 #include "family/family.hpp"
 #include "run/kernel_code.hpp"
 #include "run/row_launch.hpp"
@@ -17,24 +18,9 @@ namespace {
 
 // Which of the distinct sources a command takes. A source's share depends on its text alone, so that the shares of several
 // machines fit together whatever else the rule set holds.
-struct Shard {
-    std::int64_t index = 1, count = 1;
-
-    bool takes(std::string_view source) const {
-        const std::string digest = sha256_hex(source).substr(0, 15);
-        return static_cast<std::int64_t>(std::stoull(digest, nullptr, 16)) % count == index - 1;
-    }
-};
-
-Result<Shard> chosen_shard(const Context& context) {
-    const auto given = context.arguments.value("shard");
-    if (!given) return Shard{};
-    const auto parts = split(*given, '/');
-    const auto index = parse_integer(parts[0]), count = parse_integer(parts.back());
-    if (parts.size() != 2 || !index || !count || *index < 1 || *index > *count) {
-        return usage_error(fmt::format("--shard takes I/N with I from 1 to N, such as 2/8, not '{}'", *given));
-    }
-    return Shard{*index, *count};
+bool takes(const GivenShard& part, std::string_view source) {
+    const std::string digest = sha256_hex(source).substr(0, 15);
+    return static_cast<std::int64_t>(std::stoull(digest, nullptr, 16)) % part.count == part.index - 1;
 }
 
 // The chains that GPU kernels are compiled for beside the code for every epilogue.
@@ -54,9 +40,8 @@ Result<std::vector<Chain>> chosen_chains(const Context& context) {
 }  // namespace
 
 Status add_rule_set(const Context& context, const ArchSpec& arch, BuildWork& work) {
-    const auto part = chosen_shard(context);
+    const auto part = read_shard(context);
     if (!part) return part.error();
-    const Shard& shard = *part;
     auto query = read_kernel_query(context, arch);
     if (!query) return query.error();
     auto kernels = list_kernels(*query);
@@ -80,7 +65,7 @@ Status add_rule_set(const Context& context, const ArchSpec& arch, BuildWork& wor
             for (const std::string_view suffix : suffixes) {
                 auto request = build_request(kernel.config, arch, suffix, code);
                 if (!request) return request.error();
-                if (!shard.takes(request->source)) continue;
+                if (!takes(*part, request->source)) continue;
                 if (!seen.insert(fmt::format("{} {}", suffix, request->source)).second) continue;
                 work.portable += suffix == code_of(arch.backend).portable ? 1U : 0U;
                 work.requests.push_back(std::move(*request));
@@ -88,7 +73,7 @@ Status add_rule_set(const Context& context, const ArchSpec& arch, BuildWork& wor
         }
     }
     // Problems are padded by a kernel of no config, which the first part has.
-    if (!arch.is_gpu() || !context.arguments.value("pack") || work.requests.empty() || shard.index != 1) return {};
+    if (!arch.is_gpu() || !context.arguments.value("pack") || work.requests.empty() || part->index != 1) return {};
     for (const std::string_view suffix : suffixes) {
         work.portable += suffix == code_of(arch.backend).portable ? 1U : 0U;
         work.requests.push_back(row_kernel_request(arch, suffix));

@@ -75,6 +75,8 @@ Result<int> run_run(Context& context);
 Result<int> run_bench(Context& context);
 Result<int> run_build(Context& context);
 Result<int> run_tune(Context& context);
+Result<int> run_sweep(Context& context);
+Result<int> run_sweep_worker(Context& context);
 Result<int> run_problems(Context& context);
 Result<int> run_fit(Context& context);
 Result<int> run_cache(Context& context);

@@ -12,10 +12,14 @@
 #include "config/rule_set.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "select/dispatcher.hpp"
+#include "sweep/sweep_plan.hpp"
 
 namespace tilewise::cli {
 namespace {
 
+std::vector<std::string> kernel_pool_choices() {
+    return {EnumNames<KernelPool>::names.begin(), EnumNames<KernelPool>::names.end()};
+}
 std::vector<std::string> strategy_choices() {
     return {EnumNames<Strategy>::names.begin(), EnumNames<Strategy>::names.end()};
 }
@@ -94,6 +98,23 @@ constexpr Option kBenchOptions[] = {
     kCpuArch,
 };
 constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kAgain, kDevice, kCpuArch};
+constexpr Option kSweepOptions[] = {
+    kProblems,
+    {"out", "FILE.csv", "where the records go"},
+    kRuleSet,
+    {"config", "FILE.json", "these kernels, in place of a rule set: names, or configs with lists of values"},
+    {"kernels", "POOL", "all (unless given), or sample: the best by the model, other kinds, and some of the rest",
+     kernel_pool_choices},
+    {"resume", "", "go on with a file; what has a record is not measured again"},
+    {"shard", "I/N", "only part I of N, 1/N to N/N, of the problems: for several devices or machines"},
+    {"workers", "N", "compilers at a time"},
+    {"budget", "TIME", "end after this time, such as 90s, 25m or 2h; what is left out is recorded"},
+    {"timeout", "S", "seconds after which a kernel that does not answer is given up (60)"},
+    {"seed", "N", "of the order of problems and of samples (0)"},
+    kDevice,
+    kCpuArch,
+};
+constexpr Option kWorkerOptions[] = {kDevice, kCpuArch};
 constexpr Option kBuildOptions[] = {
     {"arch", "ARCH[,ARCH]", "targets; the CPU of this machine unless given", arch_choices},
     kRuleSet,
@@ -150,6 +171,11 @@ const Command kCommands[] = {
     {"bench", "[PROBLEM…]", 0, kManyOperands, "time kernels on problems", kProblemsSay, kBenchOptions, run_bench},
     {"tune", "[PROBLEM…]", 0, kManyOperands, "measure the best few kernels for problems and remember the winners",
      kProblemsSay, kTuneOptions, run_tune},
+    {"sweep", "", 0, 0, "measure many kernels on many problems, and check every result",
+     "Each measurement is a record of FILE.csv, also of a failure, written as it comes: whatever ends a sweep, "
+     "--resume\n"
+     "goes on with it (docs/sweep.md).",
+     kSweepOptions, run_sweep},
     {"problems", "[SET]", 0, 1, "list the problem sets, or print one",
      "A set is printed as --problems reads it: a problem a line, and the network or class it comes from behind it.",
      kProblemsOptions, run_problems, problem_set_names},
@@ -178,6 +204,9 @@ const Command kCommands[] = {
      shell_choices},
     {"help", "[COMMAND]", 0, 1, "show help, of a command where one is named", "", {}, run_help, command_choices},
 };
+
+// The process of a sweep that touches the device; only a sweep starts one.
+const Command kSweepWorker = {"sweep-worker", "", 0, 0, "serve a sweep", "", kWorkerOptions, run_sweep_worker};
 
 template <class E>
 std::vector<std::string> names_of() {
@@ -209,6 +238,7 @@ const Command* find_command(std::string_view name) {
     for (const Command& command : kCommands) {
         if (command.name == name) return &command;
     }
+    if (name == kSweepWorker.name) return &kSweepWorker;
     return nullptr;
 }
 

@@ -37,6 +37,17 @@ Result<std::int64_t> read_number(const Context& context, std::string_view option
     return *number;
 }
 
+Result<GivenShard> read_shard(const Context& context) {
+    const auto given = context.arguments.value("shard");
+    if (!given) return GivenShard{};
+    const auto parts = split(*given, '/');
+    const auto index = parse_integer(parts[0]), count = parse_integer(parts.back());
+    if (parts.size() != 2 || !index || !count || *index < 1 || *index > *count) {
+        return usage_error(fmt::format("--shard takes I/N with I from 1 to N, such as 2/8, not '{}'", *given));
+    }
+    return GivenShard{*index, *count};
+}
+
 Result<int> threads_option(const Context& context) {
     auto threads = read_number(context, "threads", 0, 0);
     if (!threads) return threads.error();

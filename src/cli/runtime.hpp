@@ -12,6 +12,11 @@ namespace tilewise::cli {
 // --NAME as a whole number from `least` on; `otherwise` where it is not given.
 Result<std::int64_t> read_number(const Context& context, std::string_view option, std::int64_t otherwise,
                                  std::int64_t least);
+// --shard I/N; 1/1 where it is not given.
+struct GivenShard {
+    std::int64_t index = 1, count = 1;
+};
+Result<GivenShard> read_shard(const Context& context);
 // --threads; 0 when it is not given.
 Result<int> threads_option(const Context& context);
 // The same; where it is not given, as many as a launch on this CPU would take.

@@ -26,6 +26,8 @@ Result<int> run_tune(Context& context) {
     // Measuring for nothing would take minutes.
     if (auto status = runtime->tuning->check_writable(); !status) return status.error();
     options->strategy = Strategy::measure;
+    OperandArena arena(*runtime->device);
+    options->arena = &arena;
     bool lost = false;
     Json::Array results;
     Table table({"problem", "kernel", "why"});

@@ -24,6 +24,8 @@ constexpr Variable kVariables[] = {
     {"TILEWISE_PACKS", "packs of built kernels to look in, separated by ':'"},
     {"TILEWISE_ARCH_FILE", "an arch file to add, as --arch-file does"},
     {"TILEWISE_EMULATE_SEED", "the order in which threads of an emulated GPU go on, a number"},
+    {"TILEWISE_SWEEP_FAULT",
+     "KIND:TEXT, for tests: kernels of a sweep that contain the text crash, hang, are wrong, or clock"},
     {"TILEWISE_LIBRARY", "the library the Python package loads"},
     {"TILEWISE_TORCH_CPP",
      "the C++ ops of tilewise.torch: 1: compiled behind the Python ops, the default; wait: the import waits; 0: none"},

@@ -73,6 +73,8 @@ public:
     virtual int max_threads() const = 0;
     // The newest toolkit version whose code the device's driver loads, as CUDA counts it (13000); unset: no such limit.
     virtual std::optional<int> driver_version() const = 0;
+    // Its clock now or, where that cannot be asked, the highest it has; unset: neither is known.
+    virtual std::optional<double> clock_mhz() const { return std::nullopt; }
     // The kind of code it loads, one of code_suffixes(arch()).
     virtual std::string_view code_suffix() const { return code_suffixes(arch()).front(); }
     // Why this very device cannot run the kernel although its arch could (a CPU without an optional feature).

@@ -6,11 +6,10 @@
 namespace tilewise {
 
 Result<BoundRun> BoundRun::make(std::shared_ptr<const Executable> executable, Device& device,
-                                std::span<const Operands> sets, float alpha, float beta) {
+                                std::span<const Operands> sets, float alpha, float beta, void* workspace) {
     BoundRun bound;
     bound.executable_ = std::move(executable);
-    void* workspace = nullptr;
-    if (bound.executable_->workspace_bytes() > 0) {
+    if (!workspace && bound.executable_->workspace_bytes() > 0) {
         auto memory = device_memory(device, bound.executable_->workspace_bytes());
         if (!memory) return memory.error();
         workspace = memory->get();

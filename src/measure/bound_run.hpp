@@ -16,8 +16,9 @@ namespace tilewise {
 class BoundRun {
 public:
     // The operands' memory stays the caller's and must outlive this, as must the device. B is packed here, once.
+    // A workspace that is given must be large enough for the executable, and outlive this as well.
     static Result<BoundRun> make(std::shared_ptr<const Executable> executable, Device& device,
-                                 std::span<const Operands> sets, float alpha, float beta);
+                                 std::span<const Operands> sets, float alpha, float beta, void* workspace = nullptr);
 
     Status run(std::size_t set = 0, Stream stream = kDefaultStream) const {
         return executable_->launch(operands_[set], stream);

@@ -20,6 +20,10 @@ public:
     virtual const Operands& operands() const = 0;  // all but alpha, beta and the workspace
     // After one run with this alpha and beta.
     virtual Result<VerifyReport> verify(float alpha, float beta, const VerifyOptions& options) = 0;
+    // Before a further run: the output is poisoned, or with beta gets its first contents back.
+    virtual Status reset() = 0;
+    // After a further run: the same, which for a problem that has been verified before, and was right, takes less time.
+    virtual Result<VerifyReport> verify_again(float alpha, float beta, const VerifyOptions& options) = 0;
 };
 
 // Random by the seed, and the same bits wherever they are judged. Device and builder must outlive the operands.

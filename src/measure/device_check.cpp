@@ -86,15 +86,20 @@ Status DeviceCheck::add_output() {
     const StoredRows shape = stored_rows(problem_, 2);
     auto c = DeviceBuffer::make(*device_, fill_, "C", problem_.dtype_out, shape, problem_.align_bytes);
     if (!c) return c.error();
-    Status status;
-    if (original_c_) {  // lies as C does
-        const auto bytes = static_cast<std::size_t>(shape.span() * bytes_of(problem_.dtype_out));
-        status = device_->copy(c->data(), original_c_, bytes, kDefaultStream);
-    } else {
-        status = c->poison(fill_);
-    }
     operands_.c = c->data();
     buffers_.push_back(std::move(*c));
+    return reset_output();
+}
+
+Status DeviceCheck::reset_output() const {
+    const DeviceBuffer& c = buffers_.back();
+    Status status;
+    if (original_c_) {  // lies as C does
+        const auto bytes = static_cast<std::size_t>(stored_rows(problem_, 2).span() * bytes_of(problem_.dtype_out));
+        status = device_->copy(c.data(), original_c_, bytes, kDefaultStream);
+    } else {
+        status = c.poison(fill_);
+    }
     return status ? device_->synchronize(kDefaultStream) : status;  // runs may be in any stream
 }
 

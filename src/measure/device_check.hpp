@@ -28,6 +28,8 @@ public:
     static Result<DeviceCheck> make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed);
 
     const Operands& operands() const { return operands_; }  // all but alpha, beta and the workspace
+    // Before a further run: C is poisoned, or with beta gets its first contents back.
+    Status reset_output() const;
     // After a run with this alpha and beta: what verify_result would say. Of the options only the summation counts.
     Result<VerifyReport> verify(float alpha, float beta, const VerifyOptions& options = {}) const;
 

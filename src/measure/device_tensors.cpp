@@ -18,6 +18,8 @@ void set_operand(Operands& o, std::size_t index, void* at) {
     }
 }
 
+constexpr std::size_t kOutput = 2;
+
 }  // namespace
 
 Result<DeviceTensors> DeviceTensors::make(Device& device, const Tensors& tensors) {
@@ -54,6 +56,18 @@ Status DeviceTensors::fetch() const {
         }
     }
     return {};
+}
+
+Status DeviceTensors::fetch_output() const {
+    if (!copies_[kOutput]) return {};
+    const GuardedBuffer& c = *tensors_->buffers()[kOutput];
+    return device_->copy(c.whole(), copies_[kOutput].get(), static_cast<std::size_t>(c.whole_bytes()), kDefaultStream);
+}
+
+Status DeviceTensors::send_output() const {
+    if (!copies_[kOutput]) return {};
+    const GuardedBuffer& c = *tensors_->buffers()[kOutput];
+    return device_->copy(copies_[kOutput].get(), c.whole(), static_cast<std::size_t>(c.whole_bytes()), kDefaultStream);
 }
 
 }  // namespace tilewise

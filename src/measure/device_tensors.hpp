@@ -21,6 +21,9 @@ public:
 
     const Operands& operands() const { return operands_; }  // all but alpha, beta and the workspace
     Status fetch() const;
+    // The same of C alone, guards included, and the other way.
+    Status fetch_output() const;
+    Status send_output() const;
 
 private:
     DeviceTensors(Device& device, const Tensors& tensors) : device_(&device), tensors_(&tensors) {}

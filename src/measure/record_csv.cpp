@@ -16,18 +16,40 @@
 namespace tilewise {
 namespace {
 
-using RecordField =
-    std::variant<std::string Record::*, double Record::*, std::int64_t Record::*, RecordStatus Record::*>;
+using RecordField = std::variant<std::string Record::*, double Record::*, std::optional<double> Record::*,
+                                 std::int64_t Record::*, RecordStatus Record::*>;
 struct RecordColumn {
     std::string_view name;
     RecordField field;
 };
 constexpr RecordColumn kRecordColumns[] = {
-    {"schema", &Record::schema},           {"device", &Record::device},       {"problem", &Record::problem},
-    {"kernel_name", &Record::kernel_name}, {"kernel_id", &Record::kernel_id}, {"family", &Record::family},
-    {"code_digest", &Record::code_digest}, {"status", &Record::status},       {"reason", &Record::reason},
-    {"time_us", &Record::time_us},         {"spread", &Record::spread},       {"samples", &Record::samples},
-    {"tflops", &Record::tflops},           {"gbps", &Record::gbps},           {"repro", &Record::repro},
+    {"schema", &Record::schema},
+    {"set", &Record::set},
+    {"network", &Record::network},
+    {"device", &Record::device},
+    {"chip", &Record::chip},
+    {"arch", &Record::arch},
+    {"driver", &Record::driver},
+    {"clock_mhz", &Record::clock_mhz},
+    {"problem", &Record::problem},
+    {"kernel_name", &Record::kernel_name},
+    {"kernel_id", &Record::kernel_id},
+    {"kernel_family", &Record::kernel_family},
+    {"code_digest", &Record::code_digest},
+    {"status", &Record::status},
+    {"reason", &Record::reason},
+    {"predicted_us", &Record::predicted_us},
+    {"time_us", &Record::time_us},
+    {"spread", &Record::spread},
+    {"samples", &Record::samples},
+    {"time2_us", &Record::time2_us},
+    {"max_error", &Record::max_error},
+    {"tflops", &Record::tflops},
+    {"gbps", &Record::gbps},
+    {"roof", &Record::roof},
+    {"reference_us", &Record::reference_us},
+    {"started", &Record::started},
+    {"repro", &Record::repro},
 };
 
 // A number that was not measured is an empty cell, which readers of tables take for a missing value.
@@ -39,12 +61,16 @@ struct CellOf {
     std::string operator()(double Record::*field) const {
         return record.samples == 0 && record.*field == 0 ? "" : fmt::format("{}", record.*field);
     }
+    std::string operator()(std::optional<double> Record::*field) const {
+        return record.*field ? fmt::format("{}", *(record.*field)) : "";
+    }
 };
 
 // Sets a field from its cell; returns what is needed instead where the cell is no such value.
-struct SetFrom {
-    Record& record;
-    const std::string& cell;
+class SetFrom {
+public:
+    SetFrom(Record& into, const std::string& text) : record(into), cell(text) {}
+
     std::string operator()(std::string Record::*field) const { return record.*field = cell, ""; }
     std::string operator()(std::int64_t Record::*field) const {
         const auto value = parse_integer(cell);
@@ -58,12 +84,28 @@ struct SetFrom {
         return record.*field = *value, "";
     }
     std::string operator()(double Record::*field) const {
+        const auto value = number();
+        const bool is_finite = !value || std::isfinite(*value);
+        return is_finite && (value || cell.empty()) ? (record.*field = value.value_or(0), "") : kNumber;
+    }
+    // An error may be infinite: where a number should be, there was none.
+    std::string operator()(std::optional<double> Record::*field) const {
+        record.*field = number();
+        return record.*field || cell.empty() ? "" : kNumber;
+    }
+
+private:
+    Record& record;
+    const std::string& cell;
+
+    static constexpr const char* kNumber = "a number from 0, or nothing";
+
+    std::optional<double> number() const {
         double value = 0;
         const char* const end = cell.data() + cell.size();
         const auto [stopped, error] = std::from_chars(cell.data(), end, value);
-        const bool is_number = error == std::errc() && stopped == end && std::isfinite(value) && value >= 0;
-        if (!cell.empty() && !is_number) return "a number from 0, or nothing";
-        return record.*field = value, "";
+        const bool is_number = error == std::errc() && stopped == end && !std::isnan(value) && value >= 0;
+        return is_number ? std::optional(value) : std::nullopt;
     }
 };
 

@@ -14,12 +14,13 @@
 
 namespace tilewise {
 
-enum class VerifyMethod : std::uint8_t { every_element, projection_and_rows, sampled_rows, on_device };
+enum class VerifyMethod : std::uint8_t { every_element, projection_and_rows, sampled_rows, on_device, known_result };
 template <>
 struct EnumNames<VerifyMethod> {
     static constexpr std::string_view kind = "verification method";
-    static constexpr std::array<std::string_view, 4> names = {"every element", "random projection and sampled rows",
-                                                              "sampled rows", "every element, on the device"};
+    static constexpr std::array<std::string_view, 5> names = {"every element", "random projection and sampled rows",
+                                                              "sampled rows", "every element, on the device",
+                                                              "every element, beside a result that is right"};
 };
 
 struct VerifyOptions {

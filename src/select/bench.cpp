@@ -3,12 +3,9 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
-#include "family/family.hpp"
-#include "family/may_run.hpp"
-#include "family/work_problem.hpp"
+#include "measure/record.hpp"
 #include "measure/record_csv.hpp"
+#include "measure/time_kernels.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 #include "select/tuning_decision.hpp"
@@ -16,18 +13,12 @@
 namespace tilewise {
 namespace {
 
-// A GPU that is kept busy for longer lowers its clock, which is not what a program's mix of kernels meets.
-constexpr double kSecondsForOne = 0.5, kSecondsForOneOnGpu = 0.1;
-constexpr double kSecondsEachOfAll = 0.05;
-
-// The least time the device could take.
-double roof_us(const Problem& problem, const ArchSpec& arch, int threads) {
-    double tflops = 0;
-    for (const Peak& peak : arch.peaks) {
-        if (peak.dtype == problem.dtype_a) tflops = peak.tflops;
-    }
-    const double compute = tflops > 0 ? flops(problem) / (tflops * 1e6 * threads) : 0;
-    return std::max(compute, bytes_moved(problem) / (arch.memory_gbps * 1e3));
+// One kernel alone is worth more blocks than each of many.
+ShortTimingOptions timing_of_one(const Device& device) {
+    ShortTimingOptions options = usual_timing(device);
+    options.blocks = 25;
+    options.long_seconds = 1;
+    return options;
 }
 
 Result<KernelList> kernels_of(Runtime& runtime, const Problem& problem, const Choice& choice, bool all) {
@@ -45,12 +36,6 @@ Result<KernelList> kernels_of(Runtime& runtime, const Problem& problem, const Ch
     return kernels;
 }
 
-std::optional<double> predicted(const Problem& problem, const KernelConfig& config, const Device& device) {
-    const ArchSpec& arch = device.arch();
-    if (!has_families(arch.backend) || !may_run(ProblemView(problem), config, arch)) return std::nullopt;
-    return predicted_us(WorkProblem(problem, arch, device.max_threads()), config);
-}
-
 Note noise_note(double spread) {
     return {
         "noise", ErrorCode::check_failed,
@@ -64,8 +49,8 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
     auto kernels = kernels_of(runtime, problem, choice, all);
     if (!kernels) return kernels.error();
     MeasureOptions options;
-    const bool on_gpu = runtime.device->arch().is_gpu();
-    options.seconds_each = all ? kSecondsEachOfAll : on_gpu ? kSecondsForOneOnGpu : kSecondsForOne;
+    if (!all) options.timing = timing_of_one(*runtime.device);
+    options.arena = choice.options.arena;
     options.progress = choice.options.progress;
     options.records = runtime.records.get();
     auto measured = measure_candidates(problem, *kernels, *runtime.device, *runtime.builder, options);
@@ -77,7 +62,7 @@ Result<BenchOutcome> bench_problem(Runtime& runtime, const Problem& problem, con
     for (const Measured& one : measured->measured) {
         outcome.rows.push_back({one.kernel, one.us, one.spread, flops(problem) / one.us / 1e6,
                                 bytes_moved(problem) / one.us / 1e3, roof / one.us,
-                                predicted(problem, one.kernel->config, *runtime.device), one.notes});
+                                predicted_time(problem, *one.kernel, *runtime.device), one.notes});
         if (one.spread > kMostSpread) outcome.rows.back().notes.push_back(noise_note(one.spread));
     }
     return outcome;

@@ -33,10 +33,11 @@ Status choose_and_build(Runtime& runtime, const Problem& problem, Choice choice,
 // A single run is no measurement, but that a kernel computes something else is worth knowing.
 void record_wrong_result(Runtime& runtime, const Problem& problem, CheckedRun& run) {
     Record record = record_of(problem, *run.plan.kernel, *runtime.device, run.executable->built().digest);
-    record.status = RecordStatus::wrong_result;
+    record.status = RecordStatus::wrong;
     record.reason = describe(*run.report);
     record.samples = 1;
-    set_time(record, problem, run.us);
+    record.max_error = run.report->max_error;
+    set_time(record, problem, *runtime.device, run.us);
     if (const auto status = runtime.records->append({&record, 1}); !status) {
         run.notes.push_back({"records", status.error().code, status.error().message});
     }

@@ -4,82 +4,42 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
-#include "measure/bound_run.hpp"
-#include "measure/scratch_sets.hpp"
-#include "measure/tensors.hpp"
-#include "measure/timing.hpp"
+#include "family/family.hpp"
+#include "family/may_run.hpp"
+#include "family/work_problem.hpp"
+#include "measure/time_kernels.hpp"
 #include "problem/empty_problem.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
 namespace {
 
-// Blocks of launches as the device times them: recorded when their number changes, replayed otherwise.
-class RecordedBlocks {
-public:
-    RecordedBlocks(const BoundRun& run, Device& device) : run_(&run), device_(&device) {}
-
-    double operator()(std::int64_t calls, int first_set) {
-        if (!status) return 0;
-        if (!recording_ || calls != calls_ || first_set != first_set_) {
-            const auto sets = static_cast<std::int64_t>(run_->sets());
-            auto recorded = device_->record(
-                [run = run_, sets, first_set](Stream stream, std::int64_t i) {
-                    return run->run(static_cast<std::size_t>((first_set + i) % sets), stream);
-                },
-                calls);
-            if (!recorded) return status = recorded.error(), 0;
-            recording_ = std::move(*recorded);
-            calls_ = calls;
-            first_set_ = first_set;
-        }
-        auto seconds = recording_->replay();
-        if (!seconds) return status = seconds.error(), 0;
-        return *seconds;
-    }
-
-    Status status;
-
-private:
-    const BoundRun* run_;
-    Device* device_;
-    std::unique_ptr<Recording> recording_;
-    std::int64_t calls_ = 0;
-    int first_set_ = 0;
-};
-
 // The caller's progress: one step for each kernel, and one for timing them all.
 using ReportStep = std::function<void(std::size_t done, std::string_view doing)>;
 
 // Kernels that are ready to be timed, each with what it was made from.
-struct PreparedKernel {
-    Measured measured;
-    std::unique_ptr<BoundRun> run;  // its address must stay
+struct PreparedKernels {
+    std::vector<Measured> measured;
+    std::vector<std::shared_ptr<const Executable>> executables;
 };
 
-std::vector<PreparedKernel> prepare_all(const Problem& problem, const KernelList& kernels, Device& device,
-                                        Builder& builder, const ScratchSets& scratch, const ReportStep& report_step,
-                                        std::vector<Failed>& failed) {
-    std::vector<PreparedKernel> ready;
+PreparedKernels prepare_all(const Problem& problem, const KernelList& kernels, Device& device, Builder& builder,
+                            const ReportStep& report_step, std::vector<Failed>& failed) {
+    PreparedKernels ready;
     for (const KernelPtr& kernel : kernels) {
-        report_step(ready.size() + failed.size(), kernel->name);
+        report_step(ready.measured.size() + failed.size(), kernel->name);
         auto executable = Executable::prepare(problem, *kernel, device, builder);
         if (!executable) {
             failed.push_back({kernel, executable.error().message, failure_of(executable.error().code)});
             continue;
         }
-        Measured made{kernel, executable->built().digest, 0, 0, 0, executable->notes()};
-        auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*executable)), device, scratch.sets(),
-                                    suggested_alpha(problem), problem.beta ? 1.0f : 0.0f);
-        auto status = bound ? bound->run() : Status(bound.error());
-        if (status) status = device.synchronize(kDefaultStream);
-        if (!status) {
-            failed.push_back({kernel, status.error().message});
-            continue;
-        }
-        ready.push_back({std::move(made), std::make_unique<BoundRun>(std::move(*bound))});
+        Measured& made = ready.measured.emplace_back();
+        made.kernel = kernel;
+        made.code_digest = executable->built().digest;
+        made.notes = executable->notes();
+        ready.executables.push_back(std::make_shared<const Executable>(std::move(*executable)));
     }
     return ready;
 }
@@ -96,9 +56,11 @@ void record_outcome(const Problem& problem, const Device& device, const RecordSt
     std::vector<Record> records;
     for (const Measured& measured : outcome.measured) {
         Record& one = records.emplace_back(record_of(problem, *measured.kernel, device, measured.code_digest));
-        set_time(one, problem, measured.us);
+        set_time(one, problem, device, measured.us);
+        one.predicted_us = predicted_time(problem, *measured.kernel, device);
         one.spread = measured.spread;
         one.samples = measured.samples;
+        one.time2_us = measured.us_again;
     }
     for (const Failed& failed : outcome.failed) {
         Record& one = records.emplace_back(
@@ -113,43 +75,39 @@ void record_outcome(const Problem& problem, const Device& device, const RecordSt
 
 }  // namespace
 
+std::optional<double> predicted_time(const Problem& problem, const Kernel& kernel, const Device& device) {
+    const ArchSpec& arch = device.arch();
+    if (!has_families(arch.backend) || !may_run(ProblemView(problem), kernel.config, arch)) return std::nullopt;
+    return predicted_us(WorkProblem(problem, arch, device.max_threads()), kernel.config);
+}
+
 Result<MeasureOutcome> measure_candidates(const Problem& problem, const KernelList& kernels, Device& device,
                                           Builder& builder, const MeasureOptions& options) {
     if (is_empty(problem)) {
         return unsupported_error(
             fmt::format("{} has an empty dimension: there is nothing to time", print_problem(problem)));
     }
-    constexpr int kMostSets = 64;
-    auto scratch = ScratchSets::make(problem, device, 2 * device.arch().cache_bytes, options.max_bytes, kMostSets);
-    if (!scratch) return scratch.error();
     MeasureOutcome outcome;
     const auto report_step = [&](std::size_t done, std::string_view doing) {
         if (options.progress) options.progress(done, kernels.size() + 1, doing);
     };
-    std::vector<PreparedKernel> prepared =
-        prepare_all(problem, kernels, device, builder, *scratch, report_step, outcome.failed);
-
+    PreparedKernels prepared = prepare_all(problem, kernels, device, builder, report_step, outcome.failed);
     report_step(kernels.size(), "timing");
-    TimingOptions timing;
-    timing.sets = static_cast<int>(scratch->sets().size());
-    timing.max_seconds = options.seconds_each;
-    timing.warmup_seconds = options.seconds_each / 10;
-    std::vector<RecordedBlocks> recorded;
-    recorded.reserve(prepared.size());
-    std::vector<TimedBlock> blocks;
-    blocks.reserve(prepared.size());
-    for (const PreparedKernel& kernel : prepared) recorded.emplace_back(*kernel.run, device);
-    for (RecordedBlocks& one : recorded) blocks.emplace_back(std::ref(one));
-    const auto results = interleave_blocks(blocks, timing);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        Measured& measured = prepared[i].measured;
-        if (!recorded[i].status) {
-            outcome.failed.push_back({measured.kernel, recorded[i].status.error().message});
+    OperandArena own(device);
+    const auto times = time_kernels(problem, prepared.executables, device, options.arena ? *options.arena : own,
+                                    options.timing.value_or(usual_timing(device)));
+    if (!times) return times.error();
+    for (std::size_t i = 0; i < times->size(); ++i) {
+        const KernelTime& time = (*times)[i];
+        Measured& measured = prepared.measured[i];
+        if (!time.status) {
+            outcome.failed.push_back({measured.kernel, time.status.error().message});
             continue;
         }
-        measured.us = results[i].seconds * 1e6;
-        measured.spread = results[i].spread;
-        measured.samples = static_cast<std::int64_t>(results[i].samples.size());
+        measured.us = time.us;
+        measured.spread = time.spread;
+        measured.samples = time.samples;
+        measured.us_again = time.us_again;
         outcome.measured.push_back(std::move(measured));
     }
     std::stable_sort(outcome.measured.begin(), outcome.measured.end(),

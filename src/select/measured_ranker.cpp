@@ -33,7 +33,7 @@ Plan keep_better(const RankContext& context, const std::optional<HeldRecord>& ol
                  std::vector<Note>& notes) {
     const Measured& winner = outcome.measured.front();
     Plan plan{winner.kernel, PlanSource::measured,
-              fmt::format("fastest of {} measured: {:.2f} us", outcome.measured.size(), winner.us)};
+              fmt::format("fastest of {} measured: {:.2f} us", outcome.measured.size(), winner.settled_us())};
     const auto decision = decide_tuning(old ? std::optional(old->record) : std::nullopt, outcome.measured);
     if (!decision.replaces) {
         plan.kernel = old->candidate->kernel;
@@ -47,8 +47,9 @@ Plan keep_better(const RankContext& context, const std::optional<HeldRecord>& ol
     }
     if (!context.tuning) return plan;
     // A result that cannot be kept is still a result.
-    const auto kept = context.tuning->add({context.device->identity(), print_problem(context.problem),
-                                           winner.kernel->name, winner.code_digest, winner.us, winner.spread});
+    const auto kept =
+        context.tuning->add({context.device->identity(), print_problem(context.problem), winner.kernel->name,
+                             winner.code_digest, winner.settled_us(), winner.spread});
     if (!kept) notes.push_back({"tuning", kept.error().code, kept.error().message});
     return plan;
 }
@@ -63,16 +64,18 @@ Result<Ranked> rank_by_measuring(const RankContext& context, Selection& selectio
         best.push_back(old->candidate->kernel);
     }
     MeasureOptions measuring;
-    constexpr double kSecondsEachOnGpu = 0.025;
-    if (device.arch().is_gpu()) measuring.seconds_each = kSecondsEachOnGpu;
+    measuring.arena = context.options.arena;
     measuring.progress = context.options.progress;
     measuring.records = context.records;
-    const auto outcome = measure_candidates(context.problem, best, device, *context.builder, measuring);
+    auto outcome = measure_candidates(context.problem, best, device, *context.builder, measuring);
     if (!outcome) return outcome.error();
     if (outcome->measured.empty()) {
         return Error{ErrorCode::device, fmt::format("none of {} kernels could be measured; the first: {}", best.size(),
                                                     outcome->failed.empty() ? "" : outcome->failed.front().reason)};
     }
+    // Two timings say more than the first alone.
+    std::stable_sort(outcome->measured.begin(), outcome->measured.end(),
+                     [](const Measured& a, const Measured& b) { return a.settled_us() < b.settled_us(); });
     Ranked ranked;
     if (!outcome->failed.empty()) ranked.notes.push_back(failed_note(*outcome, best.size()));
     ranked.plan = keep_better(context, old, *outcome, ranked.notes);

@@ -27,9 +27,10 @@ struct EnumNames<Strategy> {
 struct SelectOptions {
     Strategy strategy = Strategy::automatic;
     RuleSet rule_set = RuleSet::standard;
-    std::size_t measure_top = 0;  // kernels that are measured; 0: as many as suit the device
-    MeasureProgress progress{};   // of measuring
-    bool again = false;           // measures although the winner is remembered
+    std::size_t measure_top = 0;    // kernels that are measured; 0: as many as suit the device
+    MeasureProgress progress{};     // of measuring
+    OperandArena* arena = nullptr;  // likewise, kept by who measures often
+    bool again = false;             // measures although the winner is remembered
     // The stream that the plan is for. While the program captures it nothing may be measured: the ranked choice is taken.
     Stream stream = kDefaultStream;
     Ranking rank;  // a user's own, called without a lock

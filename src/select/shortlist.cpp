@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "kernels/common/random.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -53,6 +55,26 @@ KernelList shortlist(const std::vector<Candidate>& ranked, std::size_t count) {
         if (!is_chosen(candidate)) take(candidate);
     }
     return chosen;
+}
+
+std::vector<Candidate> sample_candidates(const std::vector<Candidate>& ranked, std::uint64_t seed) {
+    constexpr std::size_t kFirst = 24, kOtherKinds = 8, kDrawn = 8;
+    std::set<std::size_t> taken;
+    std::set<Algorithm> algorithms;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+        const bool is_first = i < kFirst, is_new = algorithms.insert(algorithm_of(ranked[i].kernel->config)).second;
+        if (is_first || (is_new && taken.size() < kFirst + kOtherKinds)) taken.insert(i);
+    }
+    std::vector<std::size_t> rest;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+        if (!taken.contains(i)) rest.push_back(i);
+    }
+    std::sort(rest.begin(), rest.end(),
+              [&](std::size_t a, std::size_t b) { return random_bits(seed, a) < random_bits(seed, b); });
+    taken.insert(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(kDrawn, rest.size())));
+    std::vector<Candidate> sample;
+    for (const std::size_t i : taken) sample.push_back(ranked[i]);
+    return sample;
 }
 
 }  // namespace tilewise

@@ -21,8 +21,8 @@ TuningDecision decide_tuning(const std::optional<TuningRecord>& old, std::span<c
                                     [&](const Measured& one) { return one.kernel->name == old->kernel; });
     if (again == measured.end()) return {false, "it could not be measured again"};
     if (again != measured.begin()) return {};  // beside the winner it was slower
-    const bool better = winner.us < old->us || old->spread > kMostSpread;
-    return {better, better ? "" : fmt::format("it won again, with {:.2f} us", winner.us)};
+    const bool better = winner.settled_us() < old->us || old->spread > kMostSpread;
+    return {better, better ? "" : fmt::format("it won again, with {:.2f} us", winner.settled_us())};
 }
 
 }  // namespace tilewise

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "problems", "fit", "cluster", "convert",
-            "crawl", "report", "cache", "doctor", "completion", "help"]
+COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "sweep", "problems", "fit", "cluster",
+            "convert", "crawl", "report", "cache", "doctor", "completion", "help"]
 
 VERBS = {"cluster", "convert", "crawl", "report"}
 

@@ -5,14 +5,17 @@ import json
 
 import pytest
 
-HEADER = ["schema", "device", "problem", "kernel_name", "kernel_id", "family", "code_digest", "status", "reason", "time_us", "spread",
-          "samples", "tflops", "gbps", "repro"]
+HEADER = ["schema", "set", "network", "device", "chip", "arch", "driver", "clock_mhz", "problem", "kernel_name", "kernel_id",
+          "kernel_family", "code_digest", "status", "reason", "predicted_us", "time_us", "spread", "samples", "time2_us",
+          "max_error", "tflops", "gbps", "roof", "reference_us", "started", "repro"]
 PROBLEMS = [f"gemm:m={m},n={n},k={k},dtype=bf16,layout=rcr" for m, n, k in
             ((128, 256, 512), (4096, 4096, 4096), (64, 8192, 1024), (2048, 512, 8192))]
 
 
 def row(problem, kernel, time_us, status="ok"):
-    return [1, "h200", problem, kernel, "", "", "", status, "", time_us, 0, 1, 0, 0, ""]
+    cells = {"schema": 2, "device": "h200", "problem": problem, "kernel_name": kernel, "status": status, "time_us": time_us,
+             "samples": 1}
+    return [cells.get(column, "") for column in HEADER]
 
 
 def write(path, rows):
@@ -29,7 +32,7 @@ def records(ask, tmp_path):
     for problem in PROBLEMS:
         for candidate in ask("select", problem, "--arch", "sm_90a")["candidates"][:20]:
             rows.append(row(problem, candidate["name"], 1.2 * candidate["predicted_us"]))
-    rows += [row(*rows[0][2:4], "", "build"), row(*rows[0][2:4], 0), row("gemm", "none", 1)]
+    rows += [row(PROBLEMS[0], "none", "", "build_failed"), row(PROBLEMS[0], "none", 0), row("gemm", "none", 1)]
     return write(tmp_path / "times.csv", rows)
 
 

@@ -7,8 +7,10 @@ import pytest
 
 GEMM = "gemm:m=64,n=48,k=32,dtype=fp32,layout=rcr"
 POOL = ("--arch", "cpu-generic", "--rule-set", "tiny")
-COLUMNS = ["schema", "device", "problem", "kernel_name", "kernel_id", "family", "code_digest", "status", "reason", "time_us",
-           "spread", "samples", "tflops", "gbps", "repro"]
+COLUMNS = ["schema", "set", "network", "device", "chip", "arch", "driver", "clock_mhz", "problem", "kernel_name", "kernel_id",
+           "kernel_family", "code_digest", "status", "reason", "predicted_us", "time_us", "spread", "samples", "time2_us",
+           "max_error", "tflops", "gbps", "roof", "reference_us", "started", "repro"]
+MEASURED = {"clock_mhz", "time_us", "spread", "samples", "time2_us", "tflops", "gbps", "roof", "started"}
 
 
 @pytest.fixture
@@ -41,9 +43,10 @@ def test_bench_records_what_it_shows(ask_cached, records):
     rows = records()
     assert [row["kernel_name"] for row in rows] == [row["kernel"] for row in shown["results"]]
     for row, result in zip(rows, shown["results"]):
-        assert row["schema"] == "1" and row["device"] == shown["device"] and row["problem"] == GEMM
-        assert row["status"] == "ok" and not row["reason"] and len(row["code_digest"]) == 64 and row["family"]
-        for column, key in (("time_us", "us"), ("spread", "spread"), ("tflops", "tflops"), ("gbps", "gbps")):
+        assert row["schema"] == "2" and row["device"] == shown["device"] and row["problem"] == GEMM
+        assert row["status"] == "ok" and not row["reason"] and len(row["code_digest"]) == 64 and row["kernel_family"]
+        for column, key in (("time_us", "us"), ("spread", "spread"), ("tflops", "tflops"), ("gbps", "gbps"),
+                            ("roof", "roof"), ("predicted_us", "predicted_us")):
             assert float(row[column]) == pytest.approx(result[key])
         assert int(row["samples"]) > 0
 
@@ -55,7 +58,7 @@ def test_a_record_can_be_repeated(ask_cached, records):
     assert program == "tilewise"
     ask_cached(*words)
     (again,) = records()
-    same = set(COLUMNS) - {"time_us", "spread", "samples", "tflops", "gbps"}
+    same = set(COLUMNS) - MEASURED
     assert {key: first[key] for key in same} == {key: again[key] for key in same}
 
 
@@ -76,7 +79,7 @@ def test_failures_are_records(run, tmp_path):
     assert run("bench", GEMM, "--all", *POOL, env=env).code == 1
     with open(tmp_path / "records.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert rows and all(row["status"] == "build" and "TILEWISE_CXX" in row["reason"] for row in rows)
+    assert rows and all(row["status"] == "build_failed" and "TILEWISE_CXX" in row["reason"] for row in rows)
     assert all(row["time_us"] == row["tflops"] == "" and row["samples"] == "0" for row in rows)
 
 

@@ -9,7 +9,7 @@
 #include "config/config_name.hpp"
 #include "device/make_device.hpp"
 #include "measure/bound_run.hpp"
-#include "measure/scratch_sets.hpp"
+#include "measure/operand_arena.hpp"
 #include "measure/timing.hpp"
 #include "problem/problem_text.hpp"
 #include "run/executable.hpp"
@@ -55,9 +55,10 @@ TEST(GpuCost, BuildLoadAndLaunch) {
                             ready = std::make_shared<const Executable>(std::move(*made));
                         }));
     }
-    auto scratch = ScratchSets::make(problem, **device, 0, 1 << 30, 1);
-    ASSERT_TRUE(scratch.ok());
-    auto run = BoundRun::make(ready, **device, scratch->sets(), 1, 0);
+    OperandArena arena(**device);
+    const auto sets = arena.sets(problem, {.most_sets = 1});
+    ASSERT_TRUE(sets.ok());
+    auto run = BoundRun::make(ready, **device, *sets, 1, 0);
     ASSERT_TRUE(run.ok());
     constexpr int kBurst = 256;  // the queue must not fill up
     double launch = 1;

@@ -233,7 +233,7 @@ TEST_F(DispatcherTest, WhatMeasuringCouldNotDoIsNoted) {
     EXPECT_GT(fastest.time_us, 0);
     EXPECT_GT(fastest.samples, 0);
     EXPECT_GT(fastest.tflops, 0);
-    EXPECT_EQ(failed.status, RecordStatus::launch);
+    EXPECT_EQ(failed.status, RecordStatus::crash);
     EXPECT_EQ(failed.reason, "not this one");
     EXPECT_EQ(failed.samples, 0);
     for (const Record& record : *kept) EXPECT_TRUE(is_digest(record.code_digest)) << record.code_digest;
@@ -252,7 +252,7 @@ TEST_F(DispatcherTest, KernelsThatCannotBeBuiltAreRecorded) {
     ASSERT_TRUE(kept.ok()) << kept.error().message;
     ASSERT_EQ(kept->size(), 2u);
     for (const Record& record : *kept) {
-        EXPECT_EQ(record.status, RecordStatus::build);
+        EXPECT_EQ(record.status, RecordStatus::build_failed);
         EXPECT_NE(record.reason.find("TILEWISE_CXX"), std::string::npos) << record.reason;
         EXPECT_NE(record.repro.find(" --kernel " + record.kernel_name), std::string::npos) << record.repro;
     }

@@ -164,7 +164,7 @@ TEST(FitPrices, LeavesOutWhatIsNoRecordOfTheChip) {
     records.push_back(
         record_of(good.problem, times_of(arch_named("cpu-avx2"), {good.problem}, 1).front().kernel_name, 5));
     records.push_back(good);
-    records.back().status = RecordStatus::wrong_result;
+    records.back().status = RecordStatus::wrong;
     const auto fit = fit_prices(chip_of(arch), records, embedded_archs(), 1);
     ASSERT_TRUE(fit.ok()) << fit.error().message;
     EXPECT_EQ(fit->left_out, 6u);

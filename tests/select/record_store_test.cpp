@@ -26,7 +26,7 @@ constexpr std::int64_t kAmple = std::int64_t{1} << 20;
 Record numbered_record(std::int64_t number) {
     Record record;
     record.problem = "gemm:m=1,n=1,k=1,dtype=fp32,layout=rcr";
-    record.status = RecordStatus::launch;
+    record.status = RecordStatus::crash;
     record.reason = "one \"line\",\nand another";
     record.samples = number;
     return record;

@@ -124,7 +124,7 @@ TEST(CheckedRun, AWrongResultIsRecorded) {
     ASSERT_FALSE(run->report->ok);
     ASSERT_EQ(records.all().size(), 1u);
     const Record record = records.all().front();
-    EXPECT_EQ(record.status, RecordStatus::wrong_result);
+    EXPECT_EQ(record.status, RecordStatus::wrong);
     EXPECT_EQ(record.reason, describe(*run->report));
     EXPECT_EQ(record.kernel_name, run->plan.kernel->name);
     EXPECT_TRUE(run->notes.empty());

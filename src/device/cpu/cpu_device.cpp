@@ -137,19 +137,20 @@ private:
     CpuParts parts_;
 };
 
-std::string cpu_model() {
+// What the system says of the first CPU under this name.
+std::optional<std::string> cpu_info(std::string_view name) {
     const auto text = read_file("/proc/cpuinfo");
-    if (!text) return "x86-64";
+    if (!text) return std::nullopt;
     for (const std::string_view line : split(*text, '\n')) {
-        if (line.starts_with("model name")) return std::string(trim(line.substr(line.find(':') + 1)));
+        if (line.starts_with(name)) return std::string(trim(line.substr(line.find(':') + 1)));
     }
-    return "x86-64";
+    return std::nullopt;
 }
 
 class CpuDevice final : public Device {
 public:
     CpuDevice(const ArchSpec& arch, int threads) : arch_(arch), threads_(threads) {
-        identity_ = fmt::format("{}; {}; {} threads", cpu_model(), arch.name, threads);
+        identity_ = fmt::format("{}; {}; {} threads", cpu_info("model name").value_or("x86-64"), arch.name, threads);
     }
 
     const std::string& name() const override { return name_; }
@@ -157,6 +158,10 @@ public:
     const ArchSpec& arch() const override { return arch_; }
     int max_threads() const override { return threads_; }
     std::optional<int> driver_version() const override { return std::nullopt; }
+    std::optional<double> clock_mhz() const override {
+        const double mhz = std::strtod(cpu_info("cpu MHz").value_or("0").c_str(), nullptr);
+        return mhz > 0 ? std::optional(mhz) : std::nullopt;
+    }
     std::optional<Rejected> refuses(const KernelConfig& config) const override {
         for (const std::string& need : kernel_features(config, arch_)) {
             if (std::find(features_.begin(), features_.end(), need) == features_.end()) {

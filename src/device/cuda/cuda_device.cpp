@@ -46,10 +46,13 @@ std::string_view loads(const ArchSpec& arch, int major) {
 class CudaDevice final : public GpuDevice<Driver> {
 public:
     CudaDevice(const Driver& driver, CUcontext context, ArchSpec arch, std::string_view code_suffix, int ordinal,
-               const std::string& model)
-        : GpuDevice(driver, context, std::move(arch), ordinal, model), code_suffix_(code_suffix) {}
+               const std::string& model, int clock_khz)
+        : GpuDevice(driver, context, std::move(arch), ordinal, model), code_suffix_(code_suffix) {
+        if (clock_khz > 0) clock_mhz_ = clock_khz / 1e3;
+    }
 
     std::optional<int> driver_version() const override { return driver_.version; }
+    std::optional<double> clock_mhz() const override { return clock_mhz_; }
     std::string_view code_suffix() const override { return code_suffix_; }
     Result<std::unique_ptr<const Launch>> prepare(std::shared_ptr<const Code> code, const KernelArgs& args,
                                                   LaunchPlan plan) override {
@@ -65,6 +68,7 @@ private:
     std::string_view code_suffix_;
     // Kernels for compute capability 9.0 and later wait, by themselves, for those before them.
     bool waits_for_others_ = parse_cuda_arch(arch().name)->major >= 9;
+    std::optional<double> clock_mhz_;
 };
 
 }  // namespace
@@ -80,7 +84,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     }
     CUdevice device = 0;
     char model[128] = {};
-    int major = 0, minor = 0, units = 0, cache_bytes = 0, shared_bytes = 0, fp64_ratio = 0;
+    int major = 0, minor = 0, units = 0, cache_bytes = 0, shared_bytes = 0, fp64_ratio = 0, clock_khz = 0;
     CUcontext context = nullptr;
     const auto attribute = [&](int& value, CUdeviceAttribute which) {
         return driver.check(driver.device_get_attribute(&value, which, device), "DeviceGetAttribute");
@@ -93,6 +97,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     if (status) status = attribute(cache_bytes, kL2CacheBytes);
     if (status) status = attribute(shared_bytes, kSharedBytesPerBlockOptin);
     if (status) status = attribute(fp64_ratio, kSingleToDoubleRatio);
+    if (status) status = attribute(clock_khz, kClockKilohertz);
     // Never given back: other libraries use the same one, and it ends with the process.
     if (status) status = driver.check(driver.primary_context_retain(&context, device), "DevicePrimaryCtxRetain");
     if (!status) return status.error();
@@ -105,7 +110,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(const ArchCatalog& catalog, int
     constexpr int kMostRatio = 2;  // where there are matrix units for fp64
     if (fp64_ratio > kMostRatio) leave_out_doubles(own);
     return std::unique_ptr<Device>(
-        std::make_unique<CudaDevice>(driver, context, std::move(own), loads(**arch, major), ordinal, model));
+        std::make_unique<CudaDevice>(driver, context, std::move(own), loads(**arch, major), ordinal, model, clock_khz));
 }
 
 Result<GpuList> list_cuda_gpus() {

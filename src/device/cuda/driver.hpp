@@ -35,6 +35,7 @@ struct alignas(64) CUtensorMap {
 enum CUdeviceAttribute : int {
     kSharedBytesPerBlockOptin = 97,
     kMultiprocessorCount = 16,
+    kClockKilohertz = 13,
     kL2CacheBytes = 38,
     kComputeMajor = 75,
     kComputeMinor = 76,

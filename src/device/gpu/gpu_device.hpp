@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -81,7 +82,7 @@ public:
         return driver_.check(driver_.stream_synchronize(own(stream)), "StreamSynchronize");
     }
     Result<std::unique_ptr<Recording>> record(const RecordedWork& work, std::int64_t calls) override {
-        return record_graph(driver_, context_, work, calls);
+        return record_graph(recordings_, work, calls);
     }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& built) override {
@@ -109,6 +110,7 @@ private:
 
     ArchSpec arch_;
     std::string name_, identity_;
+    std::shared_ptr<RecordingQueue<Driver>> recordings_ = std::make_shared<RecordingQueue<Driver>>(driver_, context_);
     // One module for all problems of a kernel, for as long as the device: a graph that the program has captured may use it.
     std::mutex codes_mutex_;
     std::unordered_map<std::string, std::shared_ptr<const Code>> codes_;  // by digest

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The work of convolutions on CPUs: it must forget no work and count the pairs of pixels and taps as they are. How well it
-// ranks is measured by benchmarks/cpu_choice, not here.
+// ranks is measured by sweeps (docs/sweep.md), not here.
 
 #include <gtest/gtest.h>
 
