@@ -178,6 +178,7 @@ private:
         *code_->machine = &calls;
         grid.seed = machine_->seed++;
         grid.lanes = machine_->lanes;
+        grid.flushes_subnormals = machine_->flushes_subnormals;
         grid.call = call_kernel;
         grid.kernel = &kernel;
         return emulated::Grid(grid, calls, machine_->stacks, machine_->memory).run();

@@ -43,7 +43,7 @@ struct Wave {
 void multiply(const void* kernel) {
     auto& wave = *const_cast<Wave*>(static_cast<const Wave*>(kernel));
     Lane& lane = wave.lanes[static_cast<std::size_t>(wave.machine->me->thread)];
-    wave.machine->multiply_squares(wave.type, wave.side, lane.sums.data(), lane.a.data(), lane.b.data());
+    wave.machine->multiply_squares(wave.type, wave.type, wave.side, lane.sums.data(), lane.a.data(), lane.b.data());
 }
 
 // Small whole numbers, which every type has.
