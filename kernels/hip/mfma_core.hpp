@@ -7,7 +7,16 @@
 #include "../gpu/drain.hpp"
 #include "../gpu/mainloop.hpp"
 #include "turned_tile.hpp"
+#include "wave_region.hpp"
 #include "widen.hpp"
+
+namespace tilewise::gpu {
+
+template <int rows, int cols>
+requires(rows > 0 && kArchLanes == 64) struct DrainRegion<rows, cols> : hip::WaveRegion<rows, cols> {
+};
+
+}  // namespace tilewise::gpu
 
 namespace tilewise::hip {
 
