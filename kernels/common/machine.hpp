@@ -62,7 +62,8 @@ struct Machine {
     void (*store_matrices)(unsigned row, const unsigned* from, int count, bool trans);
     void (*multiply_add)(KernelDType a_type, KernelDType b_type, void* sum, const unsigned* a, const unsigned* b);
     // A wave of AMD's multiplies: squares of `side` sums, 16 bytes of each operand in a lane.
-    void (*multiply_squares)(KernelDType type, int side, void* sums, const unsigned* a, const unsigned* b);
+    void (*multiply_squares)(KernelDType a_type, KernelDType b_type, int side, void* sums, const unsigned* a,
+                             const unsigned* b);
 
     void (*barrier_init)(unsigned barrier, unsigned arrivals);
     void (*barrier_arrive)(unsigned barrier, unsigned rank, unsigned bytes);  // after expecting so many bytes more

@@ -8,6 +8,41 @@ namespace tilewise::hip {
 
 using namespace gpu;
 
+struct Bounded {
+    const char* base;
+    u32 bytes;
+};
+inline constexpr u32 kOutside = ~0u, kMostOffset = 0x80000000u;
+
+TILEWISE_DEVICE const char* uniform(const char* at) { return at; }
+TILEWISE_DEVICE Bounded bounded(const char* base, u32 bytes) { return {base, bytes}; }
+template <int bytes>
+TILEWISE_DEVICE Packet<bytes> load_bounded(const Bounded& from, u32 offset) {
+    return offset < from.bytes ? load_global<bytes>(from.base + offset) : zero_packet<bytes>();
+}
+
+// A copy is a group of its own: waits count instructions.
+template <int bytes>
+TILEWISE_DEVICE void copy_direct(const Bounded& from, u32 offset, SharedAddress to) {
+    static_assert(bytes == 4 || bytes == 16);
+    copy_async<bytes>(to + lane_index() * bytes, from.base + offset, offset < from.bytes ? bytes : 0);
+    commit_copies();
+}
+template <int pending>
+TILEWISE_DEVICE void sync_copies() {
+    static_assert(pending >= 0 && pending < 64, "the counter has six bits");
+    wait_copies<pending>();
+    sync_block();
+}
+TILEWISE_DEVICE void sync_shared() { sync_block(); }
+TILEWISE_DEVICE void keep_order() {}
+template <class Args>
+TILEWISE_DEVICE const Args& reread(const Args& args) {
+    return args;
+}
+template <int priority>
+TILEWISE_DEVICE void set_priority() {}
+
 // The sums of a lane in a product of m x m.
 template <class Sum, int m>
 struct Sums {
@@ -19,7 +54,16 @@ struct Sums {
 template <class T, int m>
 TILEWISE_DEVICE void multiply_matrices(Sums<SumOf<T>, m>& sum, const Packet<16>& a, const Packet<16>& b) {
     static_assert(m == 16 || m == 32);
-    tilewise_machine->multiply_squares(emulate::kElement<T>, m, sum.value, a.words, b.words);
+    tilewise_machine->multiply_squares(emulate::kElement<T>, emulate::kElement<T>, m, sum.value, a.words, b.words);
+}
+template <class A, class B, int m, int packets>
+TILEWISE_DEVICE void multiply_small_floats(Sums<float, m>& sum, const Packet<16> (&a)[packets],
+                                           const Packet<16> (&b)[packets]) {
+    static_assert((m == 16 || m == 32) && (packets == 1 || packets == 2));
+    for (int p = 0; p < packets; ++p) {
+        tilewise_machine->multiply_squares(emulate::kElement<A>, emulate::kElement<B>, m, sum.value, a[p].words,
+                                           b[p].words);
+    }
 }
 
 }  // namespace tilewise::hip

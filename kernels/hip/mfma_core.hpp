@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of a wave with MFMA: sums of (tile_m / wave_m) x (tile_n / wave_n) in registers, products of tiles in shared memory in
 // steps of 16 x 16 or 32 x 32, 64 lanes' chunks of 16 bytes deep. Both tiles lie along k (turned_tile.hpp). The columns are multiplied
-// by the rows, so that four sums of a lane are neighbours along n. 8-bit floats are widened to fp16, which has them all: gfx90a does
-// not multiply them, and those of gfx942 are of another kind.
+// by the rows, so that four sums of a lane are neighbours along n. 8-bit floats are widened to fp16, which has them all, where the
+// config does not say that the chip multiplies them: gfx90a has no such products, and those of gfx942 are of another kind.
 #pragma once
 #include "../gpu/drain.hpp"
 #include "../gpu/mainloop.hpp"
 #include "turned_tile.hpp"
+#include "wave_region.hpp"
 #include "widen.hpp"
 
 namespace tilewise::gpu {
 
-// Of MFMA kernels.
-template <class Config>
-requires(Config::uses_mfma) struct OperandTiles<Config> {
-    using A = typename hip::MfmaTileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row,
-                                           Config::vector_a, Config::threads>::type;
-    using B = typename hip::MfmaTileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row,
-                                           Config::vector_b, Config::threads>::type;
+template <int rows, int cols>
+requires(rows > 0 && kArchLanes == 64) struct DrainRegion<rows, cols> : hip::WaveRegion<rows, cols> {
 };
 
 }  // namespace tilewise::gpu
 
 namespace tilewise::hip {
+
+template <class Config>
+TILEWISE_DEVICE constexpr bool multiplies_small_floats() {
+    if constexpr (requires { Config::small_float_products; }) {
+        return Config::small_float_products && kIs8BitFloat<typename Config::A>;
+    } else {
+        return false;
+    }
+}
 
 template <class Config>
 struct MfmaCore {
@@ -54,42 +59,88 @@ struct MfmaCore {
     int first_row = warp / Config::wave_n * kWaveM;  // of the wave, in the tile
     int first_col = warp % Config::wave_n * kWaveN;
 
+    // In a tile the lane's first chunk. Those of the squares after it lie whole turns of the exchange further on, and those of a
+    // later step of k where the bits of their number are exchanged too: lines are powers of two of chunks.
     template <class Tile>
-    static TILEWISE_DEVICE Packet<16> fetch(SharedAddress tile, int first, int k) {
-        const int lane = lane_index();
-        return load_shared<16>(tile + Tile::Layout::offset(first + lane % kSide, k * kDepthLanes + lane / kSide));
+    static TILEWISE_DEVICE u32 chunk_place(int first) {
+        return Tile::Layout::offset(first + lane_index() % kSide, lane_index() / kSide);
+    }
+    u32 row_place = chunk_place<A>(first_row), column_place = chunk_place<B>(first_col);
+
+    template <class Tile>
+    static TILEWISE_DEVICE Packet<16> fetch(SharedAddress place, int square, int k) {
+        constexpr int kSquareBytes = kSide * Config::tile_k * ElementA::bytes;
+        return load_shared<16>((place ^ u32(k * kDepthLanes * kChunkBytes)) + u32(square * kSquareBytes));
+    }
+    // The operands of a turn: one step of k, or two where an instruction takes them together.
+    static constexpr bool kNative = multiplies_small_floats<Config>();
+    static constexpr int kJoined = kNative && kStepsK % 2 == 0 ? 2 : 1, kTurns = kStepsK / kJoined;
+    struct Operands {
+        Packet<16> rows[kStepsM][kJoined], columns[kStepsN][kJoined];
+    };
+    TILEWISE_DEVICE void fetch(Operands& to, SharedAddress a, SharedAddress b, int turn) const {
+        TILEWISE_UNROLL
+        for (int k = 0; k < kJoined; ++k) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kStepsM; ++i) to.rows[i][k] = fetch<A>(a + row_place, i, turn * kJoined + k);
+            TILEWISE_UNROLL
+            for (int j = 0; j < kStepsN; ++j) to.columns[j][k] = fetch<B>(b + column_place, j, turn * kJoined + k);
+        }
+    }
+    TILEWISE_DEVICE void multiply(const Operands& of) {
+        if constexpr (kIs8BitFloat<ElementA> && !kNative) return multiply_widened(of);
+        TILEWISE_UNROLL
+        for (int i = 0; i < kStepsM; ++i) {
+            TILEWISE_UNROLL
+            for (int j = 0; j < kStepsN; ++j) {
+                if constexpr (kNative) {
+                    multiply_small_floats<ElementB, ElementA, kSide>(sums[i][j], of.columns[j], of.rows[i]);
+                } else if constexpr (!kIs8BitFloat<ElementA>) {
+                    multiply_matrices<ElementA, kSide>(sums[i][j], of.columns[j][0], of.rows[i][0]);
+                }
+            }
+        }
     }
 
     static constexpr bool kFetchesFirst = false;  // a tile ahead
     TILEWISE_DEVICE void multiply(SharedAddress a, SharedAddress b) {
         TILEWISE_UNROLL
-        for (int k = 0; k < kStepsK; ++k) {
-            Packet<16> rows[kStepsM], columns[kStepsN];
-            TILEWISE_UNROLL
-            for (int i = 0; i < kStepsM; ++i) rows[i] = fetch<A>(a, first_row + i * kSide, k);
-            TILEWISE_UNROLL
-            for (int j = 0; j < kStepsN; ++j) columns[j] = fetch<B>(b, first_col + j * kSide, k);
-            if constexpr (kIs8BitFloat<ElementA>) {
-                multiply_widened(rows, columns);
-            } else {
-                TILEWISE_UNROLL
-                for (int i = 0; i < kStepsM; ++i) {
-                    TILEWISE_UNROLL
-                    for (int j = 0; j < kStepsN; ++j) {
-                        multiply_matrices<ElementA, kSide>(sums[i][j], columns[j], rows[i]);
-                    }
-                }
-            }
+        for (int turn = 0; turn < kTurns; ++turn) {
+            Operands operands;
+            fetch(operands, a, b, turn);
+            multiply(operands);
         }
     }
-    TILEWISE_DEVICE void multiply_widened(const Packet<16> (&rows)[kStepsM], const Packet<16> (&columns)[kStepsN]) {
+    // The same with the operands of a turn fetched before those of the turn before it are multiplied.
+    TILEWISE_DEVICE void multiply_ahead(SharedAddress a, SharedAddress b) {
+        Operands operands[2];
+        fetch(operands[0], a, b, 0);
+        TILEWISE_UNROLL
+        for (int turn = 0; turn < kTurns; ++turn) {
+            if (turn + 1 < kTurns) fetch(operands[(turn + 1) % 2], a, b, turn + 1);
+            multiply(operands[turn % 2]);
+        }
+    }
+    // All operands of a tile.
+    struct Tile {
+        Operands turn[kTurns];
+    };
+    TILEWISE_DEVICE void fetch_tile(Tile& to, SharedAddress a, SharedAddress b) const {
+        TILEWISE_UNROLL
+        for (int t = 0; t < kTurns; ++t) fetch(to.turn[t], a, b, t);
+    }
+    TILEWISE_DEVICE void multiply_tile(const Tile& of) {
+        TILEWISE_UNROLL
+        for (int t = 0; t < kTurns; ++t) multiply(of.turn[t]);
+    }
+    TILEWISE_DEVICE void multiply_widened(const Operands& of) {
         Packet<16> wide_rows[kStepsM][2];
         TILEWISE_UNROLL
-        for (int i = 0; i < kStepsM; ++i) widen<ElementA>(rows[i], wide_rows[i]);
+        for (int i = 0; i < kStepsM; ++i) widen<ElementA>(of.rows[i][0], wide_rows[i]);
         TILEWISE_UNROLL
         for (int j = 0; j < kStepsN; ++j) {
             Packet<16> wide_columns[2];
-            widen<ElementB>(columns[j], wide_columns);
+            widen<ElementB>(of.columns[j][0], wide_columns);
             TILEWISE_UNROLL
             for (int i = 0; i < kStepsM; ++i) {
                 TILEWISE_UNROLL
@@ -97,6 +148,7 @@ struct MfmaCore {
                     multiply_matrices<Fp16, kSide>(sums[i][j], wide_columns[half], wide_rows[i][half]);
                 }
             }
+            keep_order();
         }
     }
 

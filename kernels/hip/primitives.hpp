@@ -204,6 +204,90 @@ TILEWISE_DEVICE void wait_copies() {}
 
 namespace tilewise::hip {
 
+// ---- Loads by offsets of 32 bits from an address that all lanes of a wave have ----
+
+// Offsets below `bytes` are read; what lies beyond, kOutside most of all, is zero. Straight code, where a branch would take the lanes
+// apart.
+struct Bounded {
+    __amdgpu_buffer_rsrc_t memory;
+};
+inline constexpr u32 kOutside = ~0u, kMostOffset = 0x80000000u;
+
+TILEWISE_DEVICE const char* uniform(const char* at) {
+    const u64 bits = u64(at);
+    const u32 low = u32(gpu::uniform(int(u32(bits)))), high = u32(gpu::uniform(int(u32(bits >> 32))));
+    return reinterpret_cast<const char*>(u64(high) << 32 | low);
+}
+TILEWISE_DEVICE Bounded bounded(const char* base, u32 bytes) {
+    constexpr int kRawWords = 0x00020000;
+    return {__builtin_amdgcn_make_buffer_rsrc(const_cast<char*>(base), 0, bytes, kRawWords)};
+}
+template <int bytes>
+TILEWISE_DEVICE Packet<bytes> load_bounded(const Bounded& from, u32 offset) {
+    const int at = int(offset);
+    if constexpr (bytes == 16) {
+        return __builtin_bit_cast(Packet<16>, __builtin_amdgcn_raw_buffer_load_b128(from.memory, at, 0, 0));
+    } else if constexpr (bytes == 8) {
+        return __builtin_bit_cast(Packet<8>, __builtin_amdgcn_raw_buffer_load_b64(from.memory, at, 0, 0));
+    } else if constexpr (bytes == 4) {
+        return __builtin_bit_cast(Packet<4>, __builtin_amdgcn_raw_buffer_load_b32(from.memory, at, 0, 0));
+    } else if constexpr (bytes == 2) {
+        return __builtin_bit_cast(Packet<2>, __builtin_amdgcn_raw_buffer_load_b16(from.memory, at, 0, 0));
+    } else {
+        return __builtin_bit_cast(Packet<1>, __builtin_amdgcn_raw_buffer_load_b8(from.memory, at, 0, 0));
+    }
+}
+
+// ---- Copies straight to shared memory ----
+
+// Each lane's bytes come to lie behind those of the lane before it; `to`, the same for all lanes, is where the first lane's do. As
+// assembly: after the compiler's own function for this every wait is one for all copies.
+template <int bytes>
+TILEWISE_DEVICE void copy_direct(const Bounded& from, u32 offset, SharedAddress to) {
+    static_assert(bytes == 4 || bytes == 16);
+    if constexpr (bytes == 4) {
+        asm volatile("s_mov_b32 m0, %0\n\ts_nop 0\n\tbuffer_load_dword %1, %2, 0 offen lds"
+                     :
+                     : "s"(to), "v"(offset), "s"(from.memory)
+                     : "memory");
+    } else {
+        asm volatile("s_mov_b32 m0, %0\n\ts_nop 0\n\tbuffer_load_dwordx4 %1, %2, 0 offen lds"
+                     :
+                     : "s"(to), "v"(offset), "s"(from.memory)
+                     : "memory");
+    }
+}
+// Until no more than `pending` of the wave's copies, counted as instructions, are under way and its accesses of shared memory are done;
+// then for the other waves of the block.
+template <int pending>
+TILEWISE_DEVICE void sync_copies() {
+    static_assert(pending >= 0 && pending < 64, "the counter has six bits");
+    asm volatile("s_waitcnt vmcnt(%0) lgkmcnt(0)\n\ts_barrier" : : "n"(pending) : "memory");
+}
+// The same without copies: loads to registers stay under way, for which a fence would wait.
+TILEWISE_DEVICE void sync_shared() { asm volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" : : : "memory"); }
+
+// The kernel's arguments, of which the compiler forgets what it has read so far.
+template <class Args>
+TILEWISE_DEVICE const Args& reread(const Args&) {
+    auto* at = (const __attribute__((address_space(4))) Args*)__builtin_amdgcn_kernarg_segment_ptr();
+    asm volatile("" : "+s"(at));
+    return *(const Args*)at;
+}
+
+// An address of which the compiler no longer knows where it came from. Of reads at addresses that it knows ahead of a loop it makes two
+// of 8 bytes each.
+TILEWISE_DEVICE void hide(SharedAddress& at) { asm volatile("" : "+s"(at)); }
+
+// Nothing is moved across this: what comes later needs its registers then, not now.
+TILEWISE_DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
+
+// Ahead of the other waves of its SIMD, or no longer.
+template <int priority>
+TILEWISE_DEVICE void set_priority() {
+    __builtin_amdgcn_s_setprio(priority);
+}
+
 // ---- Products of matrices, MFMA ----
 
 // The sums of a lane in a product of m x m.
@@ -290,6 +374,42 @@ TILEWISE_DEVICE void multiply_matrices(Sums<SumOf<T>, m>& sum, const Packet<16>&
 #endif
     }
 }
+
+// The same of 8-bit floats as they are, which CDNA 4 multiplies: one or two times 16 bytes of a lane.
+#if defined(__gfx950__)
+typedef int Int8s __attribute__((ext_vector_type(8)));
+
+template <class A, class B, int m, int packets>
+TILEWISE_DEVICE void multiply_small_floats(Sums<float, m>& sum, const Packet<16> (&a)[packets],
+                                           const Packet<16> (&b)[packets]) {
+    static_assert((m == 16 || m == 32) && (packets == 1 || packets == 2));
+    constexpr int kA = kSame<A, Bf8>, kB = kSame<B, Bf8>;  // the instruction's numbers of the types
+    if constexpr (packets == 2) {
+        struct Both {
+            Packet<16> packet[2];
+        };
+        const Int8s x = __builtin_bit_cast(Int8s, Both{{a[0], a[1]}}),
+                    y = __builtin_bit_cast(Int8s, Both{{b[0], b[1]}});
+        if constexpr (m == 32) sum = __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(x, y, sum, kA, kB, 0, 0, 0, 0);
+        if constexpr (m == 16) sum = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(x, y, sum, kA, kB, 0, 0, 0, 0);
+    } else {
+        using Halves = PacketParts<long, 2>;
+        const Halves x = __builtin_bit_cast(Halves, a[0]), y = __builtin_bit_cast(Halves, b[0]);
+        TILEWISE_UNROLL
+        for (int i = 0; i < 2; ++i) {
+            const long p = x.part[i], q = y.part[i];
+            if constexpr (m == 32 && !kA && !kB) sum = __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(p, q, sum, 0, 0, 0);
+            if constexpr (m == 32 && !kA && kB) sum = __builtin_amdgcn_mfma_f32_32x32x16_fp8_bf8(p, q, sum, 0, 0, 0);
+            if constexpr (m == 32 && kA && !kB) sum = __builtin_amdgcn_mfma_f32_32x32x16_bf8_fp8(p, q, sum, 0, 0, 0);
+            if constexpr (m == 32 && kA && kB) sum = __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(p, q, sum, 0, 0, 0);
+            if constexpr (m == 16 && !kA && !kB) sum = __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(p, q, sum, 0, 0, 0);
+            if constexpr (m == 16 && !kA && kB) sum = __builtin_amdgcn_mfma_f32_16x16x32_fp8_bf8(p, q, sum, 0, 0, 0);
+            if constexpr (m == 16 && kA && !kB) sum = __builtin_amdgcn_mfma_f32_16x16x32_bf8_fp8(p, q, sum, 0, 0, 0);
+            if constexpr (m == 16 && kA && kB) sum = __builtin_amdgcn_mfma_f32_16x16x32_bf8_bf8(p, q, sum, 0, 0, 0);
+        }
+    }
+}
+#endif
 
 }  // namespace tilewise::hip
 

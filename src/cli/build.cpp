@@ -20,6 +20,7 @@ Json resources_json(const std::vector<PackItem>& items) {
         if (!item.manifest.resources) continue;
         const KernelResources& r = *item.manifest.resources;
         list.push_back(Json::object({{"name", item.manifest.kernel},
+                                     {"path", item.path},
                                      {"registers", r.registers},
                                      {"local_bytes", r.local_bytes},
                                      {"shared_bytes", r.shared_bytes}}));

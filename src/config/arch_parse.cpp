@@ -198,6 +198,10 @@ void read_sizes(JsonObject& from, ArchSpec& arch) {
     arch.load_bytes = static_cast<int>(from.integer("load_bytes", 1, 1024));
     if (!std::has_single_bit(static_cast<unsigned>(arch.load_bytes))) from.fail("load_bytes", "needs a power of two");
     arch.max_cluster = static_cast<int>(from.integer_or("max_cluster", 1, kMaxCount, 1));
+    arch.dies = static_cast<int>(from.integer_or("dies", 1, kMaxCount, 1));
+    arch.direct_copy_bytes = static_cast<int>(from.integer_or("direct_copy_bytes", 4, arch.load_bytes, 0));
+    arch.small_float_products = from.flag_or("small_float_products", false);
+    arch.flushes_subnormals = from.flag_or("flushes_subnormals", false);
     arch.fp8_sum_bits = static_cast<int>(from.integer_or("fp8_sum_bits", 1, kFloatBits, kFloatBits));
 }
 

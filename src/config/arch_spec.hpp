@@ -90,13 +90,17 @@ struct ArchSpec {
     // Where a warp tile of this many rows is computed by a wider wave (a warpgroup); 0 for none.
     int wide_wave_rows = 0;
     int wide_wave_size = 0;
-    int max_threads = 1;              // in a block
-    int registers = 0;                // 32-bit registers of a unit; 0 = no limit of this kind
-    int accumulators_per_thread = 0;  // 32-bit registers a block's accumulators may take; 0 = no limit of this kind
-    std::int64_t shared_bytes = 0;    // what a block's operand tiles may occupy: shared memory, or cache on a CPU
-    int load_bytes = 1;               // widest single access
-    int max_cluster = 1;              // blocks that can share loads
-    int fp8_sum_bits = kFloatBits;    // what products of 8-bit floats are added up with: fp32, or less in matrix units
+    int max_threads = 1;                // in a block
+    int registers = 0;                  // 32-bit registers of a unit; 0 = no limit of this kind
+    int accumulators_per_thread = 0;    // 32-bit registers a block's accumulators may take; 0 = no limit of this kind
+    std::int64_t shared_bytes = 0;      // what a block's operand tiles may occupy: shared memory, or cache on a CPU
+    int load_bytes = 1;                 // widest single access
+    int max_cluster = 1;                // blocks that can share loads
+    int dies = 1;                       // with a cache each, among which successive blocks are dealt out
+    int direct_copy_bytes = 0;          // of a lane, at most, in a copy straight to shared memory; 0 = no such copies
+    bool small_float_products = false;  // matrix units multiply fp8 and bf8 as they are here
+    bool flushes_subnormals = false;    // matrix units take 16-bit subnormals for zero
+    int fp8_sum_bits = kFloatBits;  // what products of 8-bit floats are added up with: fp32, or less in matrix units
 
     std::array<bool, EnumNames<Epilogue>::names.size()> epilogues{};
     std::vector<Shape3> waves;

@@ -52,7 +52,9 @@ void correct_layout(const Family&, KernelConfig& c) {
 }
 
 bool other_scheduler(const Family& family, const KernelConfig& c, Rejected* out) {
-    return family.is_gpu() && c.scheduler != Scheduler::intrawave &&
+    const bool has =
+        c.scheduler == Scheduler::intrawave || (family.has_interwave && c.scheduler == Scheduler::interwave);
+    return family.is_gpu() && !has &&
            refuse(out, TILEWISE_TEXT("{}", name_of(c.scheduler)), TILEWISE_TEXT("intrawave"));
 }
 void correct_scheduler(const Family&, KernelConfig& c) { c.scheduler = Scheduler::intrawave; }
@@ -106,7 +108,7 @@ constexpr CodeRule kCodeRules[] = {
     {"code_sizes", "no template has larger or smaller numbers", beyond_sizes},
     {"code_op", "the family computes the operation", other_op},
     {"code_layout", "a GPU kernel is compiled for one layout", any_layout, correct_layout},
-    {"code_scheduler", "templates for CUDA interleave within a wave", other_scheduler, correct_scheduler},
+    {"code_scheduler", "templates for GPUs interleave within a wave", other_scheduler, correct_scheduler},
     {"code_deterministic", "only atomic stream-K varies", varies, correct_determinism},
     {"code_pipeline", "the family has a loop for the pipeline", other_pipeline, correct_pipeline},
     {"code_option", "the family does without the option", other_option, correct_options},

@@ -38,6 +38,7 @@ struct Family {
     std::string_view description;
     std::span<const Op> ops;
     std::span<const Pipeline> pipelines{};  // empty: every one
+    bool has_interwave = false;             // loops whose waves give way to each other
     // Fields of a config that stay at their defaults: the template does nothing with them, or needs them so.
     std::span<const std::string_view> fixed{};
     std::span<const ConfigRule> rules{};  // what else a config needs to have code

@@ -35,7 +35,8 @@ struct BrokenFamily {
 const std::string kProduct = "gemm:m=72,n=40,k=136,dtype=bf16,layout=rcr";
 const std::string kWide = "gemm:m=200,n=136,k=456,dtype=bf16,layout=rcr";
 
-const std::string kAcross = "gemm:m=72,n=40,k=136,dtype=bf16,layout=crr";
+const std::string kAcross = "gemm:m=72,n=40,k=328,dtype=bf16,layout=crr";
+const std::string kLong = "gemm:m=72,n=136,k=328,dtype=bf16,layout=rcr";
 
 // Rows of C, and pixels of an image, that begin anywhere.
 const std::string kOdd = "gemm:m=72,n=91,k=136,dtype=bf16,layout=rcr";
@@ -103,18 +104,35 @@ const BrokenFamily kFamilies[] = {
     {"Waves",
      "gemm_bf16_crr_mem_cshuffle_intrawave_64x64x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942",
      {{"tiles are read before all threads have brought their parts",
-       "B::put(tiles[t].b, shared + A::kBytes);\n                sync_block();",
-       "B::put(tiles[t].b, shared + A::kBytes);", kAcross},
+       "put(registers, shared);\n        sync_shared();\n        load(registers, next);",
+       "put(registers, shared);\n        load(registers, next);", kAcross},
       {"tiles are put where others are still read",
-       "if (step > 0) sync_block();  // all are done with the tile before\n                A::put", "A::put", kAcross},
+       "load(registers, next);\n        multiply(core, 0);\n        sync_shared();",
+       "load(registers, next);\n        multiply(core, 0);", kAcross},
       {"elements are turned to another line", "Layout::offset(element_of(i) + e, chunk_of(i)), chunk)",
        "Layout::offset(element_of(i) + (e ^ 1), chunk_of(i)), chunk)", kAcross},
-      {"one step too many of k is read", "first_k + j < k_left && element < left",
-       "first_k + j <= k_left && element < left", kAcross},
+      {"one step too many of k is read", "first_k(i) + j < k_left ? offset[i]", "first_k(i) + j <= k_left ? offset[i]",
+       kAcross},
       {"lanes have the sums of others", "return r * kRunCols + lane_index() / kSide * kRun;",
        "return r * kRunCols + lane_index() % 2 * kRun;", kAcross},
-      {"the next tile is loaded too late", "if (step + kTiles < steps) load(tiles[t], step + kTiles);",
-       "if (step + kTiles < steps) load(tiles[t], step + kTiles - 1);", kAcross}}},
+      {"the next tile is loaded twice", "multiply_held(core, even, step + 2);", "multiply_held(core, even, step + 1);",
+       kAcross}}},
+    {"DirectCopies",
+     "gemm_bf16_rcr_comp_async_cshuffle_intrawave_64x64x64_2x2x1_32x32x16_va8_vb8_vc8_dsb@gfx942",
+     {{"the wait is short by one copy", "later = (ahead - 1) * kCopies;", "later = (ahead - 1) * kCopies + 1;", kLong},
+      {"nobody waits for the copies of other waves", "sync_copies<later>();", "wait_copies<later>();", kLong},
+      {"copies fill the buffer that is read next", "copy(filling, step + ahead);", "copy(next, step + ahead);", kLong},
+      {"chunks are not exchanged", "return int(Layout::byte_offset(line, place % kLineBytes) % kLineBytes);",
+       "return int(place % kLineBytes);", kLong},
+      {"one piece too many of k is read", "byte_of(i) < k_left * T::bytes ? offset",
+       "byte_of(i) <= k_left * T::bytes ? offset", kLong}}},
+    {"Turns",
+     "gemm_bf16_rcr_compv5_cshuffle_intrawave_64x64x64_2x2x1_32x32x16_va8_vb8_vc8@gfx942",
+     {{"a group multiplies while it fetches",
+       "load(registers, step + 2);\n            sync_shared();\n            set_priority<1>();",
+       "load(registers, step + 2);\n            set_priority<1>();", kLong},
+      {"a group fetches before the others have put their parts away", "set_priority<0>();\n            sync_shared();",
+       "set_priority<0>();", kLong}}},
 };
 
 void PrintTo(const BrokenFamily& family, std::ostream* out) { *out << family.kernel; }

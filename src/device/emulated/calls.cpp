@@ -38,8 +38,9 @@ struct Calls {
     static void multiply_add(KernelDType a_type, KernelDType b_type, void* sum, const unsigned* a, const unsigned* b) {
         grid().multiply_add(a_type, b_type, sum, a, b);
     }
-    static void multiply_squares(KernelDType type, int side, void* sums, const unsigned* a, const unsigned* b) {
-        grid().multiply_squares(type, side, sums, a, b);
+    static void multiply_squares(KernelDType a_type, KernelDType b_type, int side, void* sums, const unsigned* a,
+                                 const unsigned* b) {
+        grid().multiply_squares(a_type, b_type, side, sums, a, b);
     }
     static void barrier_init(unsigned barrier, unsigned arrivals) { grid().barrier_init(barrier, arrivals); }
     static void barrier_arrive(unsigned barrier, unsigned rank, unsigned bytes) {

@@ -27,6 +27,7 @@ public:
         : arch_(arch), name_("emulated:" + arch.name), identity_("emulated; " + arch.name) {
         machine_->seed = seed;
         machine_->lanes = arch.wave_size;
+        machine_->flushes_subnormals = arch.flushes_subnormals;
     }
 
     const std::string& name() const override { return name_; }

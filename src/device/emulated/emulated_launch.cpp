@@ -162,6 +162,7 @@ private:
         grid.cluster = static_cast<unsigned>(std::max(1, step.cluster.m * step.cluster.n));
         grid.seed = machine_->seed++;
         grid.lanes = machine_->lanes;
+        grid.flushes_subnormals = machine_->flushes_subnormals;
         grid.call = call_kernel;
         grid.kernel = &kernel;
         return emulated::Grid(grid, calls, machine_->stacks, machine_->memory).run();

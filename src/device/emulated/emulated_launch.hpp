@@ -17,8 +17,9 @@ namespace tilewise {
 struct EmulatedMachine {
     emulated::MemoryMap memory;
     FiberStacks stacks;
-    std::uint64_t seed = 1;  // of the next launch
-    int lanes = 0;           // of a warp
+    std::uint64_t seed = 1;           // of the next launch
+    int lanes = 0;                    // of a warp
+    bool flushes_subnormals = false;  // of 16 bits, in MFMA
 };
 
 // One launch at a time runs in the process.

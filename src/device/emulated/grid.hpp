@@ -157,7 +157,8 @@ struct BoxLoad {
 struct GridSpec {
     unsigned blocks = 0;
     int threads = 0;
-    int lanes = kWarp;  // of a warp
+    int lanes = kWarp;                // of a warp
+    bool flushes_subnormals = false;  // of 16 bits, in MFMA
     unsigned cluster = 1, shared_bytes = 0;
     std::uint64_t seed = 1;
     void (*call)(const void* kernel) = nullptr;
@@ -234,7 +235,8 @@ private:
     void multiply_add(KernelDType a_type, KernelDType b_type, void* sum, const unsigned* a, const unsigned* b);
 
     // --- mfma.cpp ---
-    void multiply_squares(KernelDType type, int side, void* sums, const unsigned* a, const unsigned* b);
+    void multiply_squares(KernelDType a_type, KernelDType b_type, int side, void* sums, const unsigned* a,
+                          const unsigned* b);
 
     // --- warpgroup.cpp ---
     std::vector<unsigned char> read_operand(const OperandView& view);

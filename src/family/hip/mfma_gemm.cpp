@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Blocks and plans are those of the product on mma.sync (family/cuda/mma_gemm.cpp): the loops are the same, the instruction is another.
+// Plans are those of the product on mma.sync (family/cuda/mma_gemm.cpp); blocks have as many buffers as their loop fills.
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -15,7 +18,9 @@ namespace tilewise {
 namespace mfma_gemm {
 namespace {
 
-constexpr Pipeline kPipelines[] = {Pipeline::basic_v1, Pipeline::mem, Pipeline::compv3, Pipeline::compv4};
+constexpr Pipeline kPipelines[] = {
+    Pipeline::basic_v1, Pipeline::mem,        Pipeline::compv3,         Pipeline::compv4,    Pipeline::compv5,
+    Pipeline::compv6,   Pipeline::comp_async, Pipeline::basic_async_v1, Pipeline::preshuffle};
 constexpr std::string_view kFixed[] = {"cluster", "producer_waves", "swap_ab", "cluster_k", "math"};
 constexpr int kWave = 64, kChunkBytes = 16, kRun = 4, kSumBytes = 4;
 
@@ -33,11 +38,58 @@ bool other_depth(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                            TILEWISE_TEXT("a power of two that is a multiple of {}", step));
 }
 
-bool other_buffers(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    const int need = c.pipeline == Pipeline::compv4 ? 2 : 1;
-    return buffer_count(c) != need &&
-           refuse(out, TILEWISE_TEXT("{} buffers for {}", buffer_count(c), name_of(c.pipeline)),
-                  TILEWISE_TEXT("{}", need));
+// A config names one buffer or two. The waves of compv5 take turns with two whatever it says, and a ring of direct copies has three where
+// they have a place: while one is read and one is filled, a third is waited for.
+int loop_buffers(const KernelConfig& c, const ArchSpec& arch) {
+    switch (c.pipeline) {
+        case Pipeline::comp_async:
+        case Pipeline::preshuffle:
+            return block_shared_bytes(c, arch) / buffer_count(c) * 3 <= arch.shared_bytes ? 3 : 2;
+        case Pipeline::compv4:
+        case Pipeline::compv5:
+        case Pipeline::compv6: return 2;
+        default: return 1;
+    }
+}
+std::int64_t loop_bytes(const KernelConfig& c, const ArchSpec& arch) {
+    return block_shared_bytes(c, arch) / buffer_count(c) * loop_buffers(c, arch);
+}
+LaunchSpec spec(const KernelConfig& c, const ArchSpec& arch) {
+    LaunchSpec spec = block_spec(c, arch);
+    spec.shared_bytes = loop_bytes(c, arch);
+    return spec;
+}
+
+bool other_buffers(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const int named = std::min(loop_buffers(c, arch), 2), need = c.pipeline == Pipeline::compv5 ? 1 : named;
+    if (buffer_count(c) != need) {
+        return refuse(out, TILEWISE_TEXT("{} buffers for {}", buffer_count(c), name_of(c.pipeline)),
+                      TILEWISE_TEXT("{}", need));
+    }
+    return loop_bytes(c, arch) > arch.shared_bytes &&
+           refuse(out,
+                  TILEWISE_TEXT("{} bytes for the {} buffers of {}", loop_bytes(c, arch), loop_buffers(c, arch),
+                                name_of(c.pipeline)),
+                  TILEWISE_TEXT("at most {}", arch.shared_bytes));
+}
+
+bool odd_groups(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    return c.pipeline == Pipeline::compv5 && wave_count(c) % 2 != 0 &&
+           refuse(out, TILEWISE_TEXT("{} waves", wave_count(c)), TILEWISE_TEXT("two groups that take turns"));
+}
+
+// Kernels that miss a limit of tools/isa_report in their main loop. A lane has 256 registers beside those of 256 sums, which operands that
+// are widened or turned around need more than once.
+bool crowded(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    constexpr std::int64_t kMostSums = 256;
+    const bool widened = is_8bit_float(c.dtype) && !arch.small_float_products;
+    const bool turned = contiguous_axis(c, 0) != Axis::k || contiguous_axis(c, 1) != Axis::k;
+    const std::int64_t sums = accumulators_per_thread(c, arch);
+    return sums >= kMostSums && (widened || turned) &&
+           refuse(
+               out,
+               TILEWISE_TEXT("{} sums of a lane and operands that are {}", sums, widened ? "widened" : "turned around"),
+               TILEWISE_TEXT("fewer than {}", kMostSums));
 }
 
 bool uneven_waves(const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -48,7 +100,7 @@ bool uneven_waves(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 
 // Sums leave through the operands' buffers (kernels/gpu/drain.hpp), a square's rows and at least one run of each lane at a time.
 bool crosses_runs(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    const std::int64_t room = block_shared_bytes(c, arch), run = std::int64_t{kRun} * kWave / c.warp_tile.m;
+    const std::int64_t room = loop_bytes(c, arch), run = std::int64_t{kRun} * kWave / c.warp_tile.m;
     std::int64_t columns = c.tile.n / c.wave.n;
     while (columns > kRun && columns * c.warp_tile.m * wave_count(c) * kSumBytes > room) columns /= 2;
     const std::int64_t along = contiguous_axis(c, 2) == Axis::n ? columns : c.warp_tile.m;
@@ -63,12 +115,38 @@ constexpr ConfigRule kRules[] = {
     {"code_waves", "a wave has whole squares of sums", uneven_waves},
     {"code_depth", "a lane has 16 bytes along k", other_depth},
     {"code_buffers", "a pipeline has as many buffers as it fills", other_buffers},
+    {"code_registers", "sums are not moved about in the loop", crowded},
+    {"code_turns", "half of the waves multiply while the others fetch", odd_groups},
     {"code_results", "vectors of results stay within a wave's columns", crosses_runs},
 };
 
+// Lanes have offsets of 32 bits, signed, from a tile's first element; operands of single elements have addresses instead.
+bool is_too_far(const Problem& p, const KernelConfig& c, int operand, Rejected* why) {
+    const DType dtype = operand == 0 ? c.dtype : c.dtype_b;
+    const int vector = operand == 0 ? c.vector_a : c.vector_b, extent = operand == 0 ? c.tile.m : c.tile.n;
+    const bool along_k = contiguous_axis(c, operand) == Axis::k,
+               packed = operand == 1 && c.pipeline == Pipeline::preshuffle;
+    if (packed || (along_k && vector == 1 && bytes_of(dtype) < 4)) return false;
+    constexpr std::int64_t kMost = std::int64_t{1} << 31;
+    const std::int64_t lines = along_k ? extent : c.tile.k, most = kMost / (lines + 1) / bytes_of(dtype);
+    const std::int64_t stride = leading_stride(p, operand);
+    return stride > most &&
+           refuse(why, TILEWISE_TEXT("{} elements from line to line of {}", stride, operand == 0 ? "A" : "B"),
+                  TILEWISE_TEXT("at most {}", most));
+}
+std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads,
+                               Rejected* why) {
+    if (is_too_far(p, c, 0, why) || is_too_far(p, c, 1, why)) return std::nullopt;
+    return block_grid(p, c, arch, threads, why);
+}
+
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"hip/mfma_gemm/mfma_gemm", kReduceLine}, c, arch,
-                       "    static constexpr bool uses_mfma = true;\n");
+    return cuda_source(
+        {"hip/mfma_gemm/mfma_gemm", kReduceLine}, c, arch,
+        fmt::format("    static constexpr bool uses_mfma = true, interwave = {}, small_float_products = {};\n"
+                    "    static constexpr int direct_bytes = {}, ring_buffers = {};\n",
+                    c.scheduler == Scheduler::interwave, arch.small_float_products, arch.direct_copy_bytes,
+                    loop_buffers(c, arch)));
 }
 
 }  // namespace
@@ -80,10 +158,12 @@ constinit const Family kMfmaGemm = {
     .description = "blocks whose waves multiply with MFMA from shared memory",
     .ops = kGemmOnly,
     .pipelines = mfma_gemm::kPipelines,
+    .has_interwave = true,
     .fixed = mfma_gemm::kFixed,
     .rules = mfma_gemm::kRules,
-    .spec = block_spec,
-    .plan = block_grid,
+    .spec = mfma_gemm::spec,
+    .plan = mfma_gemm::plan,
+    .searches = true,
     .work = {mfma_gemm_work<double>, mfma_gemm_work<Term>},
     .source = mfma_gemm::source,
 };

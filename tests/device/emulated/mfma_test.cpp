@@ -43,7 +43,7 @@ struct Wave {
 void multiply(const void* kernel) {
     auto& wave = *const_cast<Wave*>(static_cast<const Wave*>(kernel));
     Lane& lane = wave.lanes[static_cast<std::size_t>(wave.machine->me->thread)];
-    wave.machine->multiply_squares(wave.type, wave.side, lane.sums.data(), lane.a.data(), lane.b.data());
+    wave.machine->multiply_squares(wave.type, wave.type, wave.side, lane.sums.data(), lane.a.data(), lane.b.data());
 }
 
 // Small whole numbers, which every type has.
@@ -120,6 +120,29 @@ INSTANTIATE_TEST_SUITE_P(Instructions, Mfma,
                                          Instruction{"gfx942_mfma_f32_32x32x2_f32", KernelDType::fp32, 32, 2},
                                          Instruction{"gfx942_mfma_f32_16x16x4_f32", KernelDType::fp32, 16, 4}),
                          [](const auto& instruction) { return std::string(instruction.param.table); });
+
+// The same product of subnormal numbers where matrix units take them for zero and where they do not.
+TEST(MfmaSubnormals, AreZeroWhereTheChipTakesThemForZero) {
+    const auto device = make_emulated_device(**embedded_archs().find("gfx90a"));
+    if ((is_sanitized() || !kHasFibers) && !device.ok()) GTEST_SKIP() << device.error().message;
+    ASSERT_TRUE(device.ok()) << device.error().message;
+    constexpr std::uint32_t kTwoSubnormals = 0x00010001, kTwoOnes = 0x3c003c00;
+    for (const bool flushes : {false, true}) {
+        Machine machine = emulated::machine_calls();
+        Wave wave{&machine, KernelDType::fp16, 16, {}};
+        for (Lane& lane : wave.lanes) lane.a.fill(kTwoSubnormals), lane.b.fill(kTwoOnes);
+        emulated::GridSpec grid;
+        grid.blocks = 1, grid.threads = kLanes, grid.lanes = kLanes, grid.flushes_subnormals = flushes;
+        grid.call = multiply, grid.kernel = &wave;
+        FiberStacks stacks;
+        const emulated::MemoryMap memory;
+        const auto status = emulated::Grid(grid, machine, stacks, memory).run();
+        ASSERT_TRUE(status.ok()) << status.error().message;
+        for (const Lane& lane : wave.lanes) {
+            EXPECT_EQ(__builtin_bit_cast(float, lane.sums[0]), flushes ? 0.0F : 32 * 0x1p-24F);
+        }
+    }
+}
 
 }  // namespace
 }  // namespace tilewise

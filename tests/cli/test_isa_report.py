@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""tools/isa_report on kernels that are built here: main loops do what they should, and one that does not is found out."""
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "isa_report"
+needs_clang = pytest.mark.skipif(not shutil.which("clang++-22") or not shutil.which("llvm-objdump-22"), reason="clang 22 or llvm 22 is not installed")
+
+
+@pytest.fixture(scope="module", name="tool")
+def fixture_tool():
+    loader = importlib.machinery.SourceFileLoader("isa_report", str(TOOL))
+    spec = importlib.util.spec_from_loader("isa_report", loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["isa_report"] = module
+    loader.exec_module(module)
+    return module
+
+
+def instructions(tool, *names):
+    """Code of four bytes an instruction; "name>N" jumps to number N."""
+    code = []
+    for index, text in enumerate(names):
+        name, _, target = text.partition(">")
+        code.append(tool.Instruction(4 * index, name, "", 4 * int(target) if target else None))
+    return code
+
+
+def test_the_main_loop_is_the_innermost_with_products(tool):
+    code = instructions(tool, "s_mov_b32", "v_mfma_a", "v_add", "v_mfma_b", "s_cbranch_scc1>2", "s_cbranch_scc0>1", "s_endpgm")
+    assert [one.name for one in tool.main_loop(code)] == ["v_add", "v_mfma_b", "s_cbranch_scc1"]
+
+
+def test_a_jump_back_that_is_no_loop_is_none(tool):
+    code = instructions(tool, "s_branch>3", "v_mfma_a", "s_endpgm", "s_branch>1")
+    assert tool.main_loop(code) == []
+
+
+def test_a_name_says_what_the_block_is(tool):
+    shape = tool.Shape.of("gemm_fp8_rcr_comp_async_cshuffle_intrawave_128x256x64_2x2x1_16x16x64_b-bf8_va16_vb16_vc8_dsb@gfx942")
+    assert (shape.dtype, shape.pipeline, shape.tile, shape.waves, shape.side) == ("fp8", "comp_async", (128, 256, 64), 4, 16)
+    assert shape.is_plain() and shape.squares() == [4, 8] and shape.chunks_of_thread() == 6
+
+
+def test_what_is_no_kernel_is_refused(tool):
+    with pytest.raises(ValueError, match="conv"):
+        tool.Shape.of("grouped_conv_fwd_bf16")
+
+
+def test_a_miss_is_named(tool):
+    shape = tool.Shape.of("gemm_bf16_rcr_comp_async_cshuffle_intrawave_128x128x32_2x2x1_32x32x16_va8_vb8_vc8_dsb@gfx942")
+    found = dict.fromkeys(("mfma", "loads_x4", "vgpr_spills", "scratch", "accumulator_moves", "valu_share", "shared_share", "ds_write_b128"), 0)
+    found |= {"steps": 1.0, "ds_read_b128": 8, "direct_copies": 16, "barriers": 1, "registers": 128, "lane_spills": 0, "full_waits": 0}
+    assert tool.misses_of(shape, "gfx942", found) == []
+    assert tool.misses_of(shape, "gfx942", found | {"full_waits": 1, "lane_spills": 3}) == ["lane_spills 3 > 0", "full_waits 1 > 0"]
+    assert tool.misses_of(shape, "gfx942", found | {"barriers": 2}) == ["barriers 2, not 1"]
+
+
+@needs_clang
+@pytest.mark.parametrize("arch, products", [("gfx942", 16), ("gfx950", 8)])
+def test_loops_of_built_kernels_keep_the_limits(arch, products, binary):
+    done = subprocess.run([TOOL, "--arch", arch, "--rule-set", "tests", "--dtype", "bf16", "--sample", "12", "--json", "--tilewise", binary],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    rows = json.loads(done.stdout)["kernels"]
+    whole = [row for row in rows if "_va8_vb8" in row["kernel"]]
+    assert whole and not any(row["misses"] for row in whole), whole
+    assert all(row["mfma"] == products for row in whole if "128x128x32_2x2x1_32x32x16" in row["kernel"])
+
+
+def test_bad_input_says_what_is_wrong():
+    for arguments in (["--arch", "gfx1100"], ["--arch", "gfx942", "--sample", "0"], ["--arch", "gfx942", "x.hsaco"]):
+        done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "error" in done.stderr, done
