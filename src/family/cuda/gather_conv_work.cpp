@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-
 #include "config/conv_tiles.hpp"
 #include "family/cuda/block_product_work.hpp"
 #include "family/cuda/works.hpp"
 
 namespace tilewise {
 namespace {
-
-// Residue classes of strided backward data meet every stride-th tap only.
-GemmView worked_view(const ProblemView& view, const KernelConfig& c) {
-    GemmView v = gathered_view(view.problem, c);
-    if (c.op != Op::conv_bwd_data) return v;
-    const ConvShape& s = view.problem.conv;
-    std::int64_t taps = v.k, classes = 1;
-    for (int i = 0; i < s.in.rank; ++i) classes *= std::min(s.stride[i], s.filter[i]);
-    v.k = std::max<std::int64_t>(1, taps / classes);
-    return v;
-}
 
 // How much longer products take whose operands are looked up; chunks that begin anywhere are also put together.
 template <class N>
@@ -37,7 +24,7 @@ N look_up_share(const KernelConfig& c, const ArchSpec& arch) {
 // A product like others, but looking up addresses takes its time from the arithmetic.
 template <class N>
 N gather_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
-    return named("product", block_product_us<N>(worked_view(problem.view, c), problem, c)) *
+    return named("product", block_product_us<N>(worked_view(problem.view.problem, c), problem, c)) *
            look_up_share<N>(c, problem.arch);
 }
 template double gather_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
