@@ -101,8 +101,8 @@ test-kernels:
 		TILEWISE_TEST_CONV_PROBLEMS=150 TILEWISE_TEST_CONV_FULL_TESTS=1 TILEWISE_TEST_CORRECTIONS=10000 \
 		TILEWISE_TEST_GEOMETRIES=8 GTEST_TOTAL_SHARDS=2 xargs -P2 -I{} env GTEST_SHARD_INDEX={} build/bin/tilewise_tests \
 		--gtest_filter='*GemmProperty.*:*ConvProperty.*:*ConvFullTests.*:*CorrectorOn.*:*ConvGradient.*'
-	$(PHASE) 'random problems on CUDA kernels, emulated'
-	@printf '%s\n' sm_80 sm_90a | TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 TILEWISE_CACHE_DIR=build/emulated-cache \
+	$(PHASE) 'random problems on GPU kernels, emulated'
+	@printf '%s\n' sm_80 sm_90a gfx90a gfx942 gfx950 | TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 TILEWISE_CACHE_DIR=build/emulated-cache \
 		xargs -P2 -I{} env TILEWISE_TEST_DEVICE=emulated:{} build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*'
 
 # Of no other target: `full` is thousands of sources an arch. The cache remembers what is done.

@@ -168,6 +168,15 @@ TILEWISE_DEVICE void load_shared_float4(SharedAddress from, float (&x)[4]) {
     for (int i = 0; i < 4; ++i) x[i] = float_of(four.words[i]);
 }
 
+TILEWISE_DEVICE void load_shared_float2(SharedAddress from, float& x, float& y) {
+    const Packet<8> two = load_shared<8>(from);
+    x = float_of(two.words[0]), y = float_of(two.words[1]);
+}
+TILEWISE_DEVICE void store_shared_float(SharedAddress to, float x) { *shared_at<float>(to) = x; }
+TILEWISE_DEVICE void store_shared_float2(SharedAddress to, float x, float y) {
+    store_shared<8>(to, {{bits_of(x), bits_of(y)}});
+}
+
 // ---- Between blocks: words that say that what was written before them can be read ----
 
 TILEWISE_DEVICE u64 load_acquire(const u64* from) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "config/conv_tiles.hpp"
 
+#include <algorithm>
+
 #include "base/bounded_product.hpp"
 #include "base/rounding.hpp"
 #include "config/im2col.hpp"
@@ -33,12 +35,26 @@ std::int64_t class_row_tiles(const KernelConv& conv, std::int64_t tile) {
 
 GemmView gathered_view(const Problem& p, const KernelConfig& c) {
     GemmView view = gemm_view(p);
+    // Merged groups are one product, wider and deeper.
+    const std::int64_t groups = std::max(1, c.num_groups_to_merge);
+    view.n *= groups, view.batch /= groups;
+    (p.op == Op::conv_bwd_weight ? view.m : view.k) *= groups;
     if (!counts_whole_chunks(c)) return view;
     const ConvShape& s = p.conv;
     const std::int64_t channels = (p.op == Op::conv_bwd_data ? s.k : s.c) / s.g;
     const std::int64_t counted = product(s.filter) * whole_chunks(channels, bytes_of(c.dtype));
     (p.op == Op::conv_bwd_weight ? view.n : view.k) = counted;
     return view;
+}
+
+GemmView worked_view(const Problem& p, const KernelConfig& c) {
+    GemmView v = gathered_view(p, c);
+    if (c.op != Op::conv_bwd_data) return v;
+    const ConvShape& s = p.conv;
+    std::int64_t classes = 1;
+    for (int i = 0; i < s.in.rank; ++i) classes *= std::min(s.stride[i], s.filter[i]);
+    v.k = std::max<std::int64_t>(1, v.k / classes);
+    return v;
 }
 
 bool reads_chunks_anywhere(const KernelConfig& c) {

@@ -20,6 +20,8 @@ bool reads_chunks_anywhere(const KernelConfig& config);
 bool counts_whole_chunks(const KernelConfig& config);
 // The product that a gathering kernel computes.
 GemmView gathered_view(const Problem& problem, const KernelConfig& config);
+// The same as it is worked on: residue classes of strided backward data meet every stride-th tap only.
+GemmView worked_view(const Problem& problem, const KernelConfig& config);
 
 // Tiles of that product; a tile of backward data belongs to one residue class.
 std::int64_t gather_conv_tiles(const Problem& problem, const KernelConfig& config);

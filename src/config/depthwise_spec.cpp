@@ -11,7 +11,7 @@
 namespace tilewise {
 namespace {
 
-constexpr int kLanes = 32, kFloatBytes = 4;
+constexpr int kFloatBytes = 4;
 
 // The shape of kernels/cuda/depthwise_toeplitz/toeplitz_shape.hpp.
 constexpr std::int64_t kToeplitzLineBytes = 8192, kToeplitzOtherBytes = 25600, kToeplitzWeightSharedBytes = 99328;
@@ -60,9 +60,10 @@ std::int64_t slice_shared_bytes(const KernelConfig& c) {
     return std::max<std::int64_t>(0, share) / kUnit * kUnit;
 }
 
-int strip_lanes_along(const KernelConfig& c) {
+int strip_lanes_along(const KernelConfig& c, const ArchSpec& arch) {
     const int across = c.vector_a > 0 ? c.warp_tile.n / c.vector_a : 0;  // lanes side by side along channels
-    return across > 0 && kLanes % across == 0 && across * c.vector_a == c.warp_tile.n ? kLanes / across : 0;
+    return across > 0 && arch.wave_size % across == 0 && across * c.vector_a == c.warp_tile.n ? arch.wave_size / across
+                                                                                              : 0;
 }
 
 std::int64_t extent_from_last(const Extents& extents, int from_last) {
@@ -84,7 +85,7 @@ std::int64_t strip_window_rows(const KernelConfig& c) {
 namespace {
 
 // Registers of a thread are what its sums, one line of inputs, the next line and the weights it holds need.
-int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
+int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec, std::int64_t threads) {
     constexpr int kRegisters = 65536, kMostHeld = 20, kMostFloats = 48, kOther = 28, kMost = 8;
     const std::int64_t line = strip_line_inputs(c, spec.strip_width) * c.vector_a, size = bytes_of(c.dtype);
     const std::int64_t rows = strip_window_rows(c) * spec.strip_width * c.vector_a,
@@ -96,16 +97,16 @@ int resident_blocks(const KernelConfig& c, const DepthwiseSpec& spec) {
     } else {
         registers += rows + (taps <= kMostHeld ? taps : 4 * c.vector_a);
     }
-    return to_int(std::clamp<std::int64_t>(kRegisters / (registers * c.wave.m * kLanes), 1, kMost));
+    return to_int(std::clamp<std::int64_t>(kRegisters / (registers * threads), 1, kMost));
 }
 
 }  // namespace
 
-DepthwiseSpec depthwise_spec(const KernelConfig& c) {
+DepthwiseSpec depthwise_spec(const KernelConfig& c, const ArchSpec& arch) {
     DepthwiseSpec spec;
     const FamilyId family = family_of(c);
     spec.strip_height = c.tile.m / std::max(1, c.wave.m * c.warp_tile.m);
-    const std::int64_t threads = std::int64_t{c.wave.m} * kLanes;
+    const std::int64_t threads = std::int64_t{c.wave.m} * arch.wave_size;
     if (family == FamilyId::depthwise_toeplitz) {
         const bool weight = c.op == Op::conv_bwd_weight;
         constexpr int kLines = 4, kResident = 2;  // more lines under way take longer until the first is there
@@ -134,10 +135,10 @@ DepthwiseSpec depthwise_spec(const KernelConfig& c) {
         if (c.op == Op::conv_bwd_weight) spec.shared_bytes = threads * kAnyWeightTaps * kFloatBytes;
         return spec;
     }
-    const int along = strip_lanes_along(c);
+    const int along = strip_lanes_along(c, arch);
     spec.strip_width = along > 0 ? c.warp_tile.m / along : 0;
     spec.strips = c.wave.m * along;
-    if (spec.strip_width > 0) spec.resident_blocks = resident_blocks(c, spec);
+    if (spec.strip_width > 0) spec.resident_blocks = resident_blocks(c, spec, threads);
     // Sums of a row of taps; or the weights, and a line of sums for every thread where there is an epilogue.
     spec.shared_bytes = c.op == Op::conv_bwd_weight
                             ? threads * c.vector_a * extent_from_last(c.ct_filter, 0) * kFloatBytes

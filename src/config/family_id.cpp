@@ -8,6 +8,8 @@ namespace {
 
 constexpr int kWarpgroupRows = 64;  // of the warp tile of warpgroup instructions
 
+bool is_hip(const KernelConfig& c) { return c.arch.starts_with(facts_of(Backend::hip).arch_prefix); }
+
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
 FamilyId cpu_family(const KernelConfig& c) {
@@ -17,7 +19,7 @@ FamilyId cpu_family(const KernelConfig& c) {
 }
 
 FamilyId gemm_family(const KernelConfig& c) {
-    if (c.arch.starts_with(facts_of(Backend::hip).arch_prefix)) return FamilyId::mfma_gemm;
+    if (is_hip(c)) return FamilyId::mfma_gemm;
     constexpr Shape3 kVectors{16, 4, 1}, kFp64{16, 8, 1};
     if (c.warp_tile == kVectors) {
         // Whether the large operand lies across k or along it.
@@ -54,6 +56,7 @@ FamilyId family_of(const KernelConfig& c) {
     if (c.arch.starts_with(facts_of(Backend::cpu).arch_prefix)) return cpu_family(c);
     if (c.op == Op::gemm) return gemm_family(c);
     if (c.specialization == Specialization::depthwise) return depthwise_family(c);
+    if (is_hip(c)) return FamilyId::mfma_conv;
     if (c.gather == Gather::halo) return patch_family(c);
     if (c.gather == Gather::tensor) return FamilyId::im2col_conv;
     if (c.gather == Gather::columns) return FamilyId::col2im_conv;

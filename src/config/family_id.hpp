@@ -38,6 +38,7 @@ enum class FamilyId : std::uint8_t {
     depthwise_toeplitz,
     depthwise_block_diagonal,
     mfma_gemm,
+    mfma_conv,
 };
 template <>
 struct EnumNames<FamilyId> {
@@ -66,7 +67,8 @@ struct EnumNames<FamilyId> {
                                                                    "depthwise_channel_slice",
                                                                    "depthwise_toeplitz",
                                                                    "depthwise_block_diagonal",
-                                                                   "mfma_gemm"});
+                                                                   "mfma_gemm",
+                                                                   "mfma_conv"});
 };
 
 // By the fields alone, so that a config that has no code, or is not even valid, has a family as well.

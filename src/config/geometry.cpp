@@ -129,7 +129,7 @@ std::int64_t block_shared_bytes(const KernelConfig& c, const ArchSpec& arch) {
     if (is_patch_conv(family) || family == FamilyId::first_layer_conv) {
         return std::max(block_room_bytes(c, arch), staged_bytes(c, arch));
     }
-    if (is_depthwise(family) && has_depthwise_spec(c)) return depthwise_spec(c).shared_bytes;
+    if (is_depthwise(family) && has_depthwise_spec(c)) return depthwise_spec(c, arch).shared_bytes;
     return staged_bytes(c, arch);
 }
 

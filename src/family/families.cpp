@@ -26,7 +26,8 @@ const Family* const kFamilies[] = {
     &kShiftedWgrad,       &kDepthwiseAny,
     &kDepthwiseStrips,    &kDepthwiseChannelSlice,
     &kDepthwiseToeplitz,  &kDepthwiseBlockDiagonal,
-    &kMfmaGemm,
+    &kMfmaGemm,           &kMfmaConv,
+    &kHipDepthwiseAny,    &kHipDepthwiseStrips,
 };
 
 }  // namespace

@@ -15,6 +15,6 @@ extern const Family kPatchConv, kPatchBoxConv, kFirstLayerConv, kResidentFilterC
 extern const Family kDepthwiseAny, kDepthwiseStrips, kDepthwiseChannelSlice, kDepthwiseToeplitz,
     kDepthwiseBlockDiagonal;
 // hip/
-extern const Family kMfmaGemm;
+extern const Family kMfmaGemm, kMfmaConv, kHipDepthwiseAny, kHipDepthwiseStrips;
 
 }  // namespace tilewise

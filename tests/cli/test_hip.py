@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""AMD GPUs from the command line: GEMM runs emulated and through a HIP runtime that is none (tests/device/hip), the compiler is asked for
-what it can, and no card is made up."""
+"""AMD GPUs from the command line: GEMM and convolution run emulated, GEMM also through a HIP runtime that is none (tests/device/hip), the
+compiler is asked for what it can, and no card is made up."""
 import pathlib
 import shutil
 
@@ -28,6 +28,16 @@ def on_hip(run):
 def test_a_product_runs_emulated(ask):
     answer = ask("run", GEMM, "--device", "emulated:gfx942", "--validate")
     assert answer["validation"]["ok"] and answer["kernel"].endswith("@gfx942"), answer
+
+
+@pytest.mark.parametrize("arch, problem", [
+    ("gfx90a", "conv_fwd:n=2,g=1,c=21,k=37,in=9x8,filter=3x3,stride=2x1,pad=1x1,dtype=fp16,epilogue=bias+relu"),
+    ("gfx942", "conv_bwd_data:n=1,g=2,c=32,k=48,in=6x7x5,filter=1x3x2,dilation=1x2x1,dtype=bf16,beta=1"),
+    ("gfx950", "conv_bwd_weight:n=2,g=4,c=32,k=32,in=9x9,filter=3x3,pad=1x1,dtype=bf16"),
+])
+def test_a_convolution_runs_emulated(ask, arch, problem):
+    answer = ask("run", problem, "--device", "emulated:" + arch, "--validate")
+    assert answer["validation"]["ok"] and answer["kernel"].endswith("@" + arch), answer
 
 
 def one_line_of(answer, code, *parts):

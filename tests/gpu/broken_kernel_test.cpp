@@ -42,6 +42,11 @@ const std::string kLong = "gemm:m=72,n=136,k=328,dtype=bf16,layout=rcr";
 const std::string kOdd = "gemm:m=72,n=91,k=136,dtype=bf16,layout=rcr";
 const std::string kOddChannels = "conv_fwd:n=1,g=1,c=11,k=13,in=7x6,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc";
 
+// Several tiles of pixels, the last one not full; narrow groups.
+const std::string kWeights = "conv_bwd_weight:n=2,g=1,c=24,k=40,in=7x6,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc";
+const std::string kNarrowWeights =
+    "conv_bwd_weight:n=1,g=8,c=32,k=32,in=7x6,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc";
+
 const std::string kChain = kWide + ",epilogue=bias+add+relu,beta=1";
 
 const BrokenFamily kFamilies[] = {
@@ -133,6 +138,19 @@ const BrokenFamily kFamilies[] = {
        "load(registers, step + 2);\n            set_priority<1>();", kLong},
       {"a group fetches before the others have put their parts away", "set_priority<0>();\n            sync_shared();",
        "set_priority<0>();", kLong}}},
+    {"Gathered",
+     "grouped_conv_bwd_weight_bf16_nhwgc_2d_compv3_cshuffle_intrawave_64x64x32_2x2x1_32x32x16_va8_vb8_vc8@gfx942",
+     {{"tiles are read before all threads have brought their parts",
+       "put(registers, step, 0);\n            sync_block();", "put(registers, step, 0);", kWeights},
+      {"one column too many is written", "return row < rows_left && col < cols_left &&",
+       "return row < rows_left && col <= cols_left &&", kWeights},
+      {"pixels are taken in another order", "k_begin + Count(step) * depth + Count(first_k + j)",
+       "k_begin + Count(step) * depth + Count(first_k + (j ^ 1))", kWeights}}},
+    {"Merged",
+     "grouped_conv_bwd_weight_bf16_nhwgc_2d_compv3_cshuffle_intrawave_64x32x32_4x1x1_16x16x16_va8_vb8_vc4_merge4@"
+     "gfx942",
+     {{"sums between groups are kept", "if (by_output.divide(output) != group) continue;", "by_output.divide(output);",
+       kNarrowWeights}}},
 };
 
 void PrintTo(const BrokenFamily& family, std::ostream* out) { *out << family.kernel; }

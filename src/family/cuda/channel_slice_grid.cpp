@@ -20,7 +20,7 @@ std::optional<LaunchPlan> channel_slice_grid(const Problem& p, const KernelConfi
     grid.block = launch_spec(c, arch);
     grid.blocks = to_int(plan->tiles * ceil_div(p.conv.g, c.tile.n));
     grid.raster_group = std::max(1, c.raster_group);
-    if (sums_in_workspace(c)) add_depthwise_reduction(grid, p, c.split_k);
+    if (sums_in_workspace(c)) add_depthwise_reduction(grid, p, c.split_k, arch);
     const auto divisor = [](std::int64_t by) { return LaunchDivisor(static_cast<unsigned>(to_int(by))); };
     grid.block.shared_bytes = plan->shared_bytes;  // what is left serves the kernel after this one
     ChannelSliceArgs launch{};

@@ -74,7 +74,7 @@ std::optional<LaunchPlan> depthwise_grid(const Problem& p, const KernelConfig& c
                                          Rejected*) {
     GpuGrid plan = tile_grid(c, arch, depthwise_blocks(p, c, arch), ceil_div(gemm_view(p).k, c.tile.k));
     set_depthwise_geometry(plan, p, c, arch);
-    if (sums_in_workspace(c)) add_depthwise_reduction(plan, p, c.split_k);
+    if (sums_in_workspace(c)) add_depthwise_reduction(plan, p, c.split_k, arch);
     return plan;
 }
 

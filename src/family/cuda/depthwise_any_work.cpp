@@ -32,7 +32,7 @@ N any_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
         constexpr double kBlocksOfUnit = 8;
         const auto pixels = static_cast<double>(p.conv.n * product(output_size(p.conv)));
         const double blocks =
-            blocks_of(p.conv.k, kAnyWeightChannels) * blocks_of(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
+            blocks_of(p.conv.k, arch.wave_size) * blocks_of(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
         return term<N>("pixels", std::ceil(blocks / (arch.units * kBlocksOfUnit)) * pixels / (c.split_k * c.wave.m),
                        price.pixel_cycles);
     }

@@ -60,7 +60,7 @@ constexpr ConfigRule kRules[] = {depthwise_rules::kSplitWeights,
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
     return cuda_source({"cuda/depthwise_block_diagonal/depthwise_block_diagonal",
                         c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
-                       c, arch, depthwise_rules::depthwise_lines(c));
+                       c, arch, depthwise_rules::depthwise_lines(c, arch));
 }
 
 }  // namespace

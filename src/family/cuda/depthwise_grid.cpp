@@ -32,11 +32,11 @@ std::int64_t strips_of(const Problem& p, const DepthwiseSpec& spec) {
 std::int64_t any_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
     const GemmView gemm = gemm_view(p);
     if (c.op == Op::conv_bwd_weight) {
-        return ceil_div(p.conv.k, kAnyWeightChannels) * ceil_div(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
+        return ceil_div(p.conv.k, arch.wave_size) * ceil_div(product(p.conv.filter), kAnyWeightTaps) * c.split_k;
     }
-    constexpr std::int64_t kLanes = 32, kBlocksPerUnit = 64;  // further outputs are walked over
+    constexpr std::int64_t kBlocksPerUnit = 64;  // further outputs are walked over
     const std::int64_t vectors = gemm.m * gemm.n * gemm.batch / c.vector_a;
-    return std::min(ceil_div(vectors, kLanes * c.wave.m), kBlocksPerUnit * arch.units);
+    return std::min(ceil_div(vectors, std::int64_t{arch.wave_size} * c.wave.m), kBlocksPerUnit * arch.units);
 }
 
 // The tiles of a kernel on matrix units (kernels/common/depthwise_tiles_args.hpp).
@@ -109,7 +109,7 @@ std::int64_t matrix_blocks(const Problem& p, const KernelConfig& c, const Depthw
 }  // namespace
 
 std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    const DepthwiseSpec spec = depthwise_spec(c);
+    const DepthwiseSpec spec = depthwise_spec(c, arch);
     const FamilyId family = family_of(c);
     if (family == FamilyId::depthwise_any) return any_blocks(p, c, arch);
     if (family != FamilyId::depthwise_strips) return matrix_blocks(p, c, spec, arch);
@@ -118,7 +118,7 @@ std::int64_t depthwise_blocks(const Problem& p, const KernelConfig& c, const Arc
 }
 
 DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    const DepthwiseSpec spec = depthwise_spec(c);
+    const DepthwiseSpec spec = depthwise_spec(c, arch);
     const FrameTiles tiles = frame_tiles_of(p, c, spec);
     const std::int64_t parts = parts_of(tiles, p, c, spec, arch);
     DepthwiseShare share;
@@ -129,7 +129,7 @@ DepthwiseShare depthwise_share(const Problem& p, const KernelConfig& c, const Ar
 }
 
 void set_depthwise_geometry(GpuGrid& grid, const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
-    const DepthwiseSpec spec = depthwise_spec(c);
+    const DepthwiseSpec spec = depthwise_spec(c, arch);
     const FamilyId family = family_of(c);
     if (family == FamilyId::depthwise_any || family == FamilyId::depthwise_strips) return;
     const FrameTiles tiles = frame_tiles_of(p, c, spec);
@@ -145,11 +145,11 @@ void set_depthwise_geometry(GpuGrid& grid, const Problem& p, const KernelConfig&
     grid.family_args.set(launch);
 }
 
-void add_depthwise_reduction(GpuGrid& grid, const Problem& p, int split_k) {
-    constexpr int kThreads = 128, kWarps = kThreads / 32;
+void add_depthwise_reduction(GpuGrid& grid, const Problem& p, int split_k, const ArchSpec& arch) {
+    constexpr int kThreads = 128;
+    const std::int64_t waves = kThreads / arch.wave_size;
     grid.reduce_threads = kThreads;
-    grid.reduce_blocks =
-        to_int(ceil_div(product(p.conv.filter) * p.conv.k, std::int64_t{kWarps} * depthwise_sums_per_warp(split_k)));
+    grid.reduce_blocks = to_int(ceil_div(product(p.conv.filter) * p.conv.k, waves * depthwise_sums_per_warp(split_k)));
 }
 
 }  // namespace tilewise

@@ -20,6 +20,6 @@ DepthwiseShare depthwise_share(const Problem& problem, const KernelConfig& confi
 void set_depthwise_geometry(GpuGrid& grid, const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
 
 // Blocks of the kernel that adds up the sums of the parts of backward weight.
-void add_depthwise_reduction(GpuGrid& grid, const Problem& problem, int split_k);
+void add_depthwise_reduction(GpuGrid& grid, const Problem& problem, int split_k, const ArchSpec& arch);
 
 }  // namespace tilewise

@@ -70,7 +70,7 @@ N depthwise_matrix_work(const WorkProblem& problem, const KernelConfig& c, const
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.depthwise_matrix;
     const Problem& p = problem.view.problem;
-    const DepthwiseSpec spec = depthwise_spec(c);
+    const DepthwiseSpec spec = depthwise_spec(c, arch);
     const DepthwiseShare share = depthwise_share(p, c, arch);
     const bool band = family_of(c) == FamilyId::depthwise_toeplitz, weight = c.op == Op::conv_bwd_weight;
     const N start = N(band ? price.band_start_us : price.start_us);

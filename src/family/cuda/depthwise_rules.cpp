@@ -8,8 +8,8 @@
 
 namespace tilewise::depthwise_rules {
 
-std::string depthwise_lines(const KernelConfig& c) {
-    const DepthwiseSpec spec = depthwise_spec(c);
+std::string depthwise_lines(const KernelConfig& c, const ArchSpec& arch) {
+    const DepthwiseSpec spec = depthwise_spec(c, arch);
     std::string lines = fmt::format("    static constexpr int resident_blocks = {};\n", spec.resident_blocks);
     if (spec.ring_stages > 0) {
         lines += fmt::format("    static constexpr int line_slots = {}, ring_stages = {};\n", spec.line_slots,

@@ -21,7 +21,7 @@ inline constexpr std::string_view kPlainFixed[] = {TILEWISE_DEPTHWISE_FIXED, "cl
 #undef TILEWISE_DEPTHWISE_FIXED
 
 // Constants of the source.
-std::string depthwise_lines(const KernelConfig& config);
+std::string depthwise_lines(const KernelConfig& config, const ArchSpec& arch);
 
 bool split_sums(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool other_types(const KernelConfig& config, const ArchSpec& arch, Rejected* out);

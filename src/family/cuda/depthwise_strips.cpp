@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
+#include "family/cuda/depthwise_strips.hpp"
+
 #include "config/depthwise_spec.hpp"
-#include "family/cuda/conv_grid.hpp"
 #include "family/cuda/cuda_source.hpp"
-#include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
 namespace depthwise_strips {
-namespace {
 
 bool no_stride(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return c.ct_stride.rank == 0 &&
@@ -21,10 +20,10 @@ bool other_vectors(const KernelConfig& c, const ArchSpec&, Rejected* out) {
            refuse(out, TILEWISE_TEXT("vectors of {} and {}", c.vector_a, c.vector_b), TILEWISE_TEXT("the same"));
 }
 
-int height_of(const KernelConfig& c) { return c.tile.m / (c.wave.m * c.warp_tile.m); }
+static int height_of(const KernelConfig& c) { return c.tile.m / (c.wave.m * c.warp_tile.m); }
 
-bool other_strips(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    const int along = strip_lanes_along(c);
+bool other_strips(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const int along = strip_lanes_along(c, arch);
     return (along == 0 || c.warp_tile.m % along != 0 || c.tile.n != c.warp_tile.n ||
             (c.ndim == 1 && height_of(c) != 1)) &&
            refuse(out,
@@ -33,15 +32,15 @@ bool other_strips(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                   TILEWISE_TEXT("lanes that share out channels and outputs evenly"));
 }
 
-bool long_lines(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+bool long_lines(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     constexpr std::int64_t kMaskBits = 32;
-    const std::int64_t inputs = strip_line_inputs(c, c.warp_tile.m / strip_lanes_along(c));
+    const std::int64_t inputs = strip_line_inputs(c, c.warp_tile.m / strip_lanes_along(c, arch));
     return inputs > kMaskBits &&
            refuse(out, TILEWISE_TEXT("{} inputs of a line", inputs), TILEWISE_TEXT("at most {}", kMaskBits));
 }
 
-bool partial_turns(const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    const int width = c.warp_tile.m / strip_lanes_along(c);
+bool partial_turns(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const int width = c.warp_tile.m / strip_lanes_along(c, arch);
     const bool whole =
         width % extent_from_last(c.ct_stride, 0) == 0 && height_of(c) % extent_from_last(c.ct_stride, 1) == 0;
     return c.op == Op::conv_bwd_data && !whole &&
@@ -49,48 +48,23 @@ bool partial_turns(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                   TILEWISE_TEXT("multiples of the stride"));
 }
 
-bool too_many_sums(const KernelConfig& c, const ArchSpec&, Rejected* out) {
+bool too_many_sums(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     constexpr std::int64_t kMostSums = 128;  // of a thread
-    const int width = c.warp_tile.m / strip_lanes_along(c);
+    const int width = c.warp_tile.m / strip_lanes_along(c, arch);
     const std::int64_t sums =
         (c.op == Op::conv_bwd_weight ? product(c.ct_filter) : width * strip_window_rows(c)) * c.vector_a;
     return sums > kMostSums &&
            refuse(out, TILEWISE_TEXT("{} sums of a thread", sums), TILEWISE_TEXT("at most {}", kMostSums));
 }
 
-constexpr ConfigRule kRules[] = {
-    depthwise_rules::kSplitWeights,
-    kOneWaveAlongN,
-    kOneWaveAlongK,
-    {"code_compile_time", "filter and stride are compiled in", no_stride},
-    kChannelsLast,
-    {"code_vectors", "both tensors move as many channels at once", other_vectors},
-    {"code_strips", "lanes have strips of outputs", other_strips},
-    {"code_line", "places in a line are bits of a word", long_lines},
-    {"code_turns", "strips of backward data have whole turns of the stride", partial_turns},
-    {"code_sums", "a thread has registers for its sums", too_many_sums},
-};
-
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
     return cuda_source({"gpu/depthwise_strips", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c,
-                       arch, depthwise_rules::depthwise_lines(c));
+                       arch, depthwise_rules::depthwise_lines(c, arch));
 }
 
-}  // namespace
 }  // namespace depthwise_strips
 
-constinit const Family kDepthwiseStrips = {
-    .id = FamilyId::depthwise_strips,
-    .backend = Backend::cuda,
-    .description = "threads walk down strips of outputs with the filter in registers, in plain arithmetic",
-    .ops = kEveryConv,
-    .pipelines = depthwise_rules::kBasic,
-    .fixed = depthwise_rules::kPlainFixed,
-    .rules = depthwise_strips::kRules,
-    .spec = block_spec,
-    .plan = depthwise_grid,
-    .work = {depthwise_strips_work<double>, depthwise_strips_work<Term>},
-    .source = depthwise_strips::source,
-};
+constinit const Family kDepthwiseStrips =
+    depthwise_strips::row(Backend::cuda, {depthwise_strips_work<double>, depthwise_strips_work<Term>});
 
 }  // namespace tilewise

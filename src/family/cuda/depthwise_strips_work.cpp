@@ -55,7 +55,7 @@ N depthwise_strips_work(const WorkProblem& problem, const KernelConfig& c, const
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.depthwise_strips;
     const Problem& p = problem.view.problem;
-    const DepthwiseSpec spec = depthwise_spec(c);
+    const DepthwiseSpec spec = depthwise_spec(c, arch);
     const bool weight = c.op == Op::conv_bwd_weight;
     const StripWork work = strip_work(p, c, spec);
     const double channel_tiles = blocks_of(p.conv.g, c.tile.n);
@@ -66,7 +66,7 @@ N depthwise_strips_work(const WorkProblem& problem, const KernelConfig& c, const
     const double rounds = filled <= 1 ? 1 : (filled + std::ceil(filled)) / 2;
     const double sharing = std::min<double>(spec.resident_blocks, std::ceil(blocks / arch.units));
     constexpr double kLanesPerUnit = 128;
-    const double threads = c.wave.m * 32.0 * sharing;
+    const double threads = static_cast<double>(c.wave.m * arch.wave_size) * sharing;
     const N instructions = counted<N>("instructions", work.lines * work.line_instructions) +
                            term<N>("empty lines", work.empty_lines, price.empty_line_instructions);
     const N busy = named("busy", instructions * (threads / kLanesPerUnit) / N(price.issued_share));

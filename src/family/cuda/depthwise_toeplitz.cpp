@@ -42,7 +42,7 @@ constexpr ConfigRule kRules[] = {
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
     return cuda_source({"cuda/depthwise_toeplitz/depthwise_toeplitz",
                         c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
-                       c, arch, depthwise_rules::depthwise_lines(c));
+                       c, arch, depthwise_rules::depthwise_lines(c, arch));
 }
 
 }  // namespace

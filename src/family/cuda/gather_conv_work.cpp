@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-
 #include "config/conv_tiles.hpp"
 #include "family/cuda/block_product_least.hpp"
 #include "family/cuda/block_product_work.hpp"
@@ -8,17 +6,6 @@
 
 namespace tilewise {
 namespace {
-
-// Residue classes of strided backward data meet every stride-th tap only.
-GemmView worked_view(const ProblemView& view, const KernelConfig& c) {
-    GemmView v = counts_whole_chunks(c) ? gathered_view(view.problem, c) : view.gemm;
-    if (c.op != Op::conv_bwd_data) return v;
-    const ConvShape& s = view.problem.conv;
-    std::int64_t taps = v.k, classes = 1;
-    for (int i = 0; i < s.in.rank; ++i) classes *= std::min(s.stride[i], s.filter[i]);
-    v.k = std::max<std::int64_t>(1, taps / classes);
-    return v;
-}
 
 // How much longer products take whose operands are looked up; chunks that begin anywhere are also put together.
 template <class N>
@@ -38,14 +25,14 @@ N look_up_share(const KernelConfig& c, const ArchSpec& arch) {
 // A product like others, but looking up addresses takes its time from the arithmetic.
 template <class N>
 N gather_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
-    return named("product", block_product_us<N>(worked_view(problem.view, c), problem, c)) *
+    return named("product", block_product_us<N>(worked_view(problem.view.problem, c), problem, c)) *
            look_up_share<N>(c, problem.arch);
 }
 template double gather_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term gather_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 double gather_conv_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns& columns) {
-    return block_product_least(worked_view(problem.view, c), problem, c, columns.as<BlockColumns>()) *
+    return block_product_least(worked_view(problem.view.problem, c), problem, c, columns.as<BlockColumns>()) *
            look_up_share<double>(c, problem.arch);
 }
 

@@ -12,11 +12,11 @@
 #include "family/cuda/cuda_source.hpp"
 #include "family/families.hpp"
 #include "family/hip/mfma_gemm_work.hpp"
+#include "family/hip/mfma_rules.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
 namespace mfma_gemm {
-namespace {
 
 constexpr Pipeline kPipelines[] = {
     Pipeline::basic_v1, Pipeline::mem,        Pipeline::compv3,         Pipeline::compv4,    Pipeline::compv5,
@@ -108,6 +108,8 @@ bool crosses_runs(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
            refuse(out, TILEWISE_TEXT("vectors of {} results of {} columns", c.vector_c, columns),
                   TILEWISE_TEXT("whole vectors, and {} columns that leave a wave together", run));
 }
+
+namespace {
 
 constexpr ConfigRule kRules[] = {
     {"code_warp_tile", "one matrix instruction has this shape", other_square},

@@ -47,11 +47,9 @@ N step_cycles(const KernelConfig& c, const ArchSpec& arch, double neighbours) {
 }  // namespace
 
 template <class N>
-N mfma_gemm_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
+N mfma_product_us(const GemmView& v, double tiles, const WorkProblem& problem, const KernelConfig& c) {
     const ArchSpec& arch = problem.arch;
-    const GemmView& v = problem.view.gemm;
     const auto& price = arch.prices.mfma_gemm;
-    const double tiles = blocks_of(v.m, c.tile.m) * blocks_of(v.n, c.tile.n) * static_cast<double>(v.batch);
     const double all_steps = tiles * blocks_of(v.k, c.tile.k);
     const double neighbours = neighbours_of(c, arch);
     // Stream-K deals steps out evenly, others whole parts of tiles.
@@ -74,6 +72,15 @@ N mfma_gemm_work(const WorkProblem& problem, const KernelConfig& c, const Launch
         sums = named("sums", bytes_us<N>("sum bytes", sum_bytes, rate<N>(arch.cache_gbps)) + N(price.second_kernel_us));
     }
     return longest({named("units", steps + ends), cache, memory}) + rate<N>(arch.launch_us) + sums;
+}
+template double mfma_product_us<double>(const GemmView&, double, const WorkProblem&, const KernelConfig&);
+template Term mfma_product_us<Term>(const GemmView&, double, const WorkProblem&, const KernelConfig&);
+
+template <class N>
+N mfma_gemm_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
+    const GemmView& v = problem.view.gemm;
+    const double tiles = blocks_of(v.m, c.tile.m) * blocks_of(v.n, c.tile.n) * static_cast<double>(v.batch);
+    return mfma_product_us<N>(v, tiles, problem, c);
 }
 template double mfma_gemm_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term mfma_gemm_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);

@@ -8,6 +8,10 @@
 
 namespace tilewise {
 
+// The product of a view that is cut into so many tiles.
+template <class N>
+N mfma_product_us(const GemmView& view, double tiles, const WorkProblem& problem, const KernelConfig& config);
+
 template <class N>
 N mfma_gemm_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 

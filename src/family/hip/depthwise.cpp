@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Depthwise convolutions in plain arithmetic: the templates, rules and plans of CUDA's, with the lanes of an AMD wave.
+#include "family/cuda/depthwise_any.hpp"
+#include "family/cuda/depthwise_strips.hpp"
+#include "family/families.hpp"
+#include "family/hip/depthwise_work.hpp"
+
+namespace tilewise {
+
+constinit const Family kHipDepthwiseAny =
+    depthwise_any::row(Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>});
+constinit const Family kHipDepthwiseStrips =
+    depthwise_strips::row(Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>});
+
+}  // namespace tilewise
