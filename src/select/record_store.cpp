@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <string_view>
 
@@ -29,6 +30,20 @@ bool begins_with_header(const TrustedFile& file) {
 bool ends_with_break(const TrustedFile& file) {
     char last = '\0';
     return pread(file.fd(), &last, 1, file.info().st_size - 1) == 1 && last == '\n';
+}
+
+// To append records to. A file with the columns of another version is set aside: nothing is mixed, and nothing lost.
+Result<TrustedFile> open_records(const std::string& path) {
+    {
+        auto file = TrustedFile::open_to_append(path);
+        if (!file || file->info().st_size == 0 || begins_with_header(*file)) return file;
+    }
+    const std::string aside = path + ".old";
+    if (rename(path.c_str(), aside.c_str()) != 0) {
+        return usage_error(fmt::format(
+            "'{}' has other columns than these records and cannot be renamed to '{}'; move it away", path, aside));
+    }
+    return TrustedFile::open_to_append(path);
 }
 
 // The whole records of a text that begins with a header; a killed process may have left the last one unfinished.
@@ -64,13 +79,10 @@ Status RecordStore::append_lines(const std::string& lines) const {
     const auto lock = FileLock::acquire(path_ + ".lock", kLockLimit);
     if (!lock) return lock.error();
     if (!lock->has_value()) return usage_error(fmt::format("another process keeps '{}.lock' locked", path_));
-    const auto file = TrustedFile::open_to_append(path_);
+    const auto file = open_records(path_);
     if (!file) return file.error();
     const std::int64_t bytes = file->info().st_size;
     const bool is_new = bytes == 0;
-    if (!is_new && !begins_with_header(*file)) {
-        return usage_error(fmt::format("'{}' has other columns than these records; move it away", path_));
-    }
     const std::string added = (is_new ? header_line() : "") + lines;
     const bool fits = bytes + static_cast<std::int64_t>(added.size()) <= max_bytes_;
     if (!fits || (!is_new && !ends_with_break(*file))) return rewrite(*file, lines);

@@ -164,10 +164,13 @@ TEST_F(RecordFile, WhatAKilledProcessLeftUnfinishedGoes) {
     }
 }
 
-TEST_F(RecordFile, OtherColumnsAreNotMixedIn) {
-    ASSERT_TRUE(write_file(path(), "schema,other\n2,1\n").ok());
-    expect_refused("other columns");
-    EXPECT_EQ(*read_file(path()), "schema,other\n2,1\n");
+TEST_F(RecordFile, OtherColumnsAreSetAside) {
+    ASSERT_TRUE(write_file(path(), "schema,other\n1,1\n").ok());
+    const RecordStore store(path(), kAmple);
+    const std::vector<Record> batch = {numbered_record(1)};
+    ASSERT_TRUE(store.append(batch).ok());
+    EXPECT_EQ(*read_file(path() + ".old"), "schema,other\n1,1\n");
+    EXPECT_EQ(records(), batch);
 }
 
 TEST_F(RecordFile, ALinkASecondNameAndAFifoAreRefused) {
