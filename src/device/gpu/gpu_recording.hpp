@@ -21,9 +21,7 @@ public:
     RecordingQueue(const Driver& driver, typename Driver::Context context) : driver_(driver), context_(context) {}
     ~RecordingQueue() {
         const ContextScope scope(driver_, context_);
-        if (begin_) driver_.event_destroy(begin_);
-        if (end_) driver_.event_destroy(end_);
-        if (stream_) driver_.stream_destroy(stream_);
+        close();
     }
     RecordingQueue(const RecordingQueue&) = delete;
     RecordingQueue& operator=(const RecordingQueue&) = delete;
@@ -32,6 +30,34 @@ public:
         const std::scoped_lock lock(mutex_);
         const ContextScope scope(driver_, context_);
         const OutsideCapture outside(driver_);
+        auto recorded = record(work, calls);
+        if (!recorded) close();  // a stream whose capture has failed may be of no use any more
+        return recorded;
+    }
+
+    Result<double> replay(GraphExec graph) {  // seconds
+        const std::scoped_lock lock(mutex_);
+        const ContextScope scope(driver_, context_);
+        auto status = open();
+        if (status) status = driver_.check(driver_.event_record(begin_, stream_), "EventRecord");
+        if (status) status = driver_.check(driver_.graph_launch(graph, stream_), "GraphLaunch");
+        if (status) status = driver_.check(driver_.event_record(end_, stream_), "EventRecord");
+        if (status) status = driver_.check(driver_.event_synchronize(end_), "EventSynchronize");
+        float milliseconds = 0;
+        if (status) {
+            status = driver_.check(driver_.event_elapsed_time(&milliseconds, begin_, end_), "EventElapsedTime");
+        }
+        if (!status) return status.error();
+        return milliseconds * 1e-3;
+    }
+
+    void destroy(GraphExec graph) const {
+        const ContextScope scope(driver_, context_);
+        driver_.graph_exec_destroy(graph);
+    }
+
+private:
+    Result<GraphExec> record(const RecordedWork& work, std::int64_t calls) {
         auto status = open();
         if (status) {
             status = driver_.check(driver_.stream_begin_capture(stream_, kCaptureThreadLocal), "StreamBeginCapture");
@@ -54,27 +80,6 @@ public:
         return status.error();
     }
 
-    Result<double> replay(GraphExec graph) {  // seconds
-        const std::scoped_lock lock(mutex_);
-        const ContextScope scope(driver_, context_);
-        auto status = driver_.check(driver_.event_record(begin_, stream_), "EventRecord");
-        if (status) status = driver_.check(driver_.graph_launch(graph, stream_), "GraphLaunch");
-        if (status) status = driver_.check(driver_.event_record(end_, stream_), "EventRecord");
-        if (status) status = driver_.check(driver_.event_synchronize(end_), "EventSynchronize");
-        float milliseconds = 0;
-        if (status) {
-            status = driver_.check(driver_.event_elapsed_time(&milliseconds, begin_, end_), "EventElapsedTime");
-        }
-        if (!status) return status.error();
-        return milliseconds * 1e-3;
-    }
-
-    void destroy(GraphExec graph) const {
-        const ContextScope scope(driver_, context_);
-        driver_.graph_exec_destroy(graph);
-    }
-
-private:
     // A stream of its own: the default one cannot be captured.
     Status open() {
         constexpr unsigned kNonBlockingStream = 1;
@@ -83,6 +88,12 @@ private:
         if (status && !begin_) status = driver_.check(driver_.event_create(&begin_, 0), "EventCreate");
         if (status && !end_) status = driver_.check(driver_.event_create(&end_, 0), "EventCreate");
         return status;
+    }
+    void close() {
+        if (begin_) driver_.event_destroy(begin_);
+        if (end_) driver_.event_destroy(end_);
+        if (stream_) driver_.stream_destroy(stream_);
+        begin_ = end_ = nullptr, stream_ = nullptr;
     }
 
     const Driver& driver_;
