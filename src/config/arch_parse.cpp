@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kMaxCount = 1 << 20;
 constexpr std::int64_t kMaxWaveSize = 1024;
+constexpr std::int64_t kMostDirectCopyBytes = 16;  // the widest access of a lane
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
 
 Shape3 read_shape(JsonObject& from, std::string_view key, std::string_view text) {
@@ -199,7 +200,7 @@ void read_sizes(JsonObject& from, ArchSpec& arch) {
     if (!std::has_single_bit(static_cast<unsigned>(arch.load_bytes))) from.fail("load_bytes", "needs a power of two");
     arch.max_cluster = static_cast<int>(from.integer_or("max_cluster", 1, kMaxCount, 1));
     arch.dies = static_cast<int>(from.integer_or("dies", 1, kMaxCount, 1));
-    arch.direct_copy_bytes = static_cast<int>(from.integer_or("direct_copy_bytes", 4, arch.load_bytes, 0));
+    arch.direct_copy_bytes = static_cast<int>(from.integer_or("direct_copy_bytes", 4, kMostDirectCopyBytes, 0));
     arch.small_float_products = from.flag_or("small_float_products", false);
     arch.flushes_subnormals = from.flag_or("flushes_subnormals", false);
     arch.fp8_sum_bits = static_cast<int>(from.integer_or("fp8_sum_bits", 1, kFloatBits, kFloatBits));

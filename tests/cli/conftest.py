@@ -103,9 +103,10 @@ def a_kernel(ask):
 
 
 @pytest.fixture(scope="session")
-def a_kernel_without_family(ask):
-    """A valid kernel of an operation that its backend has no code for."""
-    return ask("kernels", "--arch", "gfx942", "--op", "conv_fwd", "--dtype", "bf16", "--rule-set", "tests")["kernels"][0]
+def a_kernel_without_code(ask):
+    """A valid kernel on a pipeline that its family does not have."""
+    kernels = ask("kernels", "--arch", "gfx942", "--op", "conv_fwd", "--dtype", "bf16")["kernels"]
+    return next(kernel for kernel in kernels if kernel["config"]["pipeline"] == "compv5")
 
 
 @pytest.fixture

@@ -246,6 +246,6 @@ def test_a_cache_that_others_may_write_to_is_refused(run, tmp_path):
 
 
 def test_building_nothing_is_an_error(run, tmp_path):
-    answer = run("build", "--arch", "gfx942", "--op", "conv_fwd", "--dtype", "bf16", "--rule-set", "tiny",
+    answer = run("build", "--arch", "gfx942", "--op", "conv_bwd_data", "--dtype", "int8", "--rule-set", "tiny",
                  env={"TILEWISE_CACHE_DIR": str(tmp_path)})
     assert answer.code == 3 and "nothing to build" in answer.err and "no" in answer.err, answer

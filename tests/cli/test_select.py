@@ -46,14 +46,13 @@ def value_of(work):
 
 
 @pytest.mark.parametrize("problem", [GEMM, CONV])
-@pytest.mark.parametrize("arch", ["sm_90a", "cpu-avx512"])
+@pytest.mark.parametrize("arch", ["sm_90a", "gfx942", "cpu-avx512"])
 def test_the_plan_has_the_work_that_its_time_follows_from(run, ask, arch, problem):
     answer = ask("select", problem, "--arch", arch)
     assert value_of(answer["plan"]["work"]) == pytest.approx(answer["candidates"][0]["predicted_us"], rel=1e-6)
     told = run("select", problem, "--arch", arch, "--explain").out
     assert "\nwork: what the predicted time" in told and "peaks.memory_gbps" in told
     assert "\nwork: " not in run("select", problem, "--arch", arch).out
-    assert not ask("select", CONV, "--arch", "gfx942")["plan"]["work"]  # no model of it
 
 
 def test_every_kernel_is_a_candidate_or_rejected(ask):
