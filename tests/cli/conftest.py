@@ -104,9 +104,9 @@ def a_kernel(ask):
 
 @pytest.fixture(scope="session")
 def a_kernel_without_code(ask):
-    """A valid kernel on a pipeline that its family does not have."""
+    """A valid kernel with a pipeline or a scheduler that its family does not have."""
     kernels = ask("kernels", "--arch", "gfx942", "--op", "conv_fwd", "--dtype", "bf16")["kernels"]
-    return next(kernel for kernel in kernels if kernel["config"]["pipeline"] == "compv5")
+    return next(kernel for kernel in kernels if not kernel["available"])
 
 
 @pytest.fixture

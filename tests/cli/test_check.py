@@ -21,8 +21,10 @@ def test_valid_name(run):
 
 
 def test_valid_without_code_says_why_and_what_has_some(run, a_kernel_without_code):
-    """A family without the pipeline, and one without the option."""
-    for name, rule in ((a_kernel_without_code["name"], "code_pipeline"), (CUDA + "_swap@sm_90a", "code_option")):
+    """A family without the pipeline or the scheduler, and one without the option."""
+    lacks = run("check", a_kernel_without_code["name"], "--json").json["without_code"]["rule"]
+    assert lacks in ("code_pipeline", "code_scheduler")
+    for name, rule in ((a_kernel_without_code["name"], lacks), (CUDA + "_swap@sm_90a", "code_option")):
         answer = run("check", name, "--fix", "--json")
         assert answer.code == 0 and answer.json["valid"] and answer.json["available"] is False, answer
         assert answer.json["without_code"]["rule"] == rule and rule in run("check", name).out

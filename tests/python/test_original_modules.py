@@ -100,7 +100,8 @@ def test_a_kernel_that_cannot_be_built_is_a_failure_with_command_and_log(tmp_pat
 
 
 def test_a_config_without_code_is_a_failure():
-    setup = setup_gemm_dispatcher(KernelConfig(gfx_arch="gfx942", pipeline="compv5"), auto_correct=False)
+    sharing_k = KernelConfig(gfx_arch="gfx942", pipeline="compv3", wave_m=2, wave_n=1, wave_k=2)
+    setup = setup_gemm_dispatcher(sharing_k, auto_correct=False)
     assert not setup.success and "no code" in setup.error
 
 
