@@ -15,8 +15,8 @@ namespace tilewise {
 inline double rough_log2(double x) {
     constexpr std::uint64_t kMantissa = (std::uint64_t{1} << 52) - 1, kOne = std::uint64_t{1023} << 52;
     const auto bits = std::bit_cast<std::uint64_t>(x);
-    double exponent = static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1023);
-    double mantissa = std::bit_cast<double>((bits & kMantissa) | kOne);  // 1 to 2
+    auto exponent = static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1023);
+    auto mantissa = std::bit_cast<double>((bits & kMantissa) | kOne);  // 1 to 2
     constexpr double kRootOfTwo = 1.4142135623730951, kTwoOverLog = 2.8853900817779268;
     if (mantissa > kRootOfTwo) mantissa *= 0.5, exponent += 1;
     // The series of the inverse hyperbolic tangent.
@@ -26,7 +26,7 @@ inline double rough_log2(double x) {
 
 // Of -1000 to 1000, relatively within 3e-6.
 inline double rough_exp2(double x) {
-    const double whole = static_cast<double>(static_cast<std::int64_t>(x + (x < 0 ? -0.5 : 0.5)));
+    const auto whole = static_cast<double>(static_cast<std::int64_t>(x + (x < 0 ? -0.5 : 0.5)));
     constexpr double kLog = 0.69314718055994531;
     const double f = (x - whole) * kLog;  // at most 0.35 either way
     const double series = 1 + f * (1 + f * (1.0 / 2 + f * (1.0 / 6 + f * (1.0 / 24 + f * (1.0 / 120)))));

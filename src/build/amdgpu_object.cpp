@@ -25,7 +25,7 @@ constexpr AmdChip kAmdChips[] = {{"gfx90a", 0x3f}, {"gfx942", 0x4c}, {"gfx950", 
 constexpr unsigned kChipMask = 0xff;
 constexpr std::string_view kDescriptor = "tilewise_kernel.kd";
 constexpr Elf64_Word kMetadataNote = 32;  // NT_AMDGPU_METADATA
-constexpr std::string_view kNoteOwner("AMDGPU", 7);
+constexpr std::string_view kNoteOwner("AMDGPU\0", 7);
 
 std::string chip_name(unsigned number) {
     for (const AmdChip& chip : kAmdChips) {

@@ -34,6 +34,7 @@ std::vector<PlannedBlock> plan_blocks(std::span<const PackItem> items) {
     std::map<std::string_view, const PackItem*> by_digest;
     for (const PackItem& item : items) by_digest.emplace(item.manifest.digest, &item);
     std::vector<const PackItem*> sorted;
+    sorted.reserve(by_digest.size());
     for (const auto& [digest, item] : by_digest) sorted.push_back(item);
     const auto place = [](const PackItem* item) {
         const Manifest& m = item->manifest;

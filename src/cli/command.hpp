@@ -40,7 +40,7 @@ struct Command {
     Result<int> (*run)(Context&);                             // the exit code
     std::vector<std::string> (*operand_choices)() = nullptr;  // for completions
     // A program of its own (verbs.cpp), which reads its words itself: the extra of the Python package that has what it needs.
-    std::string_view extra = "";
+    std::string_view extra{};
 
     bool is_verb() const { return !extra.empty(); }
 };

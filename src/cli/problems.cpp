@@ -37,6 +37,7 @@ Result<int> list_sets(const Context& context) {
         sets.push_back(facts_of(*set));
         const auto families = families_of(*set);
         std::vector<std::string_view> names;
+        names.reserve(families.size());
         for (const auto& [family, count] : families) names.push_back(family);
         table.add({name, fmt::format("{}", set->entries.size()), set->hash(), join(names, " ")});
     }

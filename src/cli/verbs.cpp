@@ -74,6 +74,7 @@ Result<int> run_verb(Context& context) {
     }
     for (const std::string& word : context.arguments.operands()) words.push_back(word);
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     execv(argv.front(), argv.data());

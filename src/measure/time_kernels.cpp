@@ -83,6 +83,7 @@ Result<std::vector<KernelTime>> time_kernels(const Problem& problem,
         recorded.push_back(std::move(calls));
     }
     std::vector<TimedCalls> calls;
+    calls.reserve(recorded.size());
     for (const auto& one : recorded) calls.emplace_back(std::ref(*one));
     if (options.before) options.before = [&, tell = options.before](std::size_t i) { tell(bound[i]); };
     if (options.clock) {

@@ -77,8 +77,8 @@ struct OnednnApi {
 
 private:
     using Sizes = const std::int64_t*;  // one value for each spatial dimension
-    bool find_v2(const SharedObject& library);
-    bool find_v3(const SharedObject& library);
+    bool find_v2(const SharedObject& so);
+    bool find_v3(const SharedObject& so);
 
     // Version 2 fills in an operation, then makes its description; version 3 does both at once.
     int (*op_desc_create_)(Handle*, const void* operation, ConstHandle attr, Handle engine, ConstHandle hint);

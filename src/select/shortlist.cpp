@@ -73,6 +73,7 @@ std::vector<Candidate> sample_candidates(const std::vector<Candidate>& ranked, s
               [&](std::size_t a, std::size_t b) { return random_bits(seed, a) < random_bits(seed, b); });
     taken.insert(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(kDrawn, rest.size())));
     std::vector<Candidate> sample;
+    sample.reserve(taken.size());
     for (const std::size_t i : taken) sample.push_back(ranked[i]);
     return sample;
 }

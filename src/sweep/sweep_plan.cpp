@@ -76,6 +76,7 @@ Result<std::vector<PlannedKernel>> planned_kernels(Dispatcher& dispatcher, const
         chosen = sample_candidates(chosen, text_bits(print_problem(problem), options.seed));
     }
     std::vector<PlannedKernel> planned;
+    planned.reserve(chosen.size());
     for (const Candidate& candidate : chosen) planned.push_back({candidate.kernel, candidate.predicted_us});
     return planned;
 }

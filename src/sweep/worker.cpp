@@ -153,6 +153,7 @@ private:
     Status time(const Task& task, const std::vector<Checked>& right) {
         at(-1);
         std::vector<std::shared_ptr<const Executable>> executables;
+        executables.reserve(right.size());
         for (const Checked& one : right) executables.push_back(one.executable);
         ShortTimingOptions options = usual_timing(device_);
         options.before = [&](std::size_t i) { at(static_cast<int>(right[i].index)); };
@@ -212,7 +213,7 @@ Status serve_line(const Json& request, SweepWorker& worker, Lines& lines) {
     if (!problem || !problem->string()) return usage_error("a request to a worker names a problem");
     const auto task = read_task(*problem->string(), texts_of(request.find("kernels")));
     if (!task) return task.error();
-    const auto status = worker.measure(*task);
+    auto status = worker.measure(*task);
     if (!status && status.error().code == ErrorCode::device) return status;
     lines.say(Json::object({{"done", true}, {"reason", status ? "" : status.error().message}}));
     return {};

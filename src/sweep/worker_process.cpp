@@ -38,6 +38,7 @@ int spawn_worker(const std::vector<std::string>& argv, int end, pid_t& pid) {
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     std::vector<char*> words;
+    words.reserve(argv.size() + 1);
     for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     const int error = posix_spawn(&pid, argv[0].c_str(), &actions, &attributes, words.data(), environ);

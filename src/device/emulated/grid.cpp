@@ -166,7 +166,8 @@ Fiber* Grid::pick() {
     const int turn = static_cast<int>(dice_.below(static_cast<std::uint32_t>(spec_.lanes)));
     const int lane = (std::countr_zero(std::rotr(warp->ready, turn)) + turn) % kMostLanes;
     warp->ready &= ~(std::uint64_t{1} << lane);
-    return &warp->block->fibers[static_cast<std::size_t>(warp->index * spec_.lanes + lane)];
+    const int fiber = warp->index * spec_.lanes + lane;
+    return &warp->block->fibers[static_cast<std::size_t>(fiber)];
 }
 
 void Grid::go_on(Fiber* next, void** from) {

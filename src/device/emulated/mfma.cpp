@@ -47,15 +47,17 @@ void Grid::multiply_squares(KernelDType a_type, KernelDType b_type, int side, vo
         // Rows of A and columns of B side by side, a chunk of k after the other.
         std::vector<float> rows(static_cast<std::size_t>(side * depth)), columns(rows.size());
         for (int lane = 0; lane < kWave; ++lane) {
-            const auto at = static_cast<std::size_t>(lane % side * depth + lane / side * each);
+            const int first = lane % side * depth + lane / side * each;
+            const auto at = static_cast<std::size_t>(first);
             lane_values(a_type, arguments(lane).a, spec_.flushes_subnormals, &rows[at]);
             lane_values(b_type, arguments(lane).b, spec_.flushes_subnormals, &columns[at]);
         }
         for (int lane = 0; lane < kWave; ++lane) {
             for (int i = 0; i < side * side / kWave; ++i) {
                 const int row = kRun * (lane / side) + i % kRun + kRun * chunks * (i / kRun);
-                const float* const x = &rows[static_cast<std::size_t>(row * depth)];
-                const float* const y = &columns[static_cast<std::size_t>(lane % side * depth)];
+                const int x_first = row * depth, y_first = lane % side * depth;
+                const float* const x = &rows[static_cast<std::size_t>(x_first)];
+                const float* const y = &columns[static_cast<std::size_t>(y_first)];
                 char* const place = static_cast<char*>(arguments(lane).sums) + 4 * i;
                 if (a_type == KernelDType::int8) {
                     int sum = 0;  // as whole numbers: fp32 does not have the sum before

@@ -23,7 +23,7 @@ using HipCode = GpuCode<Runtime>;
 class HipLaunch final : public Launch {
 public:
     HipLaunch(const Runtime& runtime, int device, std::shared_ptr<const HipCode> code, GpuGrid grid)
-        : runtime_(runtime), device_(device), code_(std::move(code)), grid_(std::move(grid)) {}
+        : runtime_(runtime), device_(device), code_(std::move(code)), grid_(grid) {}
 
     auto launcher(const KernelArgs& args, Stream stream) const {
         return [this, &args, stream](HipFunction function, const GpuStep& step) {
@@ -64,8 +64,7 @@ public:
         auto own = std::static_pointer_cast<const HipCode>(std::move(code));
         GpuGrid grid = std::get<GpuGrid>(std::move(plan.share));
         if (auto status = check_functions(own->functions(), grid); !status) return status.error();
-        return std::unique_ptr<const Launch>(
-            std::make_unique<HipLaunch>(driver_, context_, std::move(own), std::move(grid)));
+        return std::unique_ptr<const Launch>(std::make_unique<HipLaunch>(driver_, context_, std::move(own), grid));
     }
 
 private:

@@ -23,8 +23,8 @@ struct BlockColumns {
     bool streams;  // blocks share what is left over
 };
 BlockColumns block_columns(const KernelConfig& config, const ArchSpec& arch);
-double block_product_least(const GemmView& view, const WorkProblem& problem, const KernelConfig& config,
-                           const BlockColumns& columns);
+double block_product_least(const GemmView& v, const WorkProblem& problem, const KernelConfig& c,
+                           const BlockColumns& of);
 
 // As rows of families: products of GEMM, of convolutions that gather, and of columns.
 WorkColumns block_gemm_columns(const KernelConfig& config, const ArchSpec& arch);

@@ -187,7 +187,7 @@ double patch_conv_least(const WorkProblem& problem, const KernelConfig& c, const
     // A plan has at least so many tiles, and no more blocks than places.
     const double tiles = static_cast<double>(plan->tiles) * static_cast<double>(plan->slices);
     const double of_unit = tiles / arch.units, of_block = std::max(1.0, of_unit / c.blocks_per_unit);
-    const double sharpness = double(price.sharpness);
+    const auto sharpness = double(price.sharpness);
     double cycles = soft_max_bound(
         sharpness, {of_unit * busy_cycles<double>(work, arch), of_block * waiting_cycles<double>(work, c, arch)});
     if (is_between_pieces(p, c)) cycles *= double(price.between_pieces_share);

@@ -137,7 +137,8 @@ private:
             patches *= double(ceil_div(conv_.out[d], tile.extent[d]));
             rows *= tile.extent[d];
         }
-        const double products = double(c_.tile.m / 16) * (c_.tile.n / 8) * price.step_cycles.value;
+        const int products_a_step = c_.tile.m / 16 * (c_.tile.n / 8);
+        const double products = products_a_step * price.step_cycles.value;
         return patches * (rows / kPatchWgradDepth * products + price.turn_cycles.value / c_.blocks_per_unit);
     }
     void try_tile(PatchWgradPlan& plan, const PatchTile& tile, bool whole_lines) {

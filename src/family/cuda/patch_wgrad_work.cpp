@@ -77,7 +77,7 @@ double patch_wgrad_least(const WorkProblem& problem, const KernelConfig& c, cons
     const double steps = positions / kPatchWgradDepth * static_cast<double>(patch_wgrad_products(conv, c)) / arch.units;
     const double steps_m = c.tile.m / 16.0, steps_n = c.tile.n / 8.0;
     const double fetches = steps_m * c.wave.n + steps_n * c.wave.m / 2;
-    const double sharpness = double(price.sharpness);
+    const auto sharpness = double(price.sharpness);
     const double busy = soft_max_bound(sharpness, {steps * steps_m * steps_n * double(price.product_cycles),
                                                    steps * fetches * double(price.fetch_cycles)});
     double cycles = busy + double(price.block_cycles);

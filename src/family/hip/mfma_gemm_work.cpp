@@ -30,7 +30,8 @@ N step_cycles(const KernelConfig& c, const ArchSpec& arch, double neighbours) {
     const double loaded = (c.tile.m + c.tile.n) * line;
     // Every wave reads its rows and its columns; all are written once.
     const double waves = static_cast<double>(c.wave.m) * c.wave.n;
-    const double read = waves * (c.tile.m / c.wave.m + c.tile.n / c.wave.n) * line;
+    const int lines = c.tile.m / c.wave.m + c.tile.n / c.wave.n;
+    const double read = waves * lines * line;
     const double flops = 2.0 * c.tile.m * c.tile.n * c.tile.k;
     const N unit_flops = peak_tflops<N>(arch, c.dtype) * N(price.peak_reached_share) * 1e6 /
                          (N(price.cycles_per_us) * static_cast<double>(arch.units));
@@ -61,7 +62,7 @@ N mfma_product_us(const GemmView& v, double tiles, const WorkProblem& problem, c
     const N steps = named("steps", (step_cycles<N>(c, arch, neighbours) / N(price.cycles_per_us)) *
                                        counted<N>("steps of a unit", steps_of_unit));
     const N ends = named("ends", N(price.tile_us) * std::ceil(tiles_of_unit / neighbours));
-    const double bytes = static_cast<double>(bytes_of(c.dtype));
+    const auto bytes = static_cast<double>(bytes_of(c.dtype));
     const double cached = all_steps * (c.tile.m + c.tile.n) * c.tile.k * bytes;
     const N cache = bytes_us<N>("cache", cached, rate<N>(arch.cache_gbps));
     const N memory = bytes_us<N>("memory", problem.bytes, rate<N>(arch.memory_gbps) * N(price.memory_reached_share));
