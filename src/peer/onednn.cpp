@@ -35,7 +35,7 @@ public:
         matmul_ = std::move(*made);
         memory_ = {engine_.memory(a->get(), tensors.a().data), engine_.memory(plain_b->get(), tensors.b().data),
                    engine_.memory(c->get(), tensors.c().data)};
-        const Status status_of_b = packed ? pack(*plain_b) : Status();
+        Status status_of_b = packed ? pack(*plain_b) : Status();
         args_ = {ExecArg{kSource, memory_[0].get()}, {kWeights, memory_[1].get()}, {kDestination, memory_[2].get()}};
         return status_of_b;
     }

@@ -159,6 +159,7 @@ private:
         std::string why;
         while (!left.empty() && faults < kMostFaults) {
             std::vector<std::string> names;
+            names.reserve(left.size());
             for (const ReadyKernel& one : left) names.push_back(one.planned.kernel->name);
             std::set<std::size_t> finished;
             const std::string started = utc_now();
