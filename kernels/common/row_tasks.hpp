@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tasks of one launch of gpu/pad_rows.hpp. A task copies a tensor whose rows end anywhere to rows that end on 16 bytes, with zeros
-// behind each row, each block of rows and the last block; or it copies such rows back to the tensor.
+// The tasks of one launch of gpu/pad_rows.hpp. A task copies a tensor whose rows end anywhere to longer rows without gaps, with zeros
+// behind each row, each block of rows and the last block; or it copies rows that end on 16 bytes back to the tensor.
 #pragma once
 #include "launch_divisor.hpp"
 
@@ -15,16 +15,20 @@ struct RowAddress {
     unsigned low, high;
 };
 
+enum class RowAction : int { pad_chunks, pad_elements, crop };
+
 // Row j of block i begins at i * block_pitch + j * row_pitch in the narrow tensor, which is the caller's, and at
 // (i * wide_rows + j) * wide_row_bytes in the wide one. All counts are below 2^31.
 struct RowTask {
     RowAddress narrow, wide;
-    int crops;  // 0: the wide one is written; else the narrow one, whose rows have no gaps, by so many bytes (1, 2 or 4)
+    RowAction
+        action;  // the wide one is written, by chunks where its rows end on 16 bytes; or the narrow one, whose rows have no gaps
+    int element_bytes;  // that are moved at a time where these are not chunks: 1, 2 or 4
     int row_bytes, rows, blocks, row_pitch, block_pitch;
     int wide_row_bytes, wide_rows;
     int bytes;  // of the tensor that is written; 0: nothing to do
-    LaunchDivisor by_row,
-        by_rows;  // padding: chunks of a wide row, wide rows of a block; cropping: bytes of a row, rows of a block
+    // Of the tensor that is written: a row's chunks, or bytes where elements are moved; a block's rows.
+    LaunchDivisor by_row, by_rows;
 };
 
 struct RowTasks {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pads and crops tensors for kernels that need rows of whole 16-byte chunks: the tasks of ../common/row_tasks.hpp, one after the other,
-// by any number of blocks of any size. Padding reads each byte once or twice and writes each chunk once; cropping reads single elements,
-// which lie side by side for the threads of a warp, and writes chunks.
+// Pads and crops tensors for kernels that need longer rows: the tasks of ../common/row_tasks.hpp, one after the other, by any number of
+// blocks of any size. Padding to whole chunks of 16 bytes reads each byte once or twice; padding to shorter rows, and cropping, read
+// single elements, which lie side by side for the threads of a warp. All write whole chunks.
 #pragma once
 #include "../common/args.hpp"
 #include "../common/row_tasks.hpp"
@@ -53,6 +53,32 @@ TILEWISE_DEVICE void pad_rows(const RowTask& task, RowTurn turn) {
     }
 }
 
+// Each thread puts a chunk of the wide tensor together, of several rows. The tensor's last chunk may end behind it.
+template <int element_bytes>
+TILEWISE_DEVICE void pad_elements(const RowTask& task, RowTurn turn) {
+    constexpr int elements = kRowChunkBytes / element_bytes, in_word = 4 / element_bytes;
+    const char* const from = pointer_of(task.narrow);
+    char* const to = pointer_of(task.wide);
+    TILEWISE_ROLLED
+    for (int at = turn.first; at < (task.bytes + kRowChunkBytes - 1) / kRowChunkBytes; at += turn.step) {
+        int row = task.by_row.quotient(at * kRowChunkBytes), column = at * kRowChunkBytes - row * task.wide_row_bytes;
+        int block = task.by_rows.quotient(row), row_in_block = row - block * task.wide_rows;
+        Packet<kRowChunkBytes> chunk = zero_packet<kRowChunkBytes>();
+        TILEWISE_UNROLL
+        for (int i = 0; i < elements; ++i) {
+            if (block < task.blocks && row_in_block < task.rows && column < task.row_bytes) {
+                const char* source =
+                    from + Index(block) * task.block_pitch + Index(row_in_block) * task.row_pitch + column;
+                chunk.words[i / in_word] |= load_bits<element_bytes>(source) << (i % in_word * element_bytes * 8);
+            }
+            column += element_bytes;
+            if (column == task.wide_row_bytes) column = 0, ++row_in_block;
+            if (row_in_block == task.wide_rows) row_in_block = 0, ++block;
+        }
+        store_global<kRowChunkBytes>(to + Index(at) * kRowChunkBytes, chunk);
+    }
+}
+
 // Each thread puts a chunk of the narrow tensor together; it may end one row and begin others.
 template <int element_bytes>
 TILEWISE_DEVICE void crop_rows(const RowTask& task, RowTurn turn) {
@@ -90,6 +116,11 @@ TILEWISE_DEVICE void crop_rows(const RowTask& task, RowTurn turn) {
     }
 }
 
+template <int element_bytes>
+TILEWISE_DEVICE void move_elements(const RowTask& task, RowTurn turn) {
+    task.action == RowAction::crop ? crop_rows<element_bytes>(task, turn) : pad_elements<element_bytes>(task, turn);
+}
+
 TILEWISE_DEVICE void do_row_tasks(const KernelArgs& args) {
     griddep_launch();
     griddep_wait();
@@ -99,11 +130,14 @@ TILEWISE_DEVICE void do_row_tasks(const KernelArgs& args) {
     TILEWISE_ROLLED
     for (int i = 0; i < tasks.count; ++i) {
         const RowTask& task = tasks.task[i];
-        switch (task.crops) {
-            case 0: pad_rows(task, turn); break;
-            case 1: crop_rows<1>(task, turn); break;
-            case 2: crop_rows<2>(task, turn); break;
-            default: crop_rows<4>(task, turn); break;
+        if (task.action == RowAction::pad_chunks) {
+            pad_rows(task, turn);
+            continue;
+        }
+        switch (task.element_bytes) {
+            case 1: move_elements<1>(task, turn); break;
+            case 2: move_elements<2>(task, turn); break;
+            default: move_elements<4>(task, turn); break;
         }
     }
 }

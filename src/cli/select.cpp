@@ -12,7 +12,7 @@
 #include "cli/terminal.hpp"
 #include "family/family.hpp"
 #include "family/may_run.hpp"
-#include "family/padded_problem.hpp"
+#include "family/problem_to_run.hpp"
 #include "family/work_text.hpp"
 #include "problem/empty_problem.hpp"
 #include "problem/facts.hpp"
@@ -49,11 +49,18 @@ void print_rejections(const Selection& selection, bool explain) {
     }
 }
 
-// Lists what the time of the chosen kernel is made of; empty for a padded problem, which is launched as another one.
+// What the kernel computes; another problem where it does not take the given one as it is.
+Problem launched_problem(const Problem& problem, const KernelConfig& config, const ArchSpec& arch) {
+    const auto other = problem_to_run(problem, config, arch);
+    return other ? other->problem : problem;
+}
+
+// Lists what the time of the chosen kernel is made of; empty where operands are copied as well.
 tilewise::Work chosen_work(const Problem& problem, const Selection& selection, const ArchSpec& arch, int threads) {
     if (!selection.plan || !selection.plan->notes.empty()) return {};
-    return work_of(WorkProblem(is_empty(problem) ? stand_in(problem) : problem, arch, threads),
-                   selection.plan->kernel->config);
+    const KernelConfig& config = selection.plan->kernel->config;
+    const Problem launched = is_empty(problem) ? stand_in(problem) : launched_problem(problem, config, arch);
+    return work_of(WorkProblem(launched, arch, threads), config);
 }
 
 void print_work(const tilewise::Work& work, const ArchSpec& arch) {
@@ -122,8 +129,9 @@ Result<int> run_select(Context& context) {
                       name_of(selection.plan->source), selection.plan->why));
     if (const Family* family = find_family(chosen.config, **arch); family && explain) {
         print(fmt::format("family: {}: {}", family->name(), family->description));
-        // None for a padded problem, which is launched as another one.
-        const auto launch = launch_plan(*problem, chosen.config, **arch, thread_count);
+        const Problem launched = launched_problem(*problem, chosen.config, **arch);
+        if (launched != *problem) print(fmt::format("runs:   {}", print_problem(launched)));
+        const auto launch = launch_plan(launched, chosen.config, **arch, thread_count);
         if (launch) print(fmt::format("launch: {}", launch_to_json(*launch).dump()));
     }
     for (const Note& note : selection.plan->notes) print(fmt::format("note:   {}", note.message));

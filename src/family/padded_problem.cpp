@@ -151,7 +151,7 @@ Note padding_note(const Problem& given, const PaddedProblem& to, const Rejected&
 
 }  // namespace
 
-std::optional<Problem> with_whole_channels(const Problem& given) {
+std::optional<Problem> with_padded_channels(const Problem& given) {
     constexpr std::int64_t kChunkBytes = 16;
     if (given.op == Op::gemm || !is_channels_last(given.layout)) return std::nullopt;
     const std::int64_t unit = kChunkBytes / std::min(bytes_of(given.dtype_a), bytes_of(given.dtype_b));

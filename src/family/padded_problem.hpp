@@ -21,7 +21,7 @@ struct PaddedProblem {
     Problem problem;               // fits the kernel, also with what it leaves of the limit on workspace
     std::array<bool, 3> copied{};  // of A, B and C, those that the kernel cannot use where they are
     PaddedTensors tensors;
-    Note note;  // what is padded, why, and the way out
+    std::optional<Note> note;  // what is padded, why, and the way out; nothing where nothing is copied
 };
 
 // Nothing where the problem fits as it is, and where padding cannot help; then `why`, unless null, gets the broken rule.
@@ -30,7 +30,7 @@ std::optional<PaddedProblem> padded_problem(const Problem& given, const KernelCo
 
 // The convolution with channels that are whole chunks of 16 bytes, which GPU kernels copy fastest; nothing where they are already, or
 // channels are not what lies side by side.
-std::optional<Problem> with_whole_channels(const Problem& given);
+std::optional<Problem> with_padded_channels(const Problem& given);
 
 // Whether the rule is one that padding may satisfy: for sorting out kernels without working it out.
 bool is_about_sizes(std::string_view rule);

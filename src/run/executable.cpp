@@ -136,8 +136,8 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
         searched ? std::optional(*searched) : launch_plan(problem, kernel.config, device.arch(), device.max_threads());
     if (!plan) {
         Rejected why;
-        const auto padded = padded_problem(problem, kernel.config, device.arch(), &why);
-        if (padded) return prepare_padded(problem, *padded, kernel, device, builder);
+        const auto other = problem_to_run(problem, kernel.config, device.arch(), &why);
+        if (other) return prepare_padded(problem, *other, kernel, device, builder);
         return unsupported_error(fmt::format("{} may not run {}: rule {}: have {}; need {}", kernel.name,
                                              print_problem(problem), why.rule, why.have, why.need));
     }
@@ -176,11 +176,11 @@ Result<Executable> Executable::prepare(const Problem& problem, const Kernel& ker
 Result<Executable> Executable::prepare_padded(const Problem& problem, const PaddedProblem& padded, const Kernel& kernel,
                                               Device& device, Builder& builder) {
     auto inner = prepare(padded.problem, kernel, device, builder);
-    if (!inner) return inner.error();
+    if (!inner || !padded.note) return inner;  // what is not padded has the same operands
     Executable ready;
     ready.built_ = inner->built_;
     ready.notes_ = inner->notes_;
-    ready.notes_.push_back(padded.note);
+    ready.notes_.push_back(*padded.note);
     ready.threads_ = inner->threads_;
     auto kernel_ready = std::make_shared<const Executable>(std::move(*inner));
     ready.padded_ = std::make_shared<const PaddedLaunch>(padded.tensors, std::move(kernel_ready), device, builder);

@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "build/builder.hpp"
 #include "device/device.hpp"
-#include "family/padded_problem.hpp"
+#include "family/problem_to_run.hpp"
 #include "problem/problem.hpp"
 #include "registry/registry.hpp"
 #include "run/kernel_code.hpp"

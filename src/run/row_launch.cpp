@@ -18,13 +18,22 @@ bool are_small(std::initializer_list<std::int64_t> values) {
                        [](std::int64_t x) { return x >= 0 && x <= std::numeric_limits<int>::max() - kRowChunkBytes; });
 }
 
+bool is_dense(const RowNest& nest) {
+    return (nest.rows == 1 || nest.row_pitch == nest.row_bytes) &&
+           (nest.blocks == 1 || nest.block_pitch == nest.rows * nest.row_bytes);
+}
+
+// What elements there are at the ends of all rows; also where the tensor begins on a multiple of less.
+int element_bytes(std::int64_t multiple) { return static_cast<int>(std::gcd(multiple, std::int64_t{4})); }
+
 // Fills in the fields that padding and cropping share.
 std::optional<RowTask> row_task(const RowNest& narrow, const RowNest& wide) {
-    const bool is_whole = wide.row_bytes % kRowChunkBytes == 0 && wide.row_pitch == wide.row_bytes &&
-                          wide.block_pitch == wide.rows * wide.row_bytes;
     const std::int64_t pitches[] = {narrow.rows > 1 ? narrow.row_pitch : 0, narrow.blocks > 1 ? narrow.block_pitch : 0};
-    if (!is_whole || !are_small({wide.blocks * wide.block_pitch, narrow.row_bytes, pitches[0], pitches[1]})) return {};
+    const std::int64_t whole = wide.blocks * wide.rows * wide.row_bytes;
+    if (!is_dense(wide) || !are_small({whole, narrow.row_bytes, pitches[0], pitches[1]})) return {};
     RowTask task{};
+    task.element_bytes =
+        element_bytes(std::gcd(std::gcd(narrow.row_bytes, wide.row_bytes), std::gcd(pitches[0], pitches[1])));
     task.row_bytes = to_int(narrow.row_bytes), task.rows = to_int(narrow.rows), task.blocks = to_int(narrow.blocks);
     task.row_pitch = to_int(pitches[0]), task.block_pitch = to_int(pitches[1]);
     task.wide_row_bytes = to_int(wide.row_bytes), task.wide_rows = to_int(wide.rows);
@@ -51,19 +60,19 @@ int blocks_for(const std::vector<RowTask>& tasks, const ArchSpec& arch) {
 std::optional<RowTask> padding_task(const PaddedTensor& tensor) {
     auto task = row_task(tensor.given, tensor.padded);
     if (!task) return {};
-    task->bytes = to_int(tensor.padded.blocks * tensor.padded.block_pitch);
-    task->by_row = divisor(tensor.padded.row_bytes / kRowChunkBytes);
+    const bool has_chunks = tensor.padded.row_bytes % kRowChunkBytes == 0;
+    task->action = has_chunks ? RowAction::pad_chunks : RowAction::pad_elements;
+    task->bytes = to_int(tensor.padded.blocks * tensor.padded.rows * tensor.padded.row_bytes);
+    task->by_row = divisor(has_chunks ? tensor.padded.row_bytes / kRowChunkBytes : tensor.padded.row_bytes);
     task->by_rows = divisor(tensor.padded.rows);
     return task;
 }
 
 std::optional<RowTask> cropping_task(const PaddedTensor& tensor) {
     const RowNest& to = tensor.given;
-    const bool is_dense =
-        (to.rows == 1 || to.row_pitch == to.row_bytes) && (to.blocks == 1 || to.block_pitch == to.rows * to.row_bytes);
-    auto task = is_dense ? row_task(to, tensor.padded) : std::nullopt;
+    auto task = is_dense(to) ? row_task(to, tensor.padded) : std::nullopt;
     if (!task) return {};
-    task->crops = static_cast<int>(std::gcd(to.row_bytes, std::int64_t{4}));
+    task->action = RowAction::crop;
     task->bytes = to_int(to.blocks * to.rows * to.row_bytes);
     task->by_row = divisor(to.row_bytes);
     task->by_rows = divisor(to.rows);
@@ -105,8 +114,8 @@ Status RowLaunch::run(std::span<const RowPointers> pointers, Stream stream) cons
         if (!pointers[i].narrow) continue;
         RowTask& task = batch.task[batch.count++] = tasks_[i];
         task.narrow = address_of(pointers[i].narrow), task.wide = address_of(pointers[i].wide);
-        // The tensor may begin on a multiple of less than its rows are.
-        if (task.crops > 0) task.crops = std::gcd(task.crops, static_cast<int>(task.narrow.low % kRowChunkBytes));
+        task.element_bytes =
+            element_bytes(std::gcd(task.element_bytes, static_cast<int>(task.narrow.low % kRowChunkBytes)));
         if (batch.count < kMaxRowTasks) continue;
         if (auto status = launch(); !status) return status;
     }

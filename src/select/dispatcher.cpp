@@ -13,7 +13,7 @@
 #include "family/family.hpp"
 #include "family/launch_plan.hpp"
 #include "family/may_run.hpp"
-#include "family/padded_problem.hpp"
+#include "family/problem_to_run.hpp"
 #include "problem/empty_problem.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -295,7 +295,7 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
     }
     Rejected why;
     const bool misfit = !may_run(ProblemView(problem), config, arch);
-    auto padded = misfit ? padded_problem(problem, config, arch, &why) : std::nullopt;
+    auto padded = misfit ? problem_to_run(problem, config, arch, &why) : std::nullopt;
     const auto refused = misfit && !padded ? std::optional(why) : device_.refuses(config);
     auto kernel = std::make_shared<const Kernel>(make_kernel(config, Priority::high, has_code(config, arch)));
     if (refused) {
@@ -303,7 +303,7 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
                                              print_problem(problem), refused->rule, refused->have, refused->need));
     }
     Plan plan{std::move(kernel), PlanSource::named, "asked for by name"};
-    if (padded) plan.notes.push_back(std::move(padded->note));
+    if (padded && padded->note) plan.notes.push_back(std::move(*padded->note));
     return plan;
 }
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "family/may_run.hpp"
-#include "family/padded_problem.hpp"
+#include "family/problem_to_run.hpp"
 #include "problem/chain.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
@@ -61,6 +61,12 @@ KernelList wanted_of(const Problem& problem, Selection& selection, const NeedOpt
     return wanted;
 }
 
+// Copies for padding are a GPU kernel of their own.
+bool pads_on_gpu(const Problem& problem, const KernelConfig& config, const ArchSpec& arch) {
+    const auto other = arch.is_gpu() ? problem_to_run(problem, config, arch) : std::nullopt;
+    return other && other->note;
+}
+
 }  // namespace
 
 Result<std::vector<BuildRequest>> launch_requests(const Problem& problem, const KernelConfig& config,
@@ -69,8 +75,7 @@ Result<std::vector<BuildRequest>> launch_requests(const Problem& problem, const 
     auto code = build_request(config, arch, suffix, arch.is_gpu() ? std::optional(chain_of(problem)) : std::nullopt);
     if (!code) return code.error();
     requests.push_back(std::move(*code));
-    const bool pads = arch.is_gpu() && !may_run(ProblemView(problem), config, arch);
-    if (pads) requests.push_back(row_kernel_request(arch, suffix));
+    if (pads_on_gpu(problem, config, arch)) requests.push_back(row_kernel_request(arch, suffix));
     return requests;
 }
 
@@ -80,8 +85,9 @@ Result<std::vector<BuildRequest>> launch_requests(const Problem& problem, const 
     if (!code) return code.error();
     std::vector<BuildRequest> requests;
     requests.push_back(std::move(code->request));
-    const bool pads = device.arch().is_gpu() && !may_run(ProblemView(problem), config, device.arch());
-    if (pads) requests.push_back(row_kernel_request(device.arch(), device.code_suffix()));
+    if (pads_on_gpu(problem, config, device.arch())) {
+        requests.push_back(row_kernel_request(device.arch(), device.code_suffix()));
+    }
     return requests;
 }
 
@@ -117,8 +123,8 @@ Result<std::vector<NeededKernel>> needed_kernels(std::span<const Problem> proble
                 fmt::format("no kernel for {} may run {}: {}", arch.name, print_problem(problem), why_none(selection)));
         }
         for (const KernelPtr& kernel : wanted) {
-            const bool fits = may_run(ProblemView(problem), kernel->config, arch);
-            const std::string key = fmt::format("{} {} {}", kernel->name, print_chain(chain_of(problem)), fits);
+            const bool pads = pads_on_gpu(problem, kernel->config, arch);
+            const std::string key = fmt::format("{} {} {}", kernel->name, print_chain(chain_of(problem)), pads);
             const auto [at, is_new] = place.emplace(key, needed.size());
             if (is_new) needed.push_back({kernel, i, 0});
             ++needed[at->second].uses;

@@ -9,7 +9,7 @@
 #include "config/family_id.hpp"
 #include "family/family.hpp"
 #include "family/may_run.hpp"
-#include "family/padded_problem.hpp"
+#include "family/problem_to_run.hpp"
 #include "problem/empty_problem.hpp"
 #include "select/ranker.hpp"
 
@@ -19,6 +19,7 @@ namespace {
 // Every copy is read and written once; what the caches spare is not counted. A GPU launches a kernel before its own, and one after
 // it where the result is cut out.
 double copying_us(const PaddedProblem& padded, const ArchSpec& arch) {
+    if (padded.tensors.tensors.empty()) return 0;
     constexpr double kTouches = 2;
     const double us = kTouches * static_cast<double>(padded.tensors.bytes) / (arch.memory_gbps * 1e3);
     const int launches = !arch.is_gpu() ? 0 : padded.copied[2] ? 2 : 1;
@@ -83,9 +84,8 @@ void offer_whole_channels(const Problem& problem, const Registry& registry, cons
     list.finish(ranked);
     const std::size_t added = offer_ranked(problem, ranked.candidates, arch, threads, selection);
     const auto is_offered = [&](const RejectedKernel& entry) {
-        return std::any_of(selection.candidates.begin(), selection.candidates.end(), [&](const Candidate& candidate) {
-            return candidate.padding && candidate.kernel == entry.kernel;
-        });
+        return std::any_of(selection.candidates.begin(), selection.candidates.end(),
+                           [&](const Candidate& candidate) { return candidate.kernel == entry.kernel; });
     };
     std::erase_if(selection.rejected, is_offered);
     selection.rejected_count -= added;
@@ -147,7 +147,7 @@ std::size_t offer_ranked(const Problem& problem, const std::vector<Candidate>& r
     for (const Candidate& candidate : ranked) {
         if (added == kOfferedPadded) break;
         const KernelConfig& config = candidate.kernel->config;
-        const auto padded = padded_problem(problem, config, arch);
+        const auto padded = problem_to_run(problem, config, arch);
         if (!padded) continue;
         selection.candidates.push_back({candidate.kernel, padded_us(*padded, config, arch, threads), padded->note});
         ++added;
@@ -167,8 +167,9 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
     std::vector<RejectedKernel> rejected;
     for (RejectedKernel& entry : selection.rejected) {
         const KernelConfig& config = entry.kernel->config;
-        const auto padded =
-            is_about_sizes(entry.why.rule) ? padded_problem(problem, config, arch, &entry.why) : std::nullopt;
+        const auto padded = may_run_otherwise(problem, entry.why.rule)
+                                ? problem_to_run(problem, config, arch, &entry.why)
+                                : std::nullopt;
         if (!padded) {
             rejected.push_back(std::move(entry));
             continue;

@@ -149,8 +149,8 @@ TEST(PaddedProblem, IsTheSmallestThatFitsTheKernel) {
         ASSERT_FALSE(check_problem(padded->problem)) << check_problem(padded->problem)->have;
         check_sizes(problem, padded->problem, config, arch);
         check_tensors(problem, *padded, config);
-        EXPECT_EQ(padded->note.kind, "padding");
-        EXPECT_NE(padded->note.message.find(ordinary.rule), std::string::npos);
+        EXPECT_EQ(padded->note->kind, "padding");
+        EXPECT_NE(padded->note->message.find(ordinary.rule), std::string::npos);
     }
     std::printf("%d gemms and %d convolutions padded, %d refused\n", padded_gemms, padded_convs, refused);
     EXPECT_GT(padded_gemms, 1000);
@@ -173,18 +173,18 @@ TEST(PaddedProblem, SaysWhatItPadsAndWhy) {
     const auto whole = padded("gemm:m=100,n=128,k=100,dtype=bf16,layout=rcr", kWholeTiles);
     ASSERT_TRUE(whole);
     EXPECT_EQ(print_problem(whole->problem), "gemm:m=128,n=128,k=128,dtype=bf16,layout=rcr");
-    EXPECT_EQ(whole->note.message,
+    EXPECT_EQ(whole->note->message,
               "the kernel does not take the problem as it is (rule fit_padding: have m=100 without padding; need a "
               "multiple of the tile's 128), so it is padded: m from 100 to 128, k from 100 to 128; every run copies a, "
               "b, c through 98560 bytes of workspace; tilewise select lists kernels that need none");
-    EXPECT_EQ(whole->note.code, ErrorCode::unsupported);
+    EXPECT_EQ(whole->note->code, ErrorCode::unsupported);
 }
 
 TEST(PaddedProblem, OperandsThatFitStayWhereTheyAre) {
     const auto rows = padded("gemm:m=100,n=128,k=64,dtype=bf16,layout=rcr,lda=66", kPaddedGemm);
     ASSERT_TRUE(rows) << "the rows of A begin off 16 bytes";
     EXPECT_EQ(rows->copied, (std::array{true, false, false}));
-    EXPECT_NE(rows->note.message.find("no size"), std::string::npos) << rows->note.message;
+    EXPECT_NE(rows->note->message.find("no size"), std::string::npos) << rows->note->message;
     EXPECT_EQ(rows->problem.gemm.leading[0], kPacked);
 
     const auto depth = padded("gemm:m=100,n=128,k=60,dtype=bf16,layout=rcr,ldc=160", kPaddedGemm);
@@ -204,7 +204,7 @@ TEST(PaddedProblem, AConvolutionGetsChannelsImagesOrGroups) {
     EXPECT_EQ(channels->problem.conv.c, 16);
     EXPECT_EQ(channels->problem.conv.k, 16);
     EXPECT_EQ(channels->problem.conv.n, 4);
-    EXPECT_NE(channels->note.message.find("c from 6 to 16, k from 10 to 16"), std::string::npos);
+    EXPECT_NE(channels->note->message.find("c from 6 to 16, k from 10 to 16"), std::string::npos);
 
     const std::string whole = std::string(kPaddedConv).insert(kPaddedConv.find('@'), "_pad-nk");
     const auto images = padded("conv_fwd:n=3,g=2,c=16,k=16,in=16x16,filter=4x4,stride=4,dtype=bf16", whole);

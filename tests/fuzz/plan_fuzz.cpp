@@ -14,7 +14,7 @@
 #include "family/family.hpp"
 #include "family/launch_plan.hpp"
 #include "family/may_run.hpp"
-#include "family/padded_problem.hpp"
+#include "family/problem_to_run.hpp"
 #include "problem/empty_problem.hpp"
 #include "problem/operand_specs.hpp"
 #include "problem/problem_text.hpp"
@@ -208,8 +208,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const Candidate& candidate : selection.candidates) {
         const KernelConfig& config = candidate.kernel->config;
         if (candidate.predicted_us) require_for(p, config, *candidate.predicted_us > 0, "everything takes time");
-        const auto padded = candidate.padding ? padded_problem(p, config, arch) : std::nullopt;
-        check_launch(padded ? padded->problem : p, config, arch, threads);
+        const auto other = problem_to_run(p, config, arch);
+        check_launch(other ? other->problem : p, config, arch, threads);
     }
     for (std::size_t i = 0; i < std::min<std::size_t>(16, selection.candidates.size()); ++i) {
         KernelConfig config = selection.candidates[i].kernel->config;

@@ -51,7 +51,8 @@ PaddedTensor random_tensor(Random& random, bool dense) {
     from.blocks = random.between(1, 6);
     from.row_pitch = from.row_bytes + (dense ? 0 : element * random.between(0, 9));
     from.block_pitch = from.rows * from.row_pitch + (dense ? 0 : element * random.between(0, 9));
-    to.row_bytes = to.row_pitch = round_up(from.row_bytes, 16) + 16 * random.between(0, 2);
+    const std::int64_t unit = random.chance(50) ? 16 : element * random.between(1, 3);
+    to.row_bytes = to.row_pitch = round_up(from.row_bytes, unit) + unit * random.between(0, 2);
     to.rows = from.rows + random.between(0, 2), to.blocks = from.blocks + random.between(0, 2);
     to.block_pitch = to.rows * to.row_pitch;
     return tensor;
@@ -82,7 +83,7 @@ TEST_F(GpuRows, PaddingPutsZerosBehindRowsAndBlocks) {
         std::vector<unsigned char> expected(kRoom, kUntouched);
         ASSERT_TRUE(put(narrow_.get(), source).ok() && put(wide_.get(), expected).ok());
         const std::int64_t skew = random.between(0, 40), bytes = tensor.padded.blocks * tensor.padded.block_pitch;
-        std::memset(expected.data(), 0, static_cast<std::size_t>(bytes));
+        std::memset(expected.data(), 0, static_cast<std::size_t>(round_up(bytes, kRowChunkBytes)));
         for_rows(tensor, [&](std::int64_t from, std::int64_t to) {
             std::memcpy(expected.data() + to, source.data() + skew + from,
                         static_cast<std::size_t>(tensor.given.row_bytes));
@@ -143,10 +144,28 @@ TEST_F(GpuRows, UnsuitableRowsAreLeftToTheDevice) {
     tensor.given = {1, 3, 10, 12, 36}, tensor.padded = {1, 4, 16, 16, 64};
     EXPECT_TRUE(padding_task(tensor).has_value());
     EXPECT_FALSE(cropping_task(tensor).has_value()) << "gaps between the rows that are written";
-    tensor.padded = {1, 4, 20, 20, 80};
-    EXPECT_FALSE(padding_task(tensor).has_value()) << "rows of 20 bytes";
+    tensor.padded = {1, 4, 16, 20, 80};
+    EXPECT_FALSE(padding_task(tensor).has_value()) << "gaps between the rows that are written";
     tensor.padded = {std::int64_t{1} << 31, 4, 16, 16, 64};
     EXPECT_FALSE(padding_task(tensor).has_value()) << "128 GiB";
+}
+
+// Runs the kernel on the problem, judges the result, and says what it noted.
+std::vector<Note> notes_of_right_run(Device& device, Builder& builder, const Problem& problem,
+                                     const std::string& name) {
+    const Kernel kernel = make_kernel(parse_kernel_name(name).value());
+    auto ready = Executable::prepare(problem, kernel, device, builder);
+    EXPECT_TRUE(ready.ok()) << print_problem(problem) << ": " << ready.error().message;
+    auto tensors = Tensors::make(problem, 7).value();
+    auto on_device = DeviceTensors::make(device, tensors).value();
+    const float alpha = 0.75f * suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
+    const std::vector<Note> notes = ready->notes();
+    auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), device,
+                                {&on_device.operands(), 1}, alpha, beta);
+    EXPECT_TRUE(bound.ok() && bound->run().ok() && on_device.fetch().ok());
+    const VerifyReport report = verify_result(tensors, alpha, beta);
+    EXPECT_TRUE(report.ok) << print_problem(problem) << ": " << describe(report);
+    return notes;
 }
 
 // All directions, with what comes in and goes out padded, and vectors and D tensors beside them.
@@ -155,26 +174,32 @@ TEST_F(GpuRows, OddChannelsRunOnKernelsOfWholeChunks) {
     const std::string shape = ":n=2,g=1,c=21,k=13,in=7x6,filter=3x3,pad=1x1,dtype=bf16,layout=nhwgc";
     for (const std::string op : {"conv_fwd", "conv_bwd_data", "conv_bwd_weight"}) {
         for (const std::string rest : {"", ",beta=1", op == "conv_fwd" ? ",epilogue=bias+add+relu" : ",d=add"}) {
-            const Problem problem = parse_problem(op + shape + rest).value();
             const std::string name = "grouped_" + op +
                                      "_bf16_nhwgc_2d_compv3_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8@" +
                                      device->arch().name;
-            const Kernel kernel = make_kernel(parse_kernel_name(name).value());
-            auto ready = Executable::prepare(problem, kernel, *device, *builder);
-            ASSERT_TRUE(ready.ok()) << ready.error().message;
-            ASSERT_EQ(ready->notes().size(), 1u) << ready->notes().back().message;
-            EXPECT_EQ(ready->notes().front().kind, "padding");
-            auto tensors = Tensors::make(problem, 7);
-            ASSERT_TRUE(tensors.ok());
-            auto on_device = DeviceTensors::make(*device, *tensors);
-            ASSERT_TRUE(on_device.ok());
-            const float alpha = 0.75f * suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
-            auto bound = BoundRun::make(std::make_shared<const Executable>(std::move(*ready)), *device,
-                                        {&on_device->operands(), 1}, alpha, beta);
-            ASSERT_TRUE(bound.ok()) << bound.error().message;
-            ASSERT_TRUE(bound->run().ok() && on_device->fetch().ok());
-            const VerifyReport report = verify_result(*tensors, alpha, beta, {});
-            EXPECT_TRUE(report.ok) << print_problem(problem) << ": " << describe(report);
+            const auto notes = notes_of_right_run(*device, *builder, parse_problem(op + shape + rest).value(), name);
+            ASSERT_EQ(notes.size(), 1u) << notes.back().message;
+            EXPECT_EQ(notes.front().kind, "padding");
+        }
+    }
+}
+
+// Patches of an image of three channels, whose taps are channels for the kernel; the second also pads them.
+TEST_F(GpuRows, PatchesRunOnKernelsOfWholeChunks) {
+    if (device->arch().backend != Backend::cuda) GTEST_SKIP() << "the kernel is CUDA's";
+    for (const std::string op : {"conv_fwd", "conv_bwd_data", "conv_bwd_weight"}) {
+        const std::string name = "grouped_" + op +
+                                 "_bf16_nhwgc_2d_compv3_cshuffle_intrawave_64x64x32_2x2x1_16x8x16_va8_vb8_vc8@" +
+                                 device->arch().name;
+        for (const std::string rest : {"", ",beta=1", ",d=add"}) {
+            const std::string shape = ":n=2,c=3,k=16,dtype=bf16" + rest;
+            const auto whole = notes_of_right_run(
+                *device, *builder, parse_problem(op + shape + ",in=24x40,filter=8x8,stride=8x8").value(), name);
+            EXPECT_TRUE(whole.empty()) << whole.front().message;
+            const auto odd = notes_of_right_run(
+                *device, *builder, parse_problem(op + shape + ",in=21x28,filter=7x7,stride=7x7").value(), name);
+            ASSERT_EQ(odd.size(), 1u);
+            EXPECT_NE(odd.front().message.find("c from 21 to 24"), std::string::npos) << odd.front().message;
         }
     }
 }

@@ -18,7 +18,7 @@
 #include "family/family.hpp"
 #include "family/launch_plan.hpp"
 #include "family/may_run.hpp"
-#include "family/padded_problem.hpp"
+#include "family/problem_to_run.hpp"
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "run/executable.hpp"
@@ -90,7 +90,7 @@ private:
     std::string launch_of(const Problem& given, const KernelConfig& config) const {
         Problem problem = given;
         if (!may_run(ProblemView(given), config, arch_)) {
-            problem = padded_problem(given, config, arch_)->problem;
+            problem = problem_to_run(given, config, arch_)->problem;
         }
         const auto plan = launch_plan(problem, config, arch_, kThreads);
         return plan ? launch_to_json(*plan).dump() : "none";

@@ -243,12 +243,13 @@ TEST_F(PaddedLaunchTest, AGpuKernelIsGivenThePaddedProblem) {
     };
     const auto [pads, first] = task_of(0);
     EXPECT_EQ(pads, 2) << "A and B; beta is 0";
-    EXPECT_EQ(std::tuple(first.crops, first.row_bytes, first.wide_row_bytes, first.bytes),
-              std::tuple(0, 9 * 2, 16 * 2, 2 * 30 * 16 * 2));
+    EXPECT_EQ(std::tuple(first.action, first.row_bytes, first.wide_row_bytes, first.bytes),
+              std::tuple(RowAction::pad_chunks, 9 * 2, 16 * 2, 2 * 30 * 16 * 2));
     const auto [crops, last] = task_of(2);
     EXPECT_EQ(crops, 1);
     EXPECT_EQ(std::tuple(last.row_bytes, last.wide_row_bytes, last.bytes), std::tuple(21 * 2, 24 * 2, 2 * 30 * 21 * 2));
-    EXPECT_EQ(last.crops, 2) << "rows of 42 bytes";
+    EXPECT_EQ(last.action, RowAction::crop);
+    EXPECT_EQ(last.element_bytes, 2) << "rows of 42 bytes";
     const auto address = reinterpret_cast<std::uintptr_t>(c.data());
     EXPECT_EQ(std::tuple(last.narrow.low, last.narrow.high),
               std::tuple(static_cast<unsigned>(address), static_cast<unsigned>(std::uint64_t{address} >> 32)));
