@@ -26,7 +26,7 @@ def pattern(text: str) -> str:
     return text
 
 
-def make_parser(description: str, problems: str, page: str) -> argparse.ArgumentParser:
+def make_parser(description: str, problems: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", type=pathlib.Path, default=ROOT / "benchmarks/problems" / problems, metavar="FILE",
                         help="problem texts, one a line, each with its family behind a #")
@@ -35,7 +35,7 @@ def make_parser(description: str, problems: str, page: str) -> argparse.Argument
     parser.add_argument("--only", type=pattern, metavar="REGEX", help="problems whose 'FAMILY TEXT' it is found in")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N of them")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all results, after each problem anew")
-    parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help=f"write the tables, as a section of {page}")
+    parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help=f"write the tables as Markdown")
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS", help="for one problem (default: 120)")
     return parser
 
