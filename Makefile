@@ -3,8 +3,8 @@
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
 .PHONY: help setup setup-hip build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
-        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-toy-family test-torch test-gpu test-sanitize \
-        bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs clean
+        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-dist test-install test-toy-family test-torch test-gpu \
+        test-sanitize bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs dist deb clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -18,7 +18,7 @@ NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 # A compiler that is not there, where there are built-in kernels: what the Python tests look at needs no others.
 BUILTIN_ONLY = $$([ ! -s build/builtin.pack ] || echo /nonexistent)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples python) -name '*.[ch]' -o -name '*.[ch]pp')
-SHELL_FILES = .ci/run tools/setup tools/demo tools/examples tools/bench_cpu tools/test_gpu
+SHELL_FILES = .ci/run tools/setup tools/demo tools/dist tools/examples tools/bench_cpu tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
 GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
 PHASE = @printf '\n=== %s ===\n'
@@ -34,7 +34,7 @@ setup-hip: setup
 
 build: setup ## build the command line, gpu_helper and the libraries
 	@$(CONFIGURE) release
-	@$(BUILD) release --target tilewise tilewise_cli gpu_helper dispatcher_gemm_lib dispatcher_conv_lib dispatcher_conv_bwdw_lib
+	@$(BUILD) release --target tilewise tilewise_cli tilewise_manual gpu_helper dispatcher_gemm_lib dispatcher_conv_lib dispatcher_conv_bwdw_lib
 
 examples: build ## build the C and C++ examples against an installed copy, and run them
 	@tools/examples
@@ -46,7 +46,7 @@ test: setup-hip test-release lint test-asan test-python ## build and run the tes
 	$(PHASE) 'all tests passed'
 
 # The short ones first, and those that fail most.
-test-full: test tidy test-install test-toy-family test-torch test-pip test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
+test-full: test tidy test-install test-toy-family test-torch test-pip test-dist test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -132,6 +132,20 @@ test-pip:
 		-C build-dir=build/pip-build '.[numpy]'
 	@cd build/pip-check && bin/python -I ../../tests/install/import_check.py
 
+dist: setup ## make the source distribution and the manylinux wheel in dist/ (minutes of compiling)
+	@tools/setup --dist
+	@tools/dist
+
+test-dist: dist ## try the wheel in an empty environment, without a compiler on PATH
+	$(PHASE) 'the wheel without a compiler'
+	@$(VENV)/python tests/install/wheel_check.py dist/*.whl
+
+deb: build ## make the Debian package in dist/
+	@mkdir -p dist
+	@cd build && cpack -B $(CURDIR)/dist > cpack.log || { cat cpack.log; exit 1; }
+	@rm -rf dist/_CPack_Packages
+	@ls dist/*.deb
+
 test-install:
 	$(PHASE) 'install, then find_package'
 	@$(CONFIGURE) release
@@ -143,6 +157,7 @@ test-install:
 	@cmake --build build/install-check/consumer
 	@build/install-check/consumer/consumer
 	@build/install-check/prefix/bin/tilewise --version
+	@$(VENV)/python tests/install/files_check.py build/install-check/prefix
 
 test-toy-family:
 	$(PHASE) 'a family added in four places of a copy'

@@ -38,7 +38,7 @@ typedef enum tilewise_status {
     TILEWISE_INTERNAL = 6      /* out of memory, or a fault of the library */
 } tilewise_status;
 
-/* The version of the library, such as "0.1.0". */
+/* The version of the library, with the commit where that is known: "0.2.0+g0123456789ab". */
 TILEWISE_API const char* tilewise_version(void);
 
 /* The ABI version of the library. */

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/manual.hpp"
 #include "cli/problem_set.hpp"
 #include "cli/terminal.hpp"
 #include "config/family_id.hpp"
@@ -139,6 +140,7 @@ constexpr Option kProblemsOptions[] = {
     {"first", "N", "only the first N problems of the set, a fair sample of it"},
     {"dtype", "DTYPE", "the set in another type: fp32, fp16, bf16, fp8, bf8 or int8", dtype_choices},
 };
+constexpr Option kHelpOptions[] = {{"man", "", "print the manual page, as troff"}};
 constexpr Option kDoctorOptions[] = {{"all", "", "also the variables of the environment that are not set"}};
 constexpr Option kCacheOptions[] = {{"max", "BYTES", "prune: most bytes to keep, such as 512M"}};
 constexpr int kManyOperands = 1000;
@@ -202,7 +204,8 @@ const Command kCommands[] = {
      {},
      run_completion,
      shell_choices},
-    {"help", "[COMMAND]", 0, 1, "show help, of a command where one is named", "", {}, run_help, command_choices},
+    {"help", "[COMMAND]", 0, 1, "show help; with --json every command, option and variable", "", kHelpOptions, run_help,
+     command_choices},
 };
 
 // The process of a sweep that touches the device; only a sweep starts one.
@@ -284,6 +287,8 @@ std::string help_text() {
 
 Result<int> run_help(Context& context) {
     const auto& operands = context.arguments.operands();
+    if (context.arguments.has("man")) return print(manual_page()), 0;
+    if (context.json) return print(commands_json().dump()), 0;
     if (operands.empty()) return print(help_text()), 0;
     if (const Command* command = find_command(operands.front())) return print(help_text(*command)), 0;
     return unknown_choice("command", operands.front(), command_choices());

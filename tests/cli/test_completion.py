@@ -90,7 +90,7 @@ def test_fish_lines_are_whole_words(run):
 
 def test_zsh_is_bash_with_its_loader(run, bash):
     out = run("completion", "zsh").out
-    assert "bashcompinit" in out and out.endswith(bash)
+    assert out.startswith("#compdef tilewise\n") and "bashcompinit" in out and out.endswith(bash)
 
 
 def test_unknown_shell(run):
