@@ -4,7 +4,7 @@
 .NOTPARALLEL:
 .PHONY: help setup setup-hip build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
         test-fuzz test-kernels test-adversary test-builds tidy test-pip test-dist test-install test-toy-family test-torch test-gpu \
-        test-sanitize bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs dist deb clean
+        test-sanitize test-containers bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs dist deb docs containers clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -18,7 +18,7 @@ NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 # A compiler that is not there, where there are built-in kernels: what the Python tests look at needs no others.
 BUILTIN_ONLY = $$([ ! -s build/builtin.pack ] || echo /nonexistent)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples python) -name '*.[ch]' -o -name '*.[ch]pp')
-SHELL_FILES = .ci/run tools/setup tools/demo tools/dist tools/examples tools/bench_cpu tools/test_gpu
+SHELL_FILES = .ci/run tools/setup tools/demo tools/containers tools/dist tools/examples tools/bench_cpu tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
 GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
 PHASE = @printf '\n=== %s ===\n'
@@ -28,6 +28,7 @@ help: ## list the targets
 
 setup: ## install what is missing to build and test (Debian, Ubuntu; root or sudo)
 	@tools/setup
+	@tools/commit_message --install
 
 setup-hip: setup
 	@tools/setup --hip
@@ -46,7 +47,7 @@ test: setup-hip test-release lint test-asan test-python ## build and run the tes
 	$(PHASE) 'all tests passed'
 
 # The short ones first, and those that fail most.
-test-full: test tidy test-install test-toy-family test-torch test-pip test-dist test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
+test-full: test tidy test-install test-toy-family test-torch test-pip test-dist test-containers docs test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -140,6 +141,18 @@ test-dist: dist ## try the wheel in an empty environment, without a compiler on 
 	$(PHASE) 'the wheel without a compiler'
 	@$(VENV)/python tests/install/wheel_check.py dist/*.whl
 
+docs: build ## make the site in build/site, and fail on a broken link
+	@tools/setup --docs
+	@$(VENV)/python -m pytest -q tests/docs/test_links.py tests/docs/test_site.py
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet
+	@echo build/site/index.html
+
+containers: ## make the images tilewise:latest and tilewise:dev, with podman or docker
+	@tools/containers
+
+test-containers: ## try both images, where there is an engine
+	@tools/containers --test
+
 deb: build ## make the Debian package in dist/
 	@mkdir -p dist
 	@cd build && cpack -B $(CURDIR)/dist > cpack.log || { cat cpack.log; exit 1; }
@@ -203,10 +216,11 @@ format: ## lay out all C++ files
 packs: build ## packs of kernels for sm_90a in build/packs (an hour; LIMIT=20 to try it)
 	@tools/make_packs $(if $(LIMIT),--limit $(LIMIT))
 
-manifest: build ## write down what the rule sets expand to, after a wanted change of it
+manifest: build ## write down what the rule sets expand to, after a wanted change of it: counts and digests, and names of `default`
 	@build/bin/tilewise kernels --manifest > build/rule_sets.txt
 	@mkdir -p tests/golden
 	@mv build/rule_sets.txt tests/golden/rule_sets.txt
+	@tools/kernel_names
 
 clean: ## remove what was built (not .venv)
 	@rm -rf build

@@ -6,6 +6,7 @@
 #include "base/version.hpp"
 #include "cli/command.hpp"
 #include "cli/variables.hpp"
+#include "problem/problem_text.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -84,8 +85,18 @@ Json commands_json() {
     for (const Variable& variable : variables()) {
         environment.push_back(Json::object({{"name", variable.name}, {"help", variable.help}}));
     }
-    return Json::object(
-        {{"commands", list}, {"options", options_json(global_options())}, {"environment", environment}});
+    Json fields(Json::Array{});
+    for (const ProblemField& field : problem_fields()) {
+        fields.push_back(Json::object({{"name", field.key},
+                                       {"gemm", field.in_gemm},
+                                       {"conv", field.in_conv},
+                                       {"required", field.presence == Presence::required},
+                                       {"help", field.help}}));
+    }
+    return Json::object({{"commands", list},
+                         {"options", options_json(global_options())},
+                         {"environment", environment},
+                         {"problem_fields", fields}});
 }
 
 }  // namespace tilewise::cli

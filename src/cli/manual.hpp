@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of commands as a manual page and as JSON, for packages and for the documentation.
+// The tables of commands, variables and problem fields as a manual page and as JSON, for packages and for the documentation.
 #pragma once
 
 #include <string>
