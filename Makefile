@@ -4,7 +4,7 @@
 .NOTPARALLEL:
 .PHONY: help setup setup-hip build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
         test-fuzz test-kernels test-adversary test-builds tidy test-pip test-dist test-install test-toy-family test-torch test-gpu \
-        test-sanitize test-containers bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs dist deb docs containers clean
+        test-sanitize test-containers bench-cpu bench-gpu bench-gpu-conv bench-models bench-all format manifest packs dist deb docs containers clean
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -209,6 +209,9 @@ bench-gpu-conv: ## compare convolutions on an NVIDIA GPU with cuDNN (minutes; as
 
 bench-models: ## time whole models with torch and with tilewise (an hour on a GPU; python3 with torch, torchvision; ARGS='--device cpu --quick')
 	@PYTHONPATH=python python3 benchmarks/models.py $(ARGS)
+
+bench-all: ## measure this machine and write one result file (hours; ARGS='--list', ARGS='--out mine.json --parts gemm --minutes 9')
+	@python3 tools/bench_all $(ARGS)
 
 format: ## lay out all C++ files
 	@$(VENV)/clang-format -i $(CXX_FILES)

@@ -6,7 +6,7 @@ A file has "schema", "commit", "date", "chip", "device", "driver", "versions" ({
 A part has "command", "seconds", maybe a "note", and "results". A result has "problem", "family" and "status" (ok, wrong or failed, then a
 "reason"); where it is ok also "peers_us" ({name: us}) and the times of tilewise: "default_us" as it chooses by default, "measure_us"
 with the strategy `measure`, either of them or both. "kernel", "roof", "chain" and "plain_us" may follow.
-A part of which only means were kept has "means" in the place of "results": "group", "cases", "peer", "default", "measure".
+A part may be "complete". A part of which only means were kept has "means" in the place of "results": "group", "cases", "peer", "default", "measure".
 
 A ratio is the fastest peer's time over ours: above 1, tilewise is faster.
 """
@@ -22,6 +22,7 @@ SCHEMA = 1
 OK = "ok"
 PARTS = ("gemm", "conv", "epilogues", "models", "cpu-gemm", "cpu-conv", "cpu-gemm-all")
 DEFAULT, MEASURE = "default", "measure"
+THREADS = {"cpu-gemm": "one thread", "cpu-conv": "one thread", "cpu-gemm-all": "all threads"}
 DIRECTIONS = {"conv_fwd": "forward", "conv_bwd_data": "backward data", "conv_bwd_weight": "backward weight"}
 
 
@@ -36,6 +37,10 @@ class Part:
     @property
     def results(self) -> list[dict]:
         return self.content.get("results", [])
+
+    @property
+    def where(self) -> str:
+        return self.file["device"] + (f", {THREADS[self.name]}" if self.name in THREADS else "")
 
     @property
     def peers(self) -> list[str]:

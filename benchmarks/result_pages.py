@@ -17,7 +17,8 @@ WORST = 10
 
 
 def commit_text(content: dict) -> str:
-    return f"`{content['commit'][:12]}`"
+    commit, _, changed = content["commit"].partition(".")
+    return f"`{commit[:12]}{'.' if changed else ''}{changed}`"
 
 
 def facts(part: Part) -> str:
@@ -25,7 +26,7 @@ def facts(part: Part) -> str:
     file = part.file
     versions = ", ".join(f"{name} {version}" for name, version in file["versions"].items())
     driver = f"driver {file['driver']}, " if file.get("driver") else ""
-    sentences = [f"{file['device']}, {file['date']}, commit {commit_text(file)}, {driver}{versions}.",
+    sentences = [f"{part.where}, {file['date']}, commit {commit_text(file)}, {driver}{versions}.",
                  f"Command: `{part.content['command']}`.", file.get("note"), part.content.get("note")]
     return "\n".join(filter(None, sentences))
 
@@ -35,7 +36,7 @@ def summary(files: list[dict]) -> str:
     for part in latest_parts(files):
         for mean in means(part):
             if mean.group != "plain":
-                rows.append([f"{part.file['device']}: {mean.group}", str(mean.cases), mean.peer, number(mean.default),
+                rows.append([f"{part.where}: {mean.group}", str(mean.cases), mean.peer, number(mean.default),
                              number(mean.measure), f"{commit_text(part.file)}, {part.file['date']}"])
     return table(["where, what", "cases", "peer", "default", "`measure`", "commit, date"], rows, 1)
 
@@ -96,7 +97,7 @@ def part_block(parts: list[Part], name: str, what: str) -> str:
 
 
 def history(files: list[dict]) -> str:
-    rows = [[content["date"], commit_text(content), content["device"], name, mean.group, str(mean.cases), number(mean.default),
+    rows = [[content["date"], commit_text(content), Part(name, content, part).where, name, mean.group, str(mean.cases), number(mean.default),
              number(mean.measure)]
             for content in reversed(files) for name, part in content["parts"].items() for mean in means(Part(name, content, part))]
     return table(["date", "commit", "device", "part", "group", "cases", "default", "`measure`"], rows, 5)
