@@ -106,7 +106,7 @@ test-kernels:
 	@printf '%s\n' sm_80 sm_90a gfx90a gfx942 gfx950 | TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 TILEWISE_CACHE_DIR=build/emulated-cache \
 		xargs -P2 -I{} env TILEWISE_TEST_DEVICE=emulated:{} build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*'
 
-# Of no other target: `full` is thousands of sources an arch. The cache remembers what is done.
+# No other target does this: `full` is thousands of sources an arch. The cache remembers what is done.
 test-builds: build ## compile every distinct source of the rule set full (ARCH=cpu-avx2 PART=1/8; hours)
 	@TILEWISE_CACHE_DIR=build/test-builds TILEWISE_CACHE_MAX=32G \
 		build/bin/tilewise build --arch $(or $(ARCH),cpu-avx2) --rule-set full $(if $(PART),--shard $(PART))

@@ -183,7 +183,7 @@ def commit() -> str:
 
 
 def facts(on_gpu: bool, chip: str | None) -> dict:
-    """What a file says of the machine."""
+    """The facts of the machine for a result file."""
     if on_gpu:
         name, _, driver = (ask("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines() or [""])[0].partition(", ")
         device = name.removeprefix("NVIDIA ") or "GPU"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What comparing matrix products and convolutions has in common: tilewise's two kernels for a problem, the check that
+// The common part of comparing matrix products and convolutions: tilewise's two kernels for a problem, the check that
 // all results agree, and the timing of all of them on the same tensors in alternating blocks. Times of one thread are the
 // fastest block's CPU time of the process: on a busy machine, other programs' turns do not count.
 #pragma once

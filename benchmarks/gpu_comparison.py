@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What benchmarks/gpu_gemm.py and gpu_conv.py share: their options, and the run of all problems in a child process, which is
+"""The common part of benchmarks/gpu_gemm.py and gpu_conv.py: their options, and the run of all problems in a child process, which is
 started again after a fault or when a problem takes too long. Needs the standard library alone.
 """
 import argparse

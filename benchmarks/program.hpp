@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the benchmark programs begin and end with: the words of their command lines, this CPU, the lines and
+// The common part of the benchmark programs: the words of their command lines, this CPU, the lines and
 // the table that they print.
 #pragma once
 

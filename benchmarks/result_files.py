@@ -124,7 +124,7 @@ def by_family(result: dict) -> str:
 
 
 def group_of(result: dict) -> str:
-    """What the summary counts a result under: its chain, its type and direction, or its family."""
+    """The group of a result in the summary: its chain, its type and direction, or its family."""
     operation, _, fields = result["problem"].partition(":")
     if "chain" in result:
         return "plain" if result["chain"] == "plain" else "with an epilogue"

@@ -27,7 +27,7 @@ extern "C" {
 /* Raised when a function changes its meaning or goes away; new functions and longer structs do not raise it. */
 #define TILEWISE_ABI_VERSION 1
 
-/* What a function returns. The codes are also the exit codes of the command line. */
+/* The result of a function. The codes are also the exit codes of the command line. */
 typedef enum tilewise_status {
     TILEWISE_OK = 0,
     TILEWISE_CHECK_FAILED = 1, /* a check was made and did not hold */
@@ -257,7 +257,7 @@ TILEWISE_API tilewise_status tilewise_context_create(const char* device, const t
 /* Closes the handle. NULL is fine. */
 TILEWISE_API void tilewise_context_destroy(tilewise_context* context);
 
-/* What was opened: {"device", "identity", "arch", "backend", "threads", "cpus", "plan_cache", "shares_host_memory", "tuning"}: threads
+/* The context as JSON: {"device", "identity", "arch", "backend", "threads", "cpus", "plan_cache", "shares_host_memory", "tuning"}: threads
  * that a launch takes, null on a GPU, of so many CPUs; problems that are kept ready (TILEWISE_PLAN_CACHE). */
 TILEWISE_API tilewise_status tilewise_context_describe(const tilewise_context* context, char** json);
 
@@ -335,7 +335,7 @@ TILEWISE_API tilewise_status tilewise_plan_describe(const tilewise_plan* plan, c
  * is destroyed. */
 TILEWISE_API const char* tilewise_plan_kernel(const tilewise_plan* plan);
 
-/* What made the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
+/* The origin of the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
 TILEWISE_API const char* tilewise_plan_source(const tilewise_plan* plan);
 
 /* Its reason in words; where no kernel may run the problem, why not. */
@@ -402,7 +402,7 @@ TILEWISE_API void tilewise_executable_destroy(tilewise_executable* executable);
 /* The name of its kernel. This and the next two texts are valid until the executable is destroyed. */
 TILEWISE_API const char* tilewise_executable_kernel(const tilewise_executable* executable);
 
-/* What made the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
+/* The origin of the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
 TILEWISE_API const char* tilewise_executable_source(const tilewise_executable* executable);
 
 /* Its reason in words. */

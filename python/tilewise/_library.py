@@ -186,7 +186,7 @@ def check(name: str, *arguments: Any) -> None:
 
 
 def handle() -> int:
-    """Of the loaded library, for dlsym."""
+    """The handle of the loaded library, for dlsym."""
     return int(_library._handle)
 
 

@@ -37,7 +37,7 @@ class Recording:
 
 
 class Described(Executable):
-    """What a problem says of its operands; nothing that could be launched."""
+    """A problem's description of its operands. It cannot be launched."""
 
     def __init__(self, fields: str, device: str):
         facts: dict[str, Any] = _library.call("tilewise_problem_describe", fields)

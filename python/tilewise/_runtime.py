@@ -33,7 +33,7 @@ _measuring = threading.RLock()  # two measurements at a time would disturb each 
 
 
 def _forget_after_fork() -> None:
-    # What the parent's device holds is the parent's: a child opens its own, and leaves the other alone.
+    # The parent's device and its memory belong to the parent: a child opens its own, and leaves the other alone.
     global _lock, _measuring
     _contexts.clear()
     _lock = threading.Lock()

@@ -66,7 +66,7 @@ def _is_terminal() -> bool:
 
 
 def _progress_of(progress: bool | Progress | None) -> tuple[Progress | None, Callable[[], None]]:
-    """What is told of progress, and what ends it."""
+    """The report of progress, and what ends it."""
     if callable(progress):
         return progress, lambda: None
     if progress is False or not (progress or _is_terminal()):
@@ -143,7 +143,7 @@ def tune(problems: Iterable[str | Problem], *, device: Any = "cpu", seconds: flo
 
 
 def _choose_anew(device: str) -> None:
-    """What was chosen before the records were there is chosen again when it is asked for."""
+    """Has problems that were chosen before the records were there chosen again."""
     handle = context(device)
     path = _library.call("tilewise_context_describe", handle)["tuning"]
     if path and os.path.exists(path):

@@ -13,7 +13,7 @@ from ._answers import Check, Kernel, Violation, list_of
 
 
 def config_text(config: str | Mapping[str, Any] | Kernel | KernelConfig) -> str:
-    """What the library is given: a name, or JSON."""
+    """The text for the library: a name, or JSON."""
     if isinstance(config, (Kernel, KernelConfig)):
         return config.name
     if isinstance(config, Mapping):

@@ -155,7 +155,7 @@ class Dispatcher:
         return added.value
 
     def describe(self) -> dict[str, Any]:
-        """What was opened: device, arch, backend, threads, ..."""
+        """Returns the device that was opened: its name, arch, backend, threads, ..."""
         facts: dict[str, Any] = _library.call("tilewise_context_describe", self._open())
         return facts
 

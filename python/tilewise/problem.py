@@ -79,7 +79,7 @@ class Problem:
 
 
 def problem_text(problem: str | Problem) -> str:
-    """What the library is given."""
+    """The text for the library."""
     if isinstance(problem, Problem):
         return problem.text
     if not isinstance(problem, str):

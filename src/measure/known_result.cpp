@@ -66,7 +66,7 @@ VerifyReport KnownResult::compare(const Tensors& tensors) const {
     const double* known = values_.data();
     each_row(tensors, [&](std::int64_t row, const std::vector<double>& values) {
         for (std::size_t i = 0; i < values.size(); ++i, ++known, ++report.checked) {
-            // What is known has been rounded itself.
+            // The known result has been rounded itself.
             const double rounding = error_ == 0 ? 0 : unit_roundoff(type) * std::abs(*known);
             const Bounded expected{*known, std::isfinite(*known) ? error_ + rounding : 0};
             const bool right = agrees(type, expected, values[i]);

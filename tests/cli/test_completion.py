@@ -12,7 +12,7 @@ VERBS = {"cluster", "convert", "crawl", "report"}
 
 
 def complete(script, *words):
-    """What bash offers for the last of the words."""
+    """The words that bash offers for the last one."""
     line = " ".join(shlex.quote(word) for word in words)
     program = (f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; COMPREPLY=(); _tilewise\n"
                'printf "%s\\n" "${COMPREPLY[@]}"')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What holds for every command: help, errors, colours, exit codes."""
+"""Rules for every command: help, errors, colours, exit codes."""
 import json
 import os
 import re

@@ -25,7 +25,7 @@ def anchors(text):
 
 
 def faults(page, text):
-    """What is wrong with the links of a page; addresses of other hosts are not asked."""
+    """The faults of a page's links. Links to other hosts are not followed."""
     for target in LINK.findall(CODE.sub("", text)):
         if re.match(r"\w+:", target):
             continue
