@@ -2,7 +2,7 @@
 # The short way to everything; `make help` lists it. CMake does the building (CMakePresets.json), tools/ the rest.
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
-.PHONY: help setup setup-hip build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
+.PHONY: help setup setup-hip build examples demo test test-quick test-full test-release lint test-asan test-ubsan test-tsan test-python \
         test-fuzz test-kernels test-adversary test-builds tidy test-pip test-dist test-install test-toy-family test-torch test-gpu \
         test-sanitize test-containers bench-cpu bench-gpu bench-gpu-conv bench-models bench-all format manifest packs dist deb docs containers clean
 .DEFAULT_GOAL := help
@@ -18,7 +18,8 @@ NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 # A compiler that is not there, where there are built-in kernels: what the Python tests look at needs no others.
 BUILTIN_ONLY = $$([ ! -s build/builtin.pack ] || echo /nonexistent)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples python) -name '*.[ch]' -o -name '*.[ch]pp')
-SHELL_FILES = .ci/run tools/setup tools/demo tools/containers tools/dist tools/examples tools/bench_cpu tools/test_gpu
+SHELL_FILES = .ci/run tools/setup tools/demo tools/containers tools/dist tools/examples tools/bench_cpu tools/quick_tests \
+              tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
 GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
 PHASE = @printf '\n=== %s ===\n'
@@ -45,6 +46,12 @@ demo: build ## show what tilewise does
 
 test: setup-hip test-release lint test-asan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
+
+test-quick: setup ## the quick tests of what is built (under two minutes, and the time to build what changed)
+	@$(CONFIGURE) release
+	@$(BUILD) release --target tilewise tilewise_cli tilewise_tests
+	@tools/check_includes
+	@tools/quick_tests
 
 # The short ones first, and those that fail most.
 test-full: test tidy test-install test-toy-family test-torch test-pip test-dist test-containers docs test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)

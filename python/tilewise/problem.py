@@ -56,7 +56,7 @@ class Problem:
                                  f"it has {', '.join(self.__dict__.get('fields', {}))}") from None
 
     def replace(self, **fields: Any) -> Problem:
-        """The same with other values of these fields."""
+        """Returns a copy with other values of these fields."""
         return Problem(self.fields, **fields)
 
     def to_json(self) -> str:
