@@ -41,8 +41,10 @@ def make_parser(description: str, problems: str) -> argparse.ArgumentParser:
 
 
 def write_json(options: argparse.Namespace, content: dict) -> None:
-    if options.json:
-        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    if options.json:  # whole at any time: who ends this process reads it
+        partial = options.json.with_suffix(".partial")
+        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        partial.replace(options.json)
 
 
 def compare_one(child: Child, case, options: argparse.Namespace) -> dict:

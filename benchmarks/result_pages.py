@@ -38,7 +38,10 @@ def summary(files: list[dict]) -> str:
             if mean.group != "plain":
                 rows.append([f"{part.where}: {mean.group}", str(mean.cases), mean.peer, number(mean.default),
                              number(mean.measure), f"{commit_text(part.file)}, {part.file['date']}"])
-    return table(["where, what", "cases", "peer", "default", "`measure`", "commit, date"], rows, 1)
+    notes = [f"- {part.file['device']}, {part.name}: {part.content['note']}" for part in latest_parts(files) if "note" in part.content]
+    notes += dict.fromkeys(f"- {part.file['device']}, {part.file['date']}: {part.file['note']}" for part in latest_parts(files)
+                           if part.file.get("note"))
+    return "\n".join([table(["where, what", "cases", "peer", "default", "`measure`", "commit, date"], rows, 1), "", *notes]).rstrip()
 
 
 def families(part: Part) -> str:

@@ -56,7 +56,7 @@ def test_a_part_goes_on_until_it_is_measured(tmp_path):
 def test_a_deadline_leaves_the_rest(tmp_path):
     assert bench_all.run_part(Counting(), content(), options(tmp_path / "r.json"), bench_all.time.monotonic() - 1) is False
     hanging = bench_all.subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    bench_all.wait(hanging, bench_all.time.monotonic() - 100)
+    assert not bench_all.wait(hanging, bench_all.time.monotonic() - 100)
     assert hanging.returncode < 0
 
 
