@@ -115,9 +115,10 @@ def _training_step(name: str, subject: model_zoo.Subject, task: dict) -> Callabl
         model.zero_grad(set_to_none=True)
         subject.to_tensor(run(*inputs)).float().square().mean().backward()
         if not first:
-            return parameters[0].grad
+            return next(x.grad for x in parameters if x.grad is not None)
         first = False
-        return torch.cat([x.grad.flatten().float() for x in parameters if x.grad is not None])
+        # A parameter that nothing depends on has no gradient in eager mode, and zeros in a compiled graph.
+        return torch.cat([(torch.zeros_like(x) if x.grad is None else x.grad).flatten().float() for x in parameters])
 
     return step
 

@@ -335,7 +335,7 @@ TILEWISE_API tilewise_status tilewise_plan_describe(const tilewise_plan* plan, c
  * is destroyed. */
 TILEWISE_API const char* tilewise_plan_kernel(const tilewise_plan* plan);
 
-/* The origin of the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
+/* What made the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
 TILEWISE_API const char* tilewise_plan_source(const tilewise_plan* plan);
 
 /* Its reason in words; where no kernel may run the problem, why not. */
@@ -402,7 +402,7 @@ TILEWISE_API void tilewise_executable_destroy(tilewise_executable* executable);
 /* The name of its kernel. This and the next two texts are valid until the executable is destroyed. */
 TILEWISE_API const char* tilewise_executable_kernel(const tilewise_executable* executable);
 
-/* The origin of the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
+/* What made the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
 TILEWISE_API const char* tilewise_executable_source(const tilewise_executable* executable);
 
 /* Its reason in words. */

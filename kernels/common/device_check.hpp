@@ -18,6 +18,7 @@ enum class BufferAction : int {
     random,   // the rows, by random_value; element i of all rows, counted in order, is number i of the seed
     poison,   // the rows, as never written
     inspect,  // a checksum of all, and the first byte outside of the rows that is not the guard pattern
+    compare,  // the rows with those of a result that is right
 };
 
 inline constexpr CheckBits kGuardWord = kNowhere;  // eight guard bytes
@@ -35,7 +36,16 @@ struct BufferTask {
     // inspect adds to the one and lowers the other; the host sets them to 0 and kNowhere before.
     CheckBits checksum;
     CheckBits first_damage;  // bytes from `memory`
+    // What is known to be right lies as `memory` does; another right result is at most so far apart before both are rounded.
+    const unsigned char* known;
+    double apart;
+    // compare adds to the one and lowers the other; the host sets them to 0 and kNowhere before.
+    CheckBits failed;
+    CheckBits least_flipped_error;  // the bits of a largest error, flipped: the least of them is of the largest
 };
+
+inline CheckBits flipped_bits(double error) { return ~__builtin_bit_cast(CheckBits, error); }
+inline double unflipped(CheckBits bits) { return __builtin_bit_cast(double, ~bits); }
 
 // Where element i of all rows, counted in order, begins: bytes from `memory`.
 constexpr Index element_place(const BufferTask& task, Index i) {
@@ -80,6 +90,7 @@ struct CheckAccount {
     // The worst in relation to what it may be off by, the first of equals.
     CheckBits worst = kNowhere;
     double max_ratio = -1, max_error = 0, allowed = 0;
+    double most_apart = 0;  // the largest bound of an error, before rounding
 };
 
 struct CheckParameters {
@@ -109,6 +120,7 @@ inline void take_element(CheckAccount& account, CheckBits index, KernelDType out
     const bool right = agrees(out, expected, got);
     const double error = error_of(expected, got, right), tolerance = tolerance_of(out, expected);
     ++account.checked;
+    account.most_apart = greater(account.most_apart, expected.error);
     take_worse(account, index, ratio_of(error, tolerance, right), error, tolerance);
     if (right) return;
     ++account.failed;
@@ -122,6 +134,7 @@ inline void take_element(CheckAccount& account, CheckBits index, KernelDType out
 inline void merge(CheckAccount& account, const CheckAccount& other) {
     account.checked += other.checked;
     account.failed += other.failed;
+    account.most_apart = greater(account.most_apart, other.most_apart);
     take_failure(account, other);
     take_worse(account, other.worst, other.max_ratio, other.max_error, other.allowed);
 }

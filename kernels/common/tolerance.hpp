@@ -106,6 +106,12 @@ constexpr bool agrees(KernelDType out, Bounded expected, double got) {
     return rounded_to(out, x - expected.error) <= got && got <= rounded_to(out, x + expected.error);
 }
 
+// What another right result may be where one is known: so far off as both may err, and what is known has been rounded itself.
+constexpr Bounded beside(KernelDType out, double known, double apart) {
+    const double rounding = apart == 0 ? 0 : unit_roundoff(out) * magnitude_of(known);
+    return {known, is_finite(known) ? apart + rounding : 0};
+}
+
 // The distance up to which `agrees` can say yes, to be shown next to an error.
 constexpr double tolerance_of(KernelDType out, Bounded expected) {
     const double size = magnitude_of(expected.value) + expected.error;

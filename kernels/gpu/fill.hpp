@@ -54,6 +54,31 @@ TILEWISE_DEVICE void inspect(const BufferTask& task, EveryThread turn, u64* chec
     if (damage != kNowhere) atomicMin(first_damage, damage);
 }
 
+TILEWISE_DEVICE u32 load_bits(const unsigned char* at, int bytes) {
+    if (bytes == 4) return *reinterpret_cast<const u32*>(at);
+    return bytes == 2 ? *reinterpret_cast<const u16*>(at) : *at;
+}
+
+TILEWISE_DEVICE void compare(const BufferTask& task, EveryThread turn, u64* failed, u64* least_flipped_error) {
+    const Index total = task.matrices * task.rows * task.row_length;
+    const int bytes = element_bytes(task.type);
+    u64 wrong = 0;
+    double most = 0;
+    TILEWISE_ROLLED
+    for (Index i = turn.first; i < total; i += turn.step) {
+        const Index place = element_place(task, i);
+        const u32 have = load_bits(task.memory + place, bytes), want = load_bits(task.known + place, bytes);
+        if (have == want) continue;
+        const double got = decode(task.type, have);
+        const Bounded expected = beside(task.type, decode(task.type, want), task.apart);
+        const bool right = agrees(task.type, expected, got);
+        wrong += right ? 0 : 1;
+        most = greater(most, error_of(expected, got, right));
+    }
+    if (wrong) atomicAdd(failed, wrong);
+    if (most > 0) atomicMin(least_flipped_error, u64(flipped_bits(most)));
+}
+
 TILEWISE_DEVICE void do_buffer_task(const KernelArgs& args) {
     griddep_wait();
     BufferTask* shared_task = static_cast<BufferTask*>(args.workspace);
@@ -64,6 +89,7 @@ TILEWISE_DEVICE void do_buffer_task(const KernelArgs& args) {
         case BufferAction::random:
         case BufferAction::poison: return write_rows(task, turn);
         case BufferAction::inspect: return inspect(task, turn, &shared_task->checksum, &shared_task->first_damage);
+        case BufferAction::compare: return compare(task, turn, &shared_task->failed, &shared_task->least_flipped_error);
     }
 }
 

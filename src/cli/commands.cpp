@@ -66,7 +66,7 @@ constexpr Option kDevice = {"device", "DEVICE",
 constexpr Option kCpuArch = {"arch", "ARCH", "kind of CPU to be; the richest this machine is unless given",
                              arch_choices};
 constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};
-constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "use this kernel and no other"};
+constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "this kernel and no other"};
 constexpr Option kProblems = {"problems", "FILE|SET",
                               "problems, one a line, # starts a comment, - reads standard input; or a set",
                               problem_set_names};

@@ -16,6 +16,8 @@ namespace {
 // The reference calls functions of mathematics in double precision, which clang does not have for AMD GPUs.
 constexpr std::array<bool, kAllBackends.size()> kHasReference = {false, true, false};  // cpu, cuda, hip
 
+constexpr int kFillBlocksPerUnit = 8;
+
 constexpr std::size_t kParameterBytes = std::max(sizeof(BufferTask), sizeof(CheckParameters));
 
 }  // namespace
@@ -51,6 +53,11 @@ Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, BuildReq
     if (!memory) return memory.error();
     kernel.parameters_ = std::move(*memory);
     return kernel;
+}
+
+Result<CheckKernel> CheckKernel::make_fill(Device& device, Builder& builder) {
+    const ArchSpec& arch = device.arch();
+    return make(device, builder, fill_request(arch), kFillBlocksPerUnit * arch.units);
 }
 
 Status CheckKernel::run_with(KernelArgs args, void* parameters, std::size_t bytes) const {

@@ -17,6 +17,8 @@ class CheckKernel {
 public:
     // Built as the kind of code that the device loads. The device must outlive this.
     static Result<CheckKernel> make(Device& device, Builder& builder, BuildRequest request, int blocks);
+    // The one for buffers.
+    static Result<CheckKernel> make_fill(Device& device, Builder& builder);
 
     // The kernel finds the struct at args.workspace.
     Status run(KernelArgs args, BufferTask& task) const { return run_with(args, &task, sizeof task); }

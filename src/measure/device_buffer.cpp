@@ -52,6 +52,8 @@ Result<BufferTask> DeviceBuffer::done(const CheckKernel& fill, BufferAction acti
     task.action = action;
     task.checksum = 0;
     task.first_damage = kNowhere;
+    task.failed = 0;
+    task.least_flipped_error = kNowhere;
     if (auto status = fill.run({}, task); !status) return status.error();
     return task;
 }
@@ -89,6 +91,13 @@ Result<std::optional<std::string>> DeviceBuffer::damage(Device& device, const Ch
     }
     if (sealed_ && *sealed_ != task->checksum) return std::optional(name_ + " is an input and was changed");
     return std::optional<std::string>();
+}
+
+Result<BufferTask> DeviceBuffer::compare(const CheckKernel& fill, const void* known, double apart) const {
+    DeviceBuffer beside = *this;
+    beside.task_.known = static_cast<const unsigned char*>(known);
+    beside.task_.apart = apart;
+    return beside.done(fill, BufferAction::compare);
 }
 
 }  // namespace tilewise

@@ -29,6 +29,8 @@ public:
     Status seal(const CheckKernel& fill);  // from now on the contents must not change
     // Which byte that should be as it was is not; nothing when all is well.
     Result<std::optional<std::string>> damage(Device& device, const CheckKernel& fill) const;
+    // Compares the rows with those of `known`, a copy of all of it, by BufferAction::compare.
+    Result<BufferTask> compare(const CheckKernel& fill, const void* known, double apart) const;
 
 private:
     DeviceBuffer() = default;

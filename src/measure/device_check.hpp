@@ -5,6 +5,7 @@
 // a fraction of a second, which on the host only a sample of it would.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "build/builder.hpp"
 #include "device/device.hpp"
 #include "measure/device_buffer.hpp"
+#include "measure/known_on_device.hpp"
 #include "measure/operand_plan.hpp"
 #include "measure/verify.hpp"
 #include "run/executable.hpp"
@@ -32,12 +34,19 @@ public:
     Status reset_output() const;
     // After a run with this alpha and beta: what verify_result would say. Of the options only the summation counts.
     Result<VerifyReport> verify(float alpha, float beta, const VerifyOptions& options = {}) const;
+    // The same. Once a result was right, others are first compared with it, and judged only where they differ.
+    Result<VerifyReport> verify_again(float alpha, float beta, const VerifyOptions& options);
 
 private:
     DeviceCheck(Device& device, const Problem& problem, CheckKernel fill, CheckKernel reference)
         : device_(&device), problem_(problem), fill_(std::move(fill)), reference_(std::move(reference)) {}
     Status add_input(const PlannedInput& input);
     Status add_output();
+    struct Judged {
+        VerifyReport report;
+        double apart = 0;  // that another right result may be from this one
+    };
+    Result<Judged> judge_all(float alpha, float beta, const VerifyOptions& options) const;
     Result<CheckAccount> judge(float alpha, float beta, const Summation& summation) const;
     KernelArgs check_args() const;
     Result<std::string> damage() const;
@@ -49,6 +58,7 @@ private:
     const void* original_c_ = nullptr;
     Operands operands_;
     std::size_t d_count_ = 0;
+    std::optional<KnownOnDevice> known_;
 };
 
 }  // namespace tilewise

@@ -16,20 +16,6 @@ constexpr std::int64_t kSampledRows = 8;
 // Two results may each be off, and rows that were not sampled may be allowed a little more.
 constexpr double kApart = 2 * 2;
 
-// The largest error that the reference allows in a few rows, the first and the last among them.
-double allowed_error(const Tensors& tensors, float alpha, float beta) {
-    const GemmView view = gemm_view(tensors.problem());
-    const std::int64_t all = view.batch * view.m, count = std::min(all, kSampledRows);
-    std::vector<RowRef> rows;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t row = count == 1 ? 0 : i * (all - 1) / (count - 1);
-        rows.push_back({row / view.m, row % view.m});
-    }
-    double error = 0;
-    for (const Bounded& value : reference_rows(tensors, rows, {alpha, beta, {}})) error = std::max(error, value.error);
-    return error;
-}
-
 template <class Visit>
 void each_row(const Tensors& tensors, Visit visit) {
     const GemmView view = gemm_view(tensors.problem());
@@ -49,8 +35,24 @@ bool is_unwritten(const MatrixView& c, std::int64_t batch, std::int64_t row, std
 
 }  // namespace
 
-KnownResult::KnownResult(const Tensors& tensors, float alpha, float beta)
-    : error_(kApart * allowed_error(tensors, alpha, beta)) {
+// The first and the last row are among the few.
+double apart_at_most(const Tensors& tensors, float alpha, float beta, const Summation& summation) {
+    const GemmView view = gemm_view(tensors.problem());
+    const std::int64_t all = view.batch * view.m, count = std::min(all, kSampledRows);
+    std::vector<RowRef> rows;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t row = count == 1 ? 0 : i * (all - 1) / (count - 1);
+        rows.push_back({row / view.m, row % view.m});
+    }
+    double error = 0;
+    for (const Bounded& value : reference_rows(tensors, rows, {alpha, beta, summation})) {
+        error = std::max(error, value.error);
+    }
+    return kApart * error;
+}
+
+KnownResult::KnownResult(const Tensors& tensors, float alpha, float beta, const Summation& summation)
+    : apart_(apart_at_most(tensors, alpha, beta, summation)) {
     each_row(tensors, [&](std::int64_t, const std::vector<double>& row) {
         values_.insert(values_.end(), row.begin(), row.end());
     });
@@ -66,9 +68,7 @@ VerifyReport KnownResult::compare(const Tensors& tensors) const {
     const double* known = values_.data();
     each_row(tensors, [&](std::int64_t row, const std::vector<double>& values) {
         for (std::size_t i = 0; i < values.size(); ++i, ++known, ++report.checked) {
-            // The known result has been rounded itself.
-            const double rounding = error_ == 0 ? 0 : unit_roundoff(type) * std::abs(*known);
-            const Bounded expected{*known, std::isfinite(*known) ? error_ + rounding : 0};
+            const Bounded expected = beside(type, *known, apart_);
             const bool right = agrees(type, expected, values[i]);
             const double error = error_of(expected, values[i], right);
             if (error > report.max_error) {

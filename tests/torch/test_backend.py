@@ -177,3 +177,16 @@ def test_inductor_compiles_both_directions() -> None:
     model.train()
     other = copy.deepcopy(model)
     assert_same(gradients(other, torch.compile(other, backend="tilewise"), x), gradients(model, model, x))
+
+
+def test_graphs_take_the_strides_of_their_inputs() -> None:
+    """Inductor may lay out what a forward graph keeps otherwise than the joint graph was traced."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    with FakeTensorMode():
+        traced, given = torch.empty(4, 7, 16, device=DEVICE), torch.empty_strided((4, 7, 16), (16, 64, 1), device=DEVICE)
+        module = make_fx(lambda x: (x.sin(),))(traced)
+        session = Session(compiler="eager")
+        session._compile_graph(module, [given])
+    x, = session.graphs[0].graph.find_nodes(op="placeholder")
+    assert x.meta["val"].stride() == (16, 64, 1)

@@ -70,7 +70,7 @@ def test_layers_in_channels_last(convolutions, name):
 
 
 def test_output_sizes_of_transposed_convolutions(convolutions):
-    theirs = nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1)
+    theirs = nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1).to(DEVICE)
     ours = copy.deepcopy(theirs)
     tt.replace(ours)
     x = make(2, 4, 5, 5)

@@ -57,8 +57,10 @@ def layout_copies(optimized: tt.Optimized) -> list[str]:
             x = node.args[0].meta["val"]
             if not x.is_contiguous(memory_format=pack_weights.FORMATS[x.dim()]):
                 copies.append(f"x of {node.name}")
-        elif is_call(node, ops.linear.default) and not node.args[0].meta["val"].is_contiguous():
-            copies.append(f"x of {node.name}")
+        elif is_call(node, ops.linear.default):
+            x = node.args[0].meta["val"]
+            if x.stride(-1) != 1 or (x.dim() > 2 and not x.is_contiguous()):
+                copies.append(f"x of {node.name}")
     return copies
 
 
@@ -75,12 +77,12 @@ EXPECTED = {
     "efficientnet_b0": {"tilewise.conv.default": 17, "tilewise.linear.default": 65, "aten.silu.default": 0,
                         "aten.sigmoid.default": 0, "aten.mul.Tensor": 16, "aten.add.Tensor": 0},
     "regnet_y_400mf": {"tilewise.conv.default": 21, "tilewise.linear.default": 65, "aten.relu.default": 0},
-    "densenet121": {"tilewise.conv.default": 59, "tilewise.linear.default": 62, "aten.relu.default": 62},
+    "densenet121": {"tilewise.conv.default": 59, "tilewise.linear.default": 62, "aten.relu.default": 62,
+                    "aten._native_batch_norm_legit_no_training.default": 0},
     "convnext_tiny": {"tilewise.conv.default": 22, "tilewise.linear.default": 37, "aten.gelu.default": 0},
-    "vit_b_16": {"tilewise.conv.default": 1, "tilewise.linear.default": 49, "aten.gelu.default": 0},
+    # Two normalizations and the positions add, nothing else: biases and residual sums are in the products.
+    "vit_b_16": {"tilewise.conv.default": 1, "tilewise.linear.default": 49, "aten.gelu.default": 0, "aten.add.Tensor": 51},
 }
-# The image, where it is not channels-last, is copied once; attention reorders heads.
-COPIES = {name: 1 for name in graph_models.VISION}
 
 
 @pytest.mark.parametrize("name", graph_models.VISION)
@@ -94,8 +96,7 @@ def test_vision_model(name: str) -> None:
     assert result.stride() == plain.stride()
     found = counts(optimized)
     assert {kind: found[kind] for kind in EXPECTED[name]} == EXPECTED[name]
-    if name != "vit_b_16":
-        assert len(layout_copies(optimized)) == COPIES[name], layout_copies(optimized)
+    assert len(layout_copies(optimized)) == 1, layout_copies(optimized)  # of the image, which is not channels-last
     layers = {path for path, layer in model.named_modules() if next(layer.parameters(recurse=False), None) is not None}
     assert layers <= set(optimized.report.replaced) | set(optimized.report.kept)
 

@@ -6,7 +6,7 @@ import pytest
 import tilewise.torch as tt
 import torch
 import torch.nn.functional as F
-from against_torch import make
+from against_torch import DEVICE, make
 from torch import nn
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
@@ -127,7 +127,7 @@ class Net(nn.Module):
 
 
 def test_functional_calls_and_gradients_of_each_sample(convolutions):
-    model = Net()
+    model = Net().to(DEVICE)
     parameters = {name: value.detach() for name, value in model.named_parameters()}
     x = make(5, 3, 6, 6)
 

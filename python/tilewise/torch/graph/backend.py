@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 from torch._guards import TracingContext
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from . import lowering, passes
@@ -68,6 +69,7 @@ class Session:
     def _rewrite_and_compile(self, module: fx.GraphModule, inputs: Sequence[Any],
                              options: dict[str, Any]) -> Callable[..., Any]:
         placeholders = module.graph.find_nodes(op="placeholder")
+        _take_strides(placeholders, inputs)
         constants = _constants(placeholders) if options.get("is_inference") else {}
         rewriting = Rewriting(module, constants, self.names, self.only)
         self.captured |= rewriting.layers
@@ -109,6 +111,14 @@ class Session:
 
         call._boxed_call = True  # type: ignore[attr-defined]
         return call
+
+
+def _take_strides(placeholders: Sequence[fx.Node], inputs: Sequence[Any]) -> None:
+    """Gives placeholders the strides that their inputs will have: what a forward graph keeps for a backward one lies as Inductor
+    has laid it out, not as the joint graph was traced."""
+    for node, given in zip(placeholders, inputs):
+        if isinstance(given, FakeTensor):
+            node.meta["val"] = given
 
 
 def _bind_constants(module: fx.GraphModule, inputs: Sequence[Any], varying: frozenset[int]) -> list[int]:

@@ -13,6 +13,7 @@ import torch
 from torch import fx
 from torch._dispatch.python import enable_python_dispatcher
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from .encoder_layer import encoder_layer
 from .passes.pack_weights import FORMATS
@@ -41,11 +42,10 @@ def lower(module: fx.GraphModule, graph: Rewriting, decompose: bool) -> fx.Graph
     """The graph traced once more. `decompose`: what is not ours in the operations that Inductor knows."""
     inputs = module.graph.find_nodes(op="placeholder")
     packed = {node.name for node in graph.constants}
-    results = [value(node) for node in module.graph.output_node().args[0]]
 
     def run(*args: Any) -> list[Any]:
         outputs = _Lowering(module, packed).run(*args)
-        return [_laid_out_as(output, like) for output, like in zip(outputs, results)]
+        return [_laid_out_as(output, like) for output, like in zip(outputs, graph.results)]
 
     table = _inductor_decompositions() if decompose else {}
     with graph.fake_mode, enable_python_dispatcher(), torch.no_grad(), torch.fx.traceback.preserve_node_meta():
@@ -88,9 +88,19 @@ class _Lowering(fx.Interpreter):
         return may_go and order not in (None, torch.preserve_format) and x.is_contiguous(memory_format=order)
 
 
+def _is_channels_last(x: torch.Tensor) -> bool:
+    """By its strides: torch's own answer is not always known where a size is not."""
+    step: Any = 1
+    for dim in (1, *range(x.dim() - 1, 1, -1), 0):
+        if not statically_known_true(x.size(dim) == 1) and not statically_known_true(x.stride(dim) == step):
+            return False
+        step = step * x.size(dim)
+    return True
+
+
 def _channels_last(x: torch.Tensor | None) -> torch.Tensor | None:
     """x in channels-last memory, copied where it is not."""
-    if x is None or x.dim() not in FORMATS or x.is_contiguous(memory_format=FORMATS[x.dim()]):
+    if x is None or x.dim() not in FORMATS or _is_channels_last(x):
         return x
     return x.clone(memory_format=FORMATS[x.dim()])
 

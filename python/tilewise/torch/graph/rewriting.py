@@ -47,6 +47,7 @@ class Rewriting:
     only   the layers that may be rewritten; None for all
     done   what became of each layer that was
     left   why a layer was not
+    results  what the graph's results look like, in which order of memory for instance, and shall look like
     """
 
     def __init__(self, module: fx.GraphModule, constants: Mapping[fx.Node, torch.Tensor], names: Mapping[int, str],
@@ -56,6 +57,7 @@ class Rewriting:
         self.only = only
         self.done: dict[str, str] = {}
         self.left: dict[str, str] = {}
+        self.results = [value(node) for node in self.graph.output_node().args[0]]
         self.fake_mode = detect_fake_mode([value(node) for node in self.graph.nodes])
         self._layers = {node: names[id(tensor)].rpartition(".")[0] for node, tensor in self.constants.items()
                         if id(tensor) in names}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Results of many kernels on the same operands: the first is judged, on the host or on the device, the others are compared with it
+// on the device.
+#include "measure/checked_operands.hpp"
+
+#include <cmath>
+
+#include "build/build_testing.hpp"
+#include "build/nvrtc.hpp"
+#include "config/archs.hpp"
+#include "measure/float_gemm.hpp"
+#include "measure/gpu_twin.hpp"
+
+namespace tilewise {
+namespace {
+
+constexpr std::uint64_t kSeed = 4;
+
+class CheckedOperandsTest : public build_testing::BuildTest {
+protected:
+    void SetUp() override {
+        BuildTest::SetUp();
+        if (const auto found = find_nvrtc("", std::nullopt); !found) GTEST_SKIP() << found.error().message;
+        device = std::make_unique<TwinDevice>(arch_named("sm_90a"));
+        builder = std::make_unique<Builder>(settings_);
+    }
+
+    std::unique_ptr<TwinDevice> device;
+    std::unique_ptr<Builder> builder;
+};
+
+// One problem on the twin; results come from the host.
+struct Trial {
+    Trial(Device& device, Builder& builder, const std::string& text, double full_work)
+        : device(device), host(tensors_for(text, kSeed)) {
+        options.full_work = full_work;
+        how.alpha = suggested_alpha(host.problem());
+        how.beta = host.problem().beta ? 0.5f : 0.0f;
+        auto made = make_checked_operands(device, builder, host.problem(), kSeed, options);
+        if (!made) throw std::runtime_error(made.error().message);
+        checked = std::move(*made);
+    }
+    void compute(int split_k) {
+        how.split_k = split_k;
+        host.reset_output();
+        run_float_gemm(host, how);
+        put();
+    }
+    void put() {
+        const GuardedBuffer& c = *host.buffers()[2];
+        const auto* whole = static_cast<std::byte*>(checked->operands().c) - c.front_bytes();
+        ASSERT_TRUE(device.copy(const_cast<std::byte*>(whole), c.whole(), static_cast<std::size_t>(c.whole_bytes()),
+                                kDefaultStream));
+    }
+    void break_element(std::uint32_t bits) {
+        const MatrixView c = host.c();
+        std::memcpy(c.at(0, 3, 2), &bits, static_cast<std::size_t>(bytes_of(c.type)));
+        put();
+    }
+    VerifyReport verify() {
+        auto report = checked->verify_again(how.alpha, how.beta, options);
+        if (!report) throw std::runtime_error(report.error().message);
+        return *report;
+    }
+
+    Device& device;
+    Tensors host;
+    std::unique_ptr<CheckedOperands> checked;
+    FloatGemm how;
+    VerifyOptions options;
+};
+
+TEST_F(CheckedOperandsTest, ComparesOnTheDeviceOnceOneResultIsRight) {
+    for (const double full_work : {1e9, 1.0}) {
+        for (const char* text :
+             {"gemm:m=33,n=40,k=300,layout=rcr", "gemm:m=20,n=31,k=257,layout=rrc,dtype=bf16,epilogue=bias",
+              "gemm:m=16,n=24,k=64,layout=ccr,dtype=int8", "gemm:m=16,n=24,k=99,layout=rcr,beta=1,batch=2",
+              "gemm:m=9,n=17,k=500,layout=rcr,dtype=fp16,epilogue=bias+gelu,ldc=24"}) {
+            Trial trial(*device, *builder, text, full_work);
+            trial.compute(1);
+            const VerifyReport first = trial.verify();
+            ASSERT_TRUE(first.ok) << text << ": " << describe(first);
+            EXPECT_NE(first.method, VerifyMethod::known_result);
+
+            ASSERT_TRUE(trial.checked->reset());
+            EXPECT_FALSE(trial.verify().ok) << text << ": nothing was written";
+            trial.compute(4);
+            const VerifyReport second = trial.verify();
+            EXPECT_TRUE(second.ok) << text << ": " << describe(second);
+            EXPECT_EQ(second.method, VerifyMethod::known_result);
+            EXPECT_EQ(second.checked, first.checked) << text;
+
+            const DType type = trial.host.c().type;
+            const double old = element(trial.host.c(), 0, 3, 2);
+            for (const std::uint32_t bits :
+                 {encode(type, old < 20 ? 100.0 : -100.0), encode(type, NAN), poison_bits(type)}) {
+                if (type == DType::int32 && bits == encode(type, NAN)) continue;
+                trial.break_element(bits);
+                const VerifyReport broken = trial.verify();
+                EXPECT_FALSE(broken.ok) << text << " with bits " << bits;
+                EXPECT_EQ(broken.failed, 1) << text;
+                EXPECT_GT(broken.max_error, 0) << text;
+            }
+        }
+    }
+    EXPECT_EQ(device->held(), 0u) << "all memory was given back";
+}
+
+TEST_F(CheckedOperandsTest, FindsWritesBetweenRows) {
+    for (const double full_work : {1e9, 1.0}) {
+        Trial trial(*device, *builder, "gemm:m=12,n=10,k=30,layout=rcr,ldc=16", full_work);
+        trial.compute(1);
+        ASSERT_TRUE(trial.verify().ok);
+        std::memset(trial.host.c().at(0, 0, 10), 0, 4);
+        trial.put();
+        const VerifyReport stray = trial.verify();
+        EXPECT_FALSE(stray.ok);
+        EXPECT_FALSE(stray.guards.empty());
+    }
+}
+
+TEST_F(CheckedOperandsTest, GivesTheOldCBackForBeta) {
+    for (const double full_work : {1e9, 1.0}) {
+        Trial trial(*device, *builder, "gemm:m=12,n=10,k=30,layout=rcr,beta=1", full_work);
+        trial.compute(1);
+        ASSERT_TRUE(trial.verify().ok);
+        ASSERT_TRUE(trial.checked->reset());
+        trial.host.reset_output();
+        const GuardedBuffer& c = *trial.host.buffers()[2];
+        std::vector<std::byte> now(static_cast<std::size_t>(c.bytes()));
+        ASSERT_TRUE(device->copy(now.data(), trial.checked->operands().c, now.size(), kDefaultStream));
+        EXPECT_EQ(std::memcmp(now.data(), c.data(), now.size()), 0);
+    }
+}
+
+}  // namespace
+}  // namespace tilewise
