@@ -2,9 +2,10 @@
 # The short way to everything; `make help` lists it. CMake does the building (CMakePresets.json), tools/ the rest.
 # Targets run one after the other and stop at the first failure; each step is itself parallel.
 .NOTPARALLEL:
-.PHONY: help setup setup-hip build examples demo test test-quick test-full test-release lint test-asan test-ubsan test-tsan test-python \
-        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-dist test-install test-toy-family test-torch test-gpu \
-        test-sanitize test-containers bench-cpu bench-gpu bench-gpu-conv bench-models bench-all format manifest packs dist deb docs containers clean
+.PHONY: help setup setup-hip build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
+        test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-toy-family test-torch test-gpu test-sanitize \
+        bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs clean
+.PHONY: test-quick test-dist test-containers bench-all dist deb docs containers
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
