@@ -19,10 +19,10 @@ NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 # A compiler that is not there, where there are built-in kernels: what the Python tests look at needs no others.
 BUILTIN_ONLY = $$([ ! -s build/builtin.pack ] || echo /nonexistent)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples python) -name '*.[ch]' -o -name '*.[ch]pp')
-SHELL_FILES = .ci/run tools/setup tools/demo tools/containers tools/dist tools/examples tools/bench_cpu tools/quick_tests \
-              tools/test_gpu
+SHELL_FILES = .ci/run tools/setup tools/demo tools/examples tools/bench_cpu tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
 GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
+SHELL_FILES += tools/containers tools/dist tools/quick_tests
 PHASE = @printf '\n=== %s ===\n'
 
 help: ## list the targets
