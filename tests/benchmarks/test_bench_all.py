@@ -55,9 +55,23 @@ def test_a_part_goes_on_until_it_is_measured(tmp_path):
 
 def test_a_deadline_leaves_the_rest(tmp_path):
     assert bench_all.run_part(Counting(), content(), options(tmp_path / "r.json"), bench_all.time.monotonic() - 1) is False
-    hanging = bench_all.subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    program = "import subprocess, sys; print(subprocess.Popen(['sleep', '60']).pid, flush=True); sys.stdin.read()"
+    hanging = bench_all.subprocess.Popen([sys.executable, "-c", program], stdin=bench_all.subprocess.PIPE, stdout=bench_all.subprocess.PIPE,
+                                         start_new_session=True)
+    child = pathlib.Path("/proc", hanging.stdout.readline().decode().strip(), "stat")
     assert not bench_all.wait(hanging, bench_all.time.monotonic() - 100)
     assert hanging.returncode < 0
+
+    def runs():
+        try:
+            return child.read_text().split(")")[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    until = bench_all.time.monotonic() + 10
+    while runs() and bench_all.time.monotonic() < until:
+        bench_all.time.sleep(0.05)
+    assert not runs()
 
 
 def test_files_are_joined():
