@@ -5,6 +5,7 @@
 .PHONY: help setup setup-hip build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
         test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-toy-family test-torch test-gpu test-sanitize \
         bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs clean
+.PHONY: test-quick test-dist test-containers bench-all dist deb docs containers
 .DEFAULT_GOAL := help
 
 JOBS := $(shell nproc)
@@ -21,6 +22,7 @@ CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples pyt
 SHELL_FILES = .ci/run tools/setup tools/demo tools/examples tools/bench_cpu tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
 GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
+SHELL_FILES += tools/containers tools/dist tools/quick_tests
 PHASE = @printf '\n=== %s ===\n'
 
 help: ## list the targets
@@ -28,13 +30,14 @@ help: ## list the targets
 
 setup: ## install what is missing to build and test (Debian, Ubuntu; root or sudo)
 	@tools/setup
+	@tools/commit_message --install
 
 setup-hip: setup
 	@tools/setup --hip
 
 build: setup ## build the command line, gpu_helper and the libraries
 	@$(CONFIGURE) release
-	@$(BUILD) release --target tilewise tilewise_cli gpu_helper dispatcher_gemm_lib dispatcher_conv_lib dispatcher_conv_bwdw_lib
+	@$(BUILD) release --target tilewise tilewise_cli tilewise_manual gpu_helper dispatcher_gemm_lib dispatcher_conv_lib dispatcher_conv_bwdw_lib
 
 examples: build ## build the C and C++ examples against an installed copy, and run them
 	@tools/examples
@@ -45,8 +48,14 @@ demo: build ## show what tilewise does
 test: setup-hip test-release lint test-asan test-python ## build and run the tests (minutes)
 	$(PHASE) 'all tests passed'
 
+test-quick: setup ## the quick tests of what is built (under two minutes, and the time to build what changed)
+	@$(CONFIGURE) release
+	@$(BUILD) release --target tilewise tilewise_cli tilewise_tests
+	@tools/check_includes
+	@tools/quick_tests
+
 # The short ones first, and those that fail most.
-test-full: test tidy test-install test-toy-family test-torch test-pip test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
+test-full: test tidy test-install test-toy-family test-torch test-pip test-dist test-containers docs test-tsan test-ubsan test-fuzz test-adversary test-kernels ## the tests and the long checks (more than an hour)
 	$(PHASE) 'all long checks passed'
 
 test-release:
@@ -105,7 +114,7 @@ test-kernels:
 	@printf '%s\n' sm_80 sm_90a gfx90a gfx942 gfx950 | TILEWISE_TEST_RULE_SET=tiny TILEWISE_TEST_PROBLEMS=2 TILEWISE_CACHE_DIR=build/emulated-cache \
 		xargs -P2 -I{} env TILEWISE_TEST_DEVICE=emulated:{} build/bin/tilewise_gpu_tests --gtest_filter='GpuGemm.*:*GpuConv.*'
 
-# Of no other target: `full` is thousands of sources an arch. The cache remembers what is done.
+# No other target does this: `full` is thousands of sources an arch. The cache remembers what is done.
 test-builds: build ## compile every distinct source of the rule set full (ARCH=cpu-avx2 PART=1/8; hours)
 	@TILEWISE_CACHE_DIR=build/test-builds TILEWISE_CACHE_MAX=32G \
 		build/bin/tilewise build --arch $(or $(ARCH),cpu-avx2) --rule-set full $(if $(PART),--shard $(PART))
@@ -132,6 +141,32 @@ test-pip:
 		-C build-dir=build/pip-build '.[numpy]'
 	@cd build/pip-check && bin/python -I ../../tests/install/import_check.py
 
+dist: setup ## make the source distribution and the manylinux wheel in dist/ (minutes of compiling)
+	@tools/setup --dist
+	@tools/dist
+
+test-dist: dist ## try the wheel in an empty environment, without a compiler on PATH
+	$(PHASE) 'the wheel without a compiler'
+	@$(VENV)/python tests/install/wheel_check.py dist/*.whl
+
+docs: build ## make the site in build/site, and fail on a broken link
+	@tools/setup --docs
+	@$(VENV)/python -m pytest -q tests/docs/test_links.py tests/docs/test_site.py
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet
+	@echo build/site/index.html
+
+containers: ## make the images tilewise:latest and tilewise:dev, with podman or docker
+	@tools/containers
+
+test-containers: ## try both images, where there is an engine
+	@tools/containers --test
+
+deb: build ## make the Debian package in dist/
+	@mkdir -p dist
+	@cd build && cpack -B $(CURDIR)/dist > cpack.log || { cat cpack.log; exit 1; }
+	@rm -rf dist/_CPack_Packages
+	@ls dist/*.deb
+
 test-install:
 	$(PHASE) 'install, then find_package'
 	@$(CONFIGURE) release
@@ -143,6 +178,7 @@ test-install:
 	@cmake --build build/install-check/consumer
 	@build/install-check/consumer/consumer
 	@build/install-check/prefix/bin/tilewise --version
+	@$(VENV)/python tests/install/files_check.py build/install-check/prefix
 
 test-toy-family:
 	$(PHASE) 'a family added in four places of a copy'
@@ -182,16 +218,20 @@ bench-gpu-conv: ## compare convolutions on an NVIDIA GPU with cuDNN (minutes; as
 bench-models: ## time whole models with torch and with tilewise (an hour on a GPU; python3 with torch, torchvision; ARGS='--device cpu --quick')
 	@PYTHONPATH=python python3 benchmarks/models.py $(ARGS)
 
+bench-all: ## measure this machine and write one result file (hours; ARGS='--list', ARGS='--out mine.json --parts gemm --minutes 9')
+	@python3 tools/bench_all $(ARGS)
+
 format: ## lay out all C++ files
 	@$(VENV)/clang-format -i $(CXX_FILES)
 
 packs: build ## packs of kernels for sm_90a in build/packs (an hour; LIMIT=20 to try it)
 	@tools/make_packs $(if $(LIMIT),--limit $(LIMIT))
 
-manifest: build ## write down what the rule sets expand to, after a wanted change of it
+manifest: build ## write down what the rule sets expand to, after a wanted change of it: counts and digests, and names of `default`
 	@build/bin/tilewise kernels --manifest > build/rule_sets.txt
 	@mkdir -p tests/golden
 	@mv build/rule_sets.txt tests/golden/rule_sets.txt
+	@tools/kernel_names
 
 clean: ## remove what was built (not .venv)
 	@rm -rf build

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the benchmarks run: families of GEMM shapes, and the convolutions of a file; in each type, with B (of a convolution the
+// The cases of the benchmarks: families of GEMM shapes, and the convolutions of a file; in each type, with B (of a convolution the
 // weights) as it is and packed ahead.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace tilewise::bench {
 struct Case {
     std::string family;
     Problem problem;
-    // What backward weight packs is its output, which tilewise has no packed form of: its problem is then the plain one.
+    // Backward weight packs its output. tilewise has no packed form of that, so its problem is then the plain one.
     bool packed = false;
     std::string origin;  // the kind of network a convolution comes from
 };
 
 std::string form_of(const Case& of);  // "plain" or "packed"
-// What a case is counted in, but for its family: the type and the form, of a convolution the direction before them.
+// The group of a case without its family: the type and the form; for a convolution the direction first.
 std::vector<std::string> kind_of(const Case& of);
 // What --only looks in: kind and family, of a convolution its dimensions and origin behind them.
 std::string title_of(const Case& of);

@@ -31,7 +31,7 @@ Result<Comparison> compare(const Case& of, Dispatcher& dispatcher, const std::ve
         calls.push_back(std::move(*call));
     }
 
-    const std::vector<double> us = fastest_us(calls, options.seconds);
+    const std::vector<double> us = fastest_us(calls, options);
     Comparison result{of, OurTimes{fastest.kernel, us[0], us[1]}, {}, ""};
     for (const auto& index : call_of_peer) result.peers_us.push_back(index ? std::optional(us[*index]) : std::nullopt);
     return result;

@@ -32,7 +32,7 @@ public:
     }
 
     std::size_t size() const { return calls_.size(); }
-    std::vector<double> times_us(double seconds) const { return fastest_us(calls_, seconds); }
+    std::vector<double> times_us(const CompareOptions& options) const { return fastest_us(calls_, options); }
 
 private:
     Tensors& tensors_;
@@ -89,7 +89,7 @@ Result<Comparison> compare_conv(const Case& of, Dispatcher& dispatcher, const st
         peer_calls.push_back(std::move(ways));
     }
 
-    const std::vector<double> us = contest.times_us(options.seconds);
+    const std::vector<double> us = contest.times_us(options);
     if (result.ours) result.ours->us = us[0], result.ours->rules_us = us[1];
     double fastest = std::numeric_limits<double>::infinity();
     for (const auto& [begin, implementations] : peer_calls) {

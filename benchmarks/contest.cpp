@@ -62,7 +62,7 @@ Result<OurKernels> bind_ours(Dispatcher& dispatcher, std::span<const Problem> pr
     if (bound.empty()) return unsupported_error(fmt::format("no kernel may run {}", print_problem(problems.front())));
     std::vector<TimedCall> calls;
     for (const OurKernel& one : bound) calls.push_back([&one](int) { (void)one.run.run(); });
-    const std::vector<double> us = fastest_us(calls, compare.seconds);
+    const std::vector<double> us = fastest_us(calls, compare);
     const auto fastest = std::min_element(us.begin(), us.end()) - us.begin();
     return OurKernels{bound[static_cast<std::size_t>(fastest)], bound[modelled]};
 }
@@ -98,11 +98,11 @@ Status check_same(const std::vector<double>& expected, const std::vector<double>
                  fmt::format("differs by {:.3g}, where the largest value is {:.3g}", difference, largest)};
 }
 
-std::vector<double> fastest_us(std::span<const TimedCall> calls, double seconds) {
+std::vector<double> fastest_us(std::span<const TimedCall> calls, const CompareOptions& options) {
     TimingOptions timing;
-    timing.max_seconds = seconds;
-    timing.warmup_seconds = seconds / 10;
-    timing.clock = process_cpu_seconds;
+    timing.max_seconds = options.seconds;
+    timing.warmup_seconds = options.seconds / 10;
+    if (options.threads == 1) timing.clock = process_cpu_seconds;
     std::vector<double> us;
     for (const TimingResult& result : interleave(calls, timing)) us.push_back(result.fastest * 1e6);
     return us;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What comparing matrix products and convolutions has in common: tilewise's two kernels for a problem, the check that
-// all results agree, and the timing of all of them on the same tensors in alternating blocks. Times are the fastest block's
-// CPU time of the process: on a busy machine, other programs' turns do not count.
+// The common part of comparing matrix products and convolutions: tilewise's two kernels for a problem, the check that
+// all results agree, and the timing of all of them on the same tensors in alternating blocks. Times of one thread are the
+// fastest block's CPU time of the process: on a busy machine, other programs' turns do not count.
 #pragma once
 
 #include <optional>
@@ -35,6 +35,7 @@ struct CompareOptions {
     double seconds = 0.12;  // of timing, for each of those that are compared
     bool peers_only = false;
     std::size_t top = 8;  // how many of the model's best are timed to find the fastest
+    int threads = 1;
 };
 
 struct OurKernel {
@@ -57,7 +58,7 @@ std::vector<double> output_of(const Tensors& tensors);
 // Fails with the largest difference where two results lie further apart than roundings explain.
 Status check_same(const std::vector<double>& expected, const std::vector<double>& found, DType out);
 
-// In microseconds, one for each call.
-std::vector<double> fastest_us(std::span<const TimedCall> calls, double seconds);
+// In microseconds, one for each call: of one thread the CPU time, of several the time that passes.
+std::vector<double> fastest_us(std::span<const TimedCall> calls, const CompareOptions& options);
 
 }  // namespace tilewise::bench

@@ -20,7 +20,10 @@ constexpr const char* kUsage =
     "  --top N           of our kernels the fastest of the model's first N is compared (8)\n"
     "  --only TEXT       cases whose 'direction type form family dimensions origin' contains the text, such as\n"
     "                    'conv_fwd fp32 plain' or '3d'; given several times, all of the texts\n"
-    "  --peers-only      without tilewise: microseconds and GFLOPS of each library\n";
+    "  --peers-only      without tilewise: microseconds and GFLOPS of each library\n"
+    "  --threads N       CPU threads (1); of several, the time that passes counts\n"
+    "  --json FILE       append a line of JSON for each case\n"
+    "  --skip N          leave out the first N of the wanted cases\n";
 
 // 1x64x56x56 -> 128, 3x3 /2 p1 d1 g1: images, channels and pixels of x, channels of y, filter, strides and so on.
 std::string shape_text(const Problem& problem) {
@@ -57,8 +60,8 @@ Status run(const Options& options) {
 }
 
 int main_of(int count, char** arguments) {
-    stay_on_one_cpu();
     auto options = parse_options(count, arguments, kUsage);
+    if (options && options->compare.threads == 1) stay_on_one_cpu();
     const Status status = options ? run(*options) : Status(options.error());
     if (status) return 0;
     std::fprintf(stderr, "cpu_conv: %s\n", status.error().message.c_str());

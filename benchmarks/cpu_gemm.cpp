@@ -17,7 +17,10 @@ constexpr const char* kUsage =
     "  --quick                a few small problems\n"
     "  --seconds S            of timing, for each library on each problem (0.12)\n"
     "  --top N                of our kernels the fastest of the model's first N is compared (8)\n"
-    "  --only TEXT            cases whose 'type form family' contains the text, such as 'fp32 plain' or 'odd'\n";
+    "  --only TEXT            cases whose 'type form family' contains the text, such as 'fp32 plain' or 'odd'\n"
+    "  --threads N            CPU threads (1); of several, the time that passes counts\n"
+    "  --json FILE            append a line of JSON for each case\n"
+    "  --skip N               leave out the first N of the wanted cases\n";
 
 Status run(const Options& options) {
     std::vector<std::unique_ptr<Peer>> peers;
@@ -43,8 +46,8 @@ Status run(const Options& options) {
 }
 
 int main_of(int count, char** arguments) {
-    stay_on_one_cpu();
     auto options = parse_options(count, arguments, kUsage);
+    if (options && options->compare.threads == 1) stay_on_one_cpu();
     const Status status = options ? run(*options) : Status(options.error());
     if (status) return 0;
     std::fprintf(stderr, "cpu_gemm: %s\n", status.error().message.c_str());

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What benchmarks/gpu_gemm.py and gpu_conv.py share: their options, and the run of all problems in a child process, which is
+"""The common part of benchmarks/gpu_gemm.py and gpu_conv.py: their options, and the run of all problems in a child process, which is
 started again after a fault or when a problem takes too long. Needs the standard library alone.
 """
 import argparse
@@ -26,7 +26,7 @@ def pattern(text: str) -> str:
     return text
 
 
-def make_parser(description: str, problems: str, page: str) -> argparse.ArgumentParser:
+def make_parser(description: str, problems: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", type=pathlib.Path, default=ROOT / "benchmarks/problems" / problems, metavar="FILE",
                         help="problem texts, one a line, each with its family behind a #")
@@ -35,14 +35,16 @@ def make_parser(description: str, problems: str, page: str) -> argparse.Argument
     parser.add_argument("--only", type=pattern, metavar="REGEX", help="problems whose 'FAMILY TEXT' it is found in")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N of them")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all results, after each problem anew")
-    parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help=f"write the tables, as a section of {page}")
+    parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help=f"write the tables as Markdown")
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS", help="for one problem (default: 120)")
     return parser
 
 
 def write_json(options: argparse.Namespace, content: dict) -> None:
-    if options.json:
-        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    if options.json:  # whole at any time: who ends this process reads it
+        partial = options.json.with_suffix(".partial")
+        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        partial.replace(options.json)
 
 
 def compare_one(child: Child, case, options: argparse.Namespace) -> dict:

@@ -67,5 +67,5 @@ def markdown(results: list[dict], environment: dict, strategy: str) -> str:
 
 
 if __name__ == "__main__":
-    parser = make_parser(__doc__, "conv_gpu.txt", "docs/performance/cuda-conv.md")
+    parser = make_parser(__doc__, "conv_gpu.txt")
     sys.exit(run("gpu_conv", parser.parse_args(), parse_cases, summary_table, markdown))

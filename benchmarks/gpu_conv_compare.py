@@ -42,7 +42,7 @@ def as_torch(case: ConvCase, tensor: torch.Tensor, kind: str) -> torch.Tensor:
 
 
 def torch_call(case: ConvCase, one: Operands, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """What cuDNN computes; in another type where one is given."""
+    """The same convolution by cuDNN, in another type where one is given."""
     kinds = {"conv_fwd": "xwy", "conv_bwd_data": "ywx", "conv_bwd_weight": "xyw"}[case.op]
     a, b, c = (as_torch(case, tensor, kind) for tensor, kind in zip((one.a, one.b, one.c), kinds))
     if dtype is not None:

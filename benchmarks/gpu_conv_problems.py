@@ -53,7 +53,7 @@ class ConvCase:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Of both inputs and the output, as the Python functions take them."""
+        """The shapes of both inputs and the output, as the Python functions take them."""
         x, w, y = self.x_shape, self.w_shape, self.y_shape
         return {"conv_fwd": (x, w, y), "conv_bwd_data": (y, w, x), "conv_bwd_weight": (x, y, w)}[self.op]
 

@@ -33,7 +33,7 @@ from gpu_report import host_cost_table, markdown, summary_table
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = make_parser(__doc__, "gemm_gpu.txt", "docs/performance/cuda-gemm.md")
+    parser = make_parser(__doc__, "gemm_gpu.txt")
     parser.add_argument("--host-cost", action="store_true", help="what a repeated call costs the host, instead")
     return parser.parse_args(arguments)
 

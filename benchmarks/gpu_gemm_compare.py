@@ -70,7 +70,7 @@ def peer_calls(case: GemmCase, sets: list[Operands]) -> list:
 
 def capture_peers(case: GemmCase, stream: torch.cuda.Stream, sets: list[Operands], reference: torch.Tensor,
                   rounds: int) -> dict[str, torch.cuda.CUDAGraph]:
-    """Of the peers that can do the problem."""
+    """Graphs of the peers that can do the problem."""
     graphs = {}
     for name in PEERS if ELEMENT_BYTES[case.dtype] > 1 else ["cublaslt"]:  # which has the 8-bit types alone
         torch.backends.cuda.preferred_blas_library(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a repeated call costs the host before the kernel runs: tilewise.gemm, a prepared problem, torch.mm, on a GPU.
+"""Measures the host's cost of a repeated call before the kernel runs: tilewise.gemm, a prepared problem, torch.mm, on a GPU.
 
 Runs in the worker of benchmarks/gpu_gemm.py. A burst is shorter than the driver's queue of launches and begins with an
 idle device: in a full queue a call would wait for the GPU and its time would be the kernel's.

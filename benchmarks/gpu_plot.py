@@ -2,7 +2,7 @@
 """Draws the results of benchmarks/gpu_gemm.py as an SVG: a row for each type and family, a dot for each problem, a bar at the
 geometric mean, on a logarithmic scale of the fastest peer's time over ours.
 
-  python3 benchmarks/gpu_plot.py RESULTS.json docs/performance/cuda-gemm.svg
+  python3 benchmarks/gpu_plot.py RESULTS.json plot.svg
 
 RESULTS.json is what gpu_gemm.py --json wrote. Needs the standard library alone, and writes the same bytes for the same results.
 """

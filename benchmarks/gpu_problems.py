@@ -77,7 +77,7 @@ def parse_case(text: str, family: str = NO_FAMILY) -> GemmCase:
 
 
 def read_lines(lines: str, parse) -> list:
-    """What parse(text, family) gives for each line that has a problem: a list."""
+    """Joins the lists that parse(text, family) gives for each line with a problem."""
     cases: list = []
     for number, line in enumerate(lines.splitlines(), 1):
         text, _, family = (part.strip() for part in line.partition("#"))
@@ -102,7 +102,7 @@ def choose_cases(cases: list[GemmCase], only: str | None, limit: int | None) -> 
 
 @dataclasses.dataclass(frozen=True)
 class Peaks:
-    """What a device can do at best; zeros where no arch file knows it."""
+    """The best that a device can do; zeros where no arch file knows it."""
 
     tflops: dict[str, float]
     memory_gbps: float = 0
@@ -117,7 +117,7 @@ class Peaks:
 
 
 def read_peaks(major: int, minor: int, folder: pathlib.Path = ROOT / "arch") -> Peaks:
-    """Of the chip of the arch file for a compute capability."""
+    """The peaks of the chip in the arch file for a compute capability."""
     for path in sorted(folder.glob(f"sm_{major}{minor}*.json")):
         chip = json.loads(path.read_text(encoding="utf-8"))["chip"]
         peaks = json.loads((folder.parent / "chips" / f"{chip}.json").read_text(encoding="utf-8"))["peaks"]

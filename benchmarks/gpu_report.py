@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What benchmarks/gpu_gemm.py shows: a line for each problem, geometric means by type and family, and all of it as Markdown.
+"""The output of benchmarks/gpu_gemm.py: a line for each problem, geometric means by type and family, and all of it as Markdown.
 
 A result is a dict, as the worker (gpu_worker.py) sends it: "problem", "family", "dtype" and "status" always, which is ok,
 wrong or failed; with wrong and failed a "reason"; with ok "ours_us", "peers_us" ({name: us or None}), "tflops",
@@ -33,7 +33,7 @@ def ratio_to(result: dict, peer: str | None = None) -> float | None:
 
 
 def model_share(result: dict) -> float | None:
-    """What the model's own choice reaches of the speed of the kernel that was chosen."""
+    """The speed of the model's own choice, as a share of the chosen kernel's."""
     return result["ours_us"] / result["model_us"] if result["status"] == OK else None
 
 

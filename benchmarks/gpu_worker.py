@@ -34,7 +34,7 @@ def driver_version() -> str:
 
 
 def cublas_version() -> str:
-    """Of the libraries that torch has loaded; cuBLAS and cuBLASLt are released together."""
+    """The version of the libraries that torch has loaded; cuBLAS and cuBLASLt are released together."""
     for line in pathlib.Path("/proc/self/maps").read_text().splitlines():
         if "libcublasLt.so" in line:
             ask = ctypes.CDLL(line[line.index("/"):]).cublasLtGetVersion

@@ -64,7 +64,7 @@ def task_of(options: argparse.Namespace, model: str) -> dict:
 
 
 def measure(options: argparse.Namespace, model: str) -> dict:
-    """What the worker says of a model, or why it says nothing."""
+    """The worker's answer for a model, or why there is none."""
     command = [sys.executable, str(ROOT / "benchmarks" / "model_worker.py"), json.dumps(task_of(options, model))]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=options.timeout, check=False)

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string_view>
 
+#include "base/json.hpp"
 #include "benchmarks/summary.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "problem/facts.hpp"
+#include "problem/problem_text.hpp"
 
 namespace tilewise::bench {
 namespace {
@@ -29,6 +32,33 @@ void print_line(const Comparison& one, const std::string& shape) {
         }
     }
     show(fmt::format("{}{}{}\n", line, one.peer_code.empty() ? "" : "  | ", one.peer_code));
+}
+
+// A line of the file that --json names, with the fields of benchmarks/result_files.py.
+std::string json_line(const Comparison& one, const std::vector<std::string>& peers) {
+    Json times(Json::Object{});
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+        if (one.peers_us[i]) times.set(peers[i], *one.peers_us[i]);
+    }
+    Json line = Json::object({{"problem", print_problem(one.of.problem)},
+                              {"family", fmt::format("{}, {}", one.of.family, form_of(one.of))},
+                              {"status", "ok"},
+                              {"peers_us", times}});
+    if (one.ours) {
+        line.set("kernel", one.ours->kernel);
+        line.set("default_us", one.ours->rules_us);
+        line.set("measure_us", one.ours->us);
+    }
+    return line.dump();
+}
+
+Result<std::size_t> whole_number(std::string_view option, const std::string& value, long least) {
+    char* end = nullptr;
+    const long number = std::strtol(value.c_str(), &end, 10);
+    if (value.empty() || *end != 0 || number < least) {
+        return usage_error(fmt::format("{} takes a whole number of at least {}", option, least));
+    }
+    return static_cast<std::size_t>(number);
 }
 
 }  // namespace
@@ -61,10 +91,19 @@ Result<Options> parse_options(int count, char** arguments, const char* usage) {
             options.compare.seconds = std::strtod(value.c_str(), &end);
             if (*end != 0 || !(options.compare.seconds > 0)) return usage_error("--seconds takes a number above 0");
         } else if (option == "--top") {
-            char* end = nullptr;
-            const long top = std::strtol(value.c_str(), &end, 10);
-            if (*end != 0 || top < 1) return usage_error("--top takes a whole number above 0");
-            options.compare.top = static_cast<std::size_t>(top);
+            auto top = whole_number(option, value, 1);
+            if (!top) return top.error();
+            options.compare.top = *top;
+        } else if (option == "--skip") {
+            auto skip = whole_number(option, value, 0);
+            if (!skip) return skip.error();
+            options.skip = *skip;
+        } else if (option == "--threads") {
+            auto threads = whole_number(option, value, 1);
+            if (!threads) return threads.error();
+            options.compare.threads = static_cast<int>(*threads);
+        } else if (option == "--json") {
+            options.json = value;
         } else if (option == "--only") {
             options.only.push_back(value);
         } else if (option == "--problems") {
@@ -89,12 +128,12 @@ void stay_on_one_cpu() {
     (void)sched_setaffinity(0, sizeof one, &one);
 }
 
-Status with_dispatcher(const std::function<Status(Dispatcher&)>& run) {
+Status with_dispatcher(int threads, const std::function<Status(Dispatcher&)>& run) {
     auto catalog = ArchCatalog::embedded();
     if (!catalog) return catalog.error();
     auto arch = host_cpu_arch(*catalog);
     if (!arch) return arch.error();
-    auto device = make_cpu_device(**arch, 1);
+    auto device = make_cpu_device(**arch, threads);
     if (!device) return device.error();
     auto settings = build_settings();
     if (!settings) return settings.error();
@@ -105,15 +144,22 @@ Status with_dispatcher(const std::function<Status(Dispatcher&)>& run) {
 }
 
 Status run_cases(const std::vector<Case>& cases, const Options& options, const Program& program) {
-    return with_dispatcher([&](Dispatcher& dispatcher) -> Status {
+    std::ofstream json;
+    if (!options.json.empty()) {
+        json.open(options.json, std::ios::app);
+        if (!json) return usage_error(fmt::format("{} cannot be written", options.json));
+    }
+    return with_dispatcher(options.compare.threads, [&](Dispatcher& dispatcher) -> Status {
         for (const std::string& line : program.details) show(fmt::format("{}\n", line));
         show("ratios: time of the peer / time of tilewise, in the order above; above 1, tilewise is faster\n\n");
         std::vector<Comparison> comparisons;
+        std::size_t left_out = 0;
         for (const Case& one : cases) {
-            if (!is_wanted(one, options)) continue;
+            if (!is_wanted(one, options) || left_out++ < options.skip) continue;
             auto result = program.compare(one, dispatcher);
             if (!result) return result.error();
             print_line(*result, program.shape(one.problem));
+            if (json.is_open()) json << json_line(*result, program.peers) << std::endl;
             comparisons.push_back(std::move(*result));
         }
         show(fmt::format("\n{}", summary(comparisons, program.kinds, program.peers)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the benchmark programs begin and end with: the words of their command lines, this CPU with one thread, the lines and
+// The common part of the benchmark programs: the words of their command lines, this CPU, the lines and
 // the table that they print.
 #pragma once
 
@@ -14,6 +14,8 @@ namespace tilewise::bench {
 struct Options {
     std::vector<std::string> openblas, onednn;  // shared libraries to compare with
     std::string problems;                       // a file of them
+    std::string json;                           // a file to write results to, a line each
+    std::size_t skip = 0;                       // of the wanted cases
     bool quick = false;
     CompareOptions compare;
     std::vector<std::string> only;  // texts that a case's title must contain, all of them
@@ -25,8 +27,8 @@ bool is_wanted(const Case& of, const Options& options);
 // At once, so that a long run can be watched through a pipe.
 void show(const std::string& text);
 
-// Calls `run` with all of tilewise on this CPU, one thread.
-Status with_dispatcher(const std::function<Status(Dispatcher&)>& run);
+// Calls `run` with all of tilewise on this CPU.
+Status with_dispatcher(int threads, const std::function<Status(Dispatcher&)>& run);
 
 struct Program {
     std::vector<std::string> peers;    // their names, in the order of the ratios

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a repeated call of tilewise.gemm or conv_forward costs beside the kernel, on operands of a few elements.
+"""Measures what a repeated call of tilewise.gemm or conv_forward costs beside the kernel, on operands of a few elements.
 
   python benchmarks/python_call.py [--device cuda]      --device: for torch tensors, where torch is installed
 

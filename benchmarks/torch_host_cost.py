@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a call of tilewise.torch costs the host, beside torch's own: linear and conv2d without a gradient, with one recorded, and
+"""Measures the host's cost of a call of tilewise.torch beside torch's own: linear and conv2d without a gradient, with one recorded, and
 forward and backward, on problems of a few elements.
 
   python benchmarks/torch_host_cost.py [--device cuda] [--dtype bfloat16] [--json]     TILEWISE_TORCH_CPP=0: the Python ops
@@ -30,7 +30,7 @@ def block_us(call, synchronize):
 
 
 def least_us(calls, synchronize):
-    """Of each call."""
+    """The cost of each call."""
     for call in calls:
         call()
     found = [[block_us(call, synchronize) for call in calls] for _ in range(BLOCKS)]

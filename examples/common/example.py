@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the Python examples share: their common flags, random operands, and checks that decide how an example ends: with 0
+"""The common part of the Python examples: their common flags, random operands, and checks that decide how an example ends: with 0
 when every result is right, with 1 when one is not.
 """
 import argparse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the results should be, computed here and not by the library: plain loops in double over values that were drawn at
+// The expected results, computed here and not by the library: plain loops in double over values that were drawn at
 // random and rounded to the type of the problem, fp32 or bf16.
 #pragma once
 

@@ -78,7 +78,7 @@ public:
     }
 
 private:
-    // What the C interface is told of the choice; lives as long as the call.
+    // The options for the C interface; they live as long as the call.
     struct Call {
         Call(const Dispatcher& from, const Problem& asked) : dispatcher(from), problem(asked) {
             options.size = sizeof(options);

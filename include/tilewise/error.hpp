@@ -83,7 +83,7 @@ class [[nodiscard]] Status {
 public:
     Status() = default;
     Status(Error error) : error_(std::move(error)) {}
-    // Of a call of the C interface.
+    // The status of a call of the C interface.
     static Status of(tilewise_status code) { return code == TILEWISE_OK ? Status() : Status(Error::last(code)); }
 
     bool ok() const { return !error_.has_value(); }

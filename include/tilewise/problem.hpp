@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What to compute: a Problem is a checked value with a one-line text; Gemm and Conv build one.
+// A Problem says what to compute. It is a checked value with a one-line text; Gemm and Conv build one.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ private:
     double flops_ = 0, bytes_ = 0;
 };
 
-// What both builders have: the words of docs/problems.md.
+// The fields of both builders, with the words of docs/problems.md.
 template <class Builder>
 class ProblemBuilder {
 public:

@@ -27,7 +27,7 @@ extern "C" {
 /* Raised when a function changes its meaning or goes away; new functions and longer structs do not raise it. */
 #define TILEWISE_ABI_VERSION 1
 
-/* What a function returns. The codes are also the exit codes of the command line. */
+/* The result of a function. The codes are also the exit codes of the command line. */
 typedef enum tilewise_status {
     TILEWISE_OK = 0,
     TILEWISE_CHECK_FAILED = 1, /* a check was made and did not hold */
@@ -38,7 +38,7 @@ typedef enum tilewise_status {
     TILEWISE_INTERNAL = 6      /* out of memory, or a fault of the library */
 } tilewise_status;
 
-/* The version of the library, such as "0.1.0". */
+/* The version of the library, with the commit where that is known: "0.2.0+g0123456789ab". */
 TILEWISE_API const char* tilewise_version(void);
 
 /* The ABI version of the library. */
@@ -257,7 +257,7 @@ TILEWISE_API tilewise_status tilewise_context_create(const char* device, const t
 /* Closes the handle. NULL is fine. */
 TILEWISE_API void tilewise_context_destroy(tilewise_context* context);
 
-/* What was opened: {"device", "identity", "arch", "backend", "threads", "cpus", "plan_cache", "shares_host_memory", "tuning"}: threads
+/* The context as JSON: {"device", "identity", "arch", "backend", "threads", "cpus", "plan_cache", "shares_host_memory", "tuning"}: threads
  * that a launch takes, null on a GPU, of so many CPUs; problems that are kept ready (TILEWISE_PLAN_CACHE). */
 TILEWISE_API tilewise_status tilewise_context_describe(const tilewise_context* context, char** json);
 

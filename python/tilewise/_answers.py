@@ -49,8 +49,8 @@ class Rejection:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The outcome of a selection: the kernel's name, what made the choice and why; which kernels may run the problem, best
-    first, and which may not. Where none may, `kernel` is None and the plan is false."""
+    """The outcome of a selection: the kernel's name, the source of the choice and its reason, the kernels that may run the
+    problem, best first, and those that may not. If none may, `kernel` is None and the plan is false."""
 
     kernel: str | None
     source: str = ""
@@ -97,7 +97,7 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class OperandSpec:
-    """An operand that a problem asks for: its type, shape, and strides in elements."""
+    """An operand of a problem: its type, shape, and strides in elements."""
 
     name: str
     dtype: str
@@ -121,8 +121,8 @@ def plan_from(answer: Mapping[str, Any]) -> Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """A kernel's time on a problem, and the one that the model predicts; `roof` is the part of the device's peak that it reaches.
-    `spread` is relative: times that vary by more than 0.1 say little, and are noted."""
+    """A kernel's time on a problem, and the predicted time. `roof` is the share of the device's peak that the kernel reaches.
+    `spread` is relative. Above 0.1 a time says little, and has a note."""
 
     problem: str
     kernel: str
@@ -137,7 +137,7 @@ class Measurement:
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """Measurements, fastest first, and for kernels that did not run {"problem", "kernel", "reason"}."""
+    """Measurements, fastest first, and for each kernel that did not run {"problem", "kernel", "reason"}."""
 
     device: str
     results: list[Measurement]

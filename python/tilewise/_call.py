@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the first call with operands of a kind works out, whatever the operation: the operands spelled out, checked against
+"""The work of the first call with operands of a kind, whatever the operation: the operands spelled out, checked against
 each other as far as the library cannot see them, and the fields of the problem that every operation has. Fields travel as
 values, in JSON: what a caller gives for one can never become another.
 """
@@ -65,7 +65,7 @@ class Call:
         return words if left else []
 
     def out_shape(self, spec: OperandSpec) -> tuple[int, ...]:
-        """Of an output that is made."""
+        """The shape and type of an output that is made."""
         return spec.shape
 
     def check_against(self, problem: str, operands: dict[str, OperandSpec]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a worker of `tilewise cluster` does: it sweeps one problem with the tilewise command there, and returns the records."""
+"""The task of a worker of `tilewise cluster`: it sweeps one problem with the tilewise command there, and returns the records."""
 from __future__ import annotations
 
 import contextlib

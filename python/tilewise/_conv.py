@@ -73,10 +73,10 @@ def conv_backward_data(dy: Any, w: Any, *, input_size: Sizes, stride: Sizes = 1,
                        out_dtype: Any = None, d: Any = None, d_op: str | Sequence[str] = "add", alpha: float = 1.0,
                        beta: float = 0.0, math: str = "strict", stream: Any = None, workspace: Any = None,
                        kernel: AnyKernel = None, strategy: str | None = None) -> Any:
-    """dx: the gradient of conv_forward's input, from dy (images, *output, groups, k/groups) and w. It is also the transposed
-    convolution, for which bias (one value for each of the c channels of dx) and activation are there.
+    """dx: the gradient of conv_forward's input, from dy (images, *output, groups, k/groups) and w. With bias (one
+    value for each of the c channels of dx) and activation it is a transposed convolution.
 
-    input_size  the sizes of dx, which those of dy do not tell when a stride is above 1
+    input_size  the sizes of dx; with a stride above 1 those of dy do not determine them
     """
     return _convolve("conv_bwd_data", dy, w, ("dy", "w"), (stride, padding, dilation, input_size), dy, out, out_dtype,
                      bias, activation, d, d_op, alpha, beta, math, stream, workspace, kernel, strategy)
@@ -88,8 +88,8 @@ def conv_backward_weight(x: Any, dy: Any, *, filter_size: Sizes, stride: Sizes =
                          kernel: AnyKernel = None, strategy: str | None = None) -> Any:
     """dw (groups, k/groups, *filter, c/groups): the gradient of conv_forward's weights, from its input x and dy.
 
-    filter_size  the sizes of the filter, which those of x and dy do not tell when a stride is above 1
-    beta         1 with out= adds to what is there, as gradients are accumulated
+    filter_size  the sizes of the filter; with a stride above 1 those of x and dy do not determine them
+    beta         1 with out= adds to the values of out, which accumulates gradients
     """
     return _convolve("conv_bwd_weight", dy, x, ("dy", "x"), (stride, padding, dilation, filter_size), x, out, out_dtype,
                      None, None, None, "add", alpha, beta, math, stream, workspace, kernel, strategy)

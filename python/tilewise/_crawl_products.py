@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What crawl.py finds in a model: the fields of a problem, of those of its gradients, or why there are none."""
+"""The findings of crawl.py in a model: the fields of a problem, of those of its gradients, or why there are none."""
 from __future__ import annotations
 
 import dataclasses
@@ -34,7 +34,7 @@ def text_of(extents: Sequence[int]) -> str:
 
 def convolution(dtype: str, x: Sequence[int], w: Sequence[int], *, stride: Sequence[int], pads: Sequence[tuple[int, int]],
                 dilation: Sequence[int], groups: int, bias: bool, channels_last: bool = False) -> Fields:
-    """Of sizes N, C, ... of x and K, C/groups, ... of w."""
+    """The convolution of sizes N, C, ... of x and K, C/groups, ... of w."""
     if not 1 <= len(x) - 2 <= 3 or len(w) != len(x):
         raise Unmappable(f"x of {len(x)} dimensions and weights of {len(w)}; need 1 to 3 beside images and channels")
     return {"op": "conv_fwd", "n": x[0], "g": groups, "c": x[1], "k": w[0], "in": text_of(x[2:]), "filter": text_of(w[2:]),
@@ -52,7 +52,7 @@ def transposed(dtype: str, x: Sequence[int], w: Sequence[int], y: Sequence[int],
 
 
 def product(dtype: str, a: Sequence[int], b: Sequence[int], *, layout: str = "rrr", bias: bool = False) -> Fields:
-    """Of sizes [..., m, k] and [..., k, n] as NumPy multiplies them; the layout says how the last two lie."""
+    """The product of sizes [..., m, k] and [..., k, n], as NumPy multiplies them. The layout says how the last two lie."""
     a = (1, *a) if len(a) == 1 else tuple(a)
     b = (*b, 1) if len(b) == 1 else tuple(b)
     m, k, n = a[-2], a[-1], b[-1]

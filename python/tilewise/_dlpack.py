@@ -74,7 +74,7 @@ def _capsule(x: Any) -> Any:
 
 
 def view_of(x: Any) -> View:
-    """What x's capsule says. The capsule is not consumed: its own destructor ends the loan."""
+    """The tensor that x's capsule describes. The capsule is not consumed: its own destructor ends the loan."""
     capsule = _capsule(x)
     if _is_valid(capsule, b"dltensor_versioned"):
         held = _Versioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))

@@ -54,7 +54,7 @@ def prepare_entry(key: Any, call: Call, fields: Fields, strategy: str | None, ke
     if len(entries) >= most_kept():  # programs with ever new shapes must not grow for ever
         for old in list(entries)[:len(entries) // 2]:  # those that came first
             entries.pop(old, None)
-    # What could not be measured during a capture is measured the next time.
+    # A problem that could not be measured during a capture is measured the next time.
     if not any(note["kind"] == "capture" for note in executable.plan.notes):
         entries[key] = entry
     return entry

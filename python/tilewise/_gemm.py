@@ -27,12 +27,12 @@ def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any
     A, B and C whether an array is stored as written (r: A (m, k), B (k, n), C (m, n)) or transposed (c: A (k, m),
     B (n, k), C (n, m)). A leading dimension is a batch; an operand without it, or with 1 or stride 0, serves the batch.
 
-    out         the array to write, and to add beta times of; made in a's library and device if not given
-    out_dtype   of the output if it is made; by default the inputs', float16 for 8-bit floats, int32 for int8
+    out         the array to write, and to add beta times; made in a's library and device if not given
+    out_dtype   type of an output that is made: the inputs', float16 for 8-bit floats, int32 for int8 by default
     bias        n values of the output's type
     activation  relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, hardswish, or several joined by +; add and mul among them
                 take the next array of d: "add+relu" adds it before relu
-    d, d_op     an array, or up to four, of C's shape and type, and how those are combined that activation leaves: add or mul
+    d, d_op     up to four arrays of C's shape and type, and how to combine those that activation leaves: add or mul
     scale_a/_b  numbers; or arrays of float32: both of one value, or of m and n values
     math        strict, fast, tf32 or tf32x3
     stream      an integer handle or an object with .cuda_stream; torch's current stream if not given

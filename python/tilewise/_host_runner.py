@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the original's runners run: one kernel, or the one that is chosen, on NumPy arrays, on the device of its arch, which the
+"""The original's runners run through this: one kernel, or the one that is chosen, on NumPy arrays, on the device of its arch, which the
 first run opens.
 """
 from __future__ import annotations

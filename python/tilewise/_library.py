@@ -18,7 +18,7 @@ _NAME = "libtilewise.so"
 
 
 class TilewiseError(Exception):
-    """A call that failed: `code` is the library's status code, `message` says what, why and what to do next."""
+    """A call failed. `code` is the library's status code. `message` says what failed, why, and what to do next."""
 
     def __init__(self, code: int, message: str):
         super().__init__(code, message)
@@ -30,7 +30,7 @@ class TilewiseError(Exception):
 
 
 class CheckFailedError(TilewiseError):
-    """A check was made and did not hold."""
+    """A check failed."""
 
 
 class UsageError(TilewiseError):
@@ -119,8 +119,8 @@ def version() -> str:
 
 
 def set_verbose(level: int = 1) -> None:
-    """Says what the library does, on standard error: 1 one line for each choice, build, load and run, with its time and reason;
-    2 more about choices; 0 nothing. Until this is called TILEWISE_VERBOSE counts."""
+    """Reports the library's work on standard error. 1: one line for each choice, build, load and run, with its time and reason.
+    2: more about choices. 0: nothing. Until you call this, TILEWISE_VERBOSE counts."""
     check("tilewise_set_verbose", level)
 
 
@@ -186,7 +186,7 @@ def check(name: str, *arguments: Any) -> None:
 
 
 def handle() -> int:
-    """Of the loaded library, for dlsym."""
+    """The handle of the loaded library, for dlsym."""
     return int(_library._handle)
 
 

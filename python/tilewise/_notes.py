@@ -12,7 +12,7 @@ _said: set[str] = set()
 
 
 class TilewiseWarning(UserWarning):
-    """Something was done otherwise than it should be: a kernel could not be kept, a problem was padded, ..."""
+    """The library made a compromise: it could not keep a kernel, it padded a problem, ..."""
 
 
 def warn_of(notes: Iterable[Mapping[str, str]]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tilewise.gemm and a prepared problem share about the operands of one call: the optional ones, the stream, the
+"""The operands of one call of tilewise.gemm or of a prepared problem: the optional ones, the stream, the
 output, and whether an array is what a problem asks for.
 """
 from __future__ import annotations

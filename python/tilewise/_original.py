@@ -40,7 +40,7 @@ class BuildOutcome:
 
 
 class NamedConfig:
-    """What the original's configs share: dicts and lists in place of fields, and the names of the kernel they describe."""
+    """The base of the original's configs: dicts and lists in place of fields, and the names of the kernel they describe."""
 
     _words: ClassVar[Mapping[str, str]] = {}  # of dicts, where a field has another name: the field's
 
@@ -245,7 +245,7 @@ def _place(path: pathlib.Path, item: dict[str, Any]) -> None:
 
 
 def source_of(path: pathlib.Path) -> pathlib.Path:
-    """What a library made here was built from: its source, or where a pack had only code, what describes it."""
+    """The origin of a library made here: its source, or where a pack had only code, what describes it."""
     beside = path.resolve().parent / "source.cpp"
     return beside if beside.is_file() else pathlib.Path(f"{path}.json")
 

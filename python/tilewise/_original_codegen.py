@@ -117,6 +117,6 @@ class CodegenRunner:
 
 
 def find_matching_kernel_header(config: AnyGemmConfig) -> pathlib.Path | None:
-    """What the library of exactly this config was built from; None where it is not built."""
+    """The source of the library of exactly this config; None where it is not built."""
     path = get_generated_kernels_dir() / _original.exposed_name(KernelConfig.of(config).name)
     return _original.source_of(path) if path.exists() else None

@@ -95,7 +95,7 @@ class GroupedConvKernelConfig(_original.NamedConfig):
         self._complete()
 
     def _given(self) -> dict[str, Any]:
-        """What is given, in the library's words."""
+        """The given fields, in the library's words."""
         single = {"pipeline": self.pipeline, "scheduler": self.scheduler, "epilogue": self.epilogue,
                   "vector_a": self.vector_size_a, "vector_b": self.vector_size_b, "vector_c": self.vector_size_c,
                   "blocks_per_unit": self.block_per_cu,
@@ -202,7 +202,7 @@ class GroupedConvKernelConfig(_original.NamedConfig):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GroupedConvKernelConfig:
-        """Of to_dict's form, of a flat one, or of to_json_obj's."""
+        """Reads the form of to_dict, a flat one, or that of to_json_obj."""
         if "algorithm" not in data:
             made: GroupedConvKernelConfig = cls.of(data)
             return made

@@ -32,7 +32,7 @@ def variant_of(text: str) -> tuple[str, int | None]:
 
 @dataclasses.dataclass
 class GroupedConvProblem:
-    """What to compute. C and K are totals over the G groups; a depth (Di, Z, pad_d) makes it three-dimensional."""
+    """The convolution to compute. C and K are totals over the G groups; a depth (Di, Z, pad_d) makes it three-dimensional."""
 
     N: int = 1
     C: int = 64

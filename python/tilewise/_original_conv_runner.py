@@ -26,7 +26,7 @@ _ORIGINAL_DTYPE = "fp16"  # of a library that was not built for one kernel, as f
 
 @dataclasses.dataclass
 class GroupedConvResult:
-    """What a run gave. `output` has the kernel's output type; on failure success is False and error says why."""
+    """The result of a run. `output` has the kernel's output type. On failure success is False and error says why."""
 
     success: bool = False
     time_ms: float = 0.0

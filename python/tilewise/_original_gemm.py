@@ -111,7 +111,7 @@ class KernelConfig(_original.NamedConfig):
 
     @classmethod
     def from_library(cls, config: LibraryConfig) -> KernelConfig:
-        """Of the library's config; a layout of "any" reads as rcr."""
+        """Makes one from the library's config. A layout of "any" reads as rcr."""
         values = dict(config.values)
         lead = {"op", "dtype", "layout", "pipeline", "epilogue", "scheduler", "tile", "wave", "warp_tile", "arch", "pad",
                 "dtype_b", "dtype_out", "dtype_acc"}
@@ -171,7 +171,7 @@ def print_kernel_config(config: KernelConfig, title: str = "kernel config") -> N
 
 def print_auto_correction(original: KernelConfig, corrected: KernelConfig, changes: Sequence[str],
                           indent: str = "  ") -> None:
-    """What auto_correct_kernel_config changed, a change a line."""
+    """The changes of auto_correct_kernel_config, one a line."""
     print(f"{indent}corrected for {corrected.gfx_arch}:" if changes else f"{indent}nothing to correct")
     for change in changes:
         print(f"{indent}  {change}")

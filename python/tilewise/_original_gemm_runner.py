@@ -23,7 +23,7 @@ from .registry import Registry as LibraryRegistry
 
 @dataclasses.dataclass
 class GemmResult:
-    """What a run gave. `output` has the kernel's output type; on failure success is False and error says why."""
+    """The result of a run. `output` has the kernel's output type. On failure success is False and error says why."""
 
     output: Any = None
     time_ms: float = 0.0

@@ -45,7 +45,7 @@ def _values(name: str, given: Any) -> list[Any]:
 
 
 def _have(config: KernelConfig, trait: str) -> Any:
-    """What a kernel has for one of the original's words."""
+    """The value of a kernel for one of the original's words."""
     prefix, _, letter = trait.rpartition("_")
     if prefix in SHAPES and letter in "mnk":
         return numbers(config.values[SHAPES[prefix]])["mnk".index(letter)]
@@ -151,7 +151,7 @@ def _device(arch: str) -> list[str]:
 
 
 def benchmark(words: Sequence[str], op: str, description: str) -> int:
-    """Of a script: `op` is gemm, or a convolution whose config says which."""
+    """The main function of a script: `op` is gemm, or a convolution whose config says which."""
     flags = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("configs", metavar="CONFIG", nargs="+", type=pathlib.Path, help="JSON: the original's form, kernel fields as lists, "
                        "or a rule set's name")

@@ -29,7 +29,7 @@ class Recording:
         return list(dict.fromkeys(text for at, text in self._problems if device in (None, at)))
 
     def counts(self) -> dict[str, int]:
-        """How often each problem was run, on any device."""
+        """How often each problem ran, on any device."""
         counts: dict[str, int] = {}
         for (_, text), count in self._problems.items():
             counts[text] = counts.get(text, 0) + count
@@ -37,7 +37,7 @@ class Recording:
 
 
 class Described(Executable):
-    """What a problem says of its operands; nothing that could be launched."""
+    """A problem's description of its operands. It cannot be launched."""
 
     def __init__(self, fields: str, device: str):
         facts: dict[str, Any] = _library.call("tilewise_problem_describe", fields)
@@ -52,8 +52,7 @@ active: Recording | None = None  # of all threads: gradients are computed on oth
 
 @contextlib.contextmanager
 def recording() -> Iterator[Recording]:
-    """While it lasts, gemm and the convolutions run nothing: they make their outputs, with whatever is in them, and their
-    problems are collected.
+    """Collects problems. Inside it, gemm and the convolutions run nothing; they return outputs with arbitrary contents.
 
         with tilewise.recording() as recorded:
             step(model, batch)

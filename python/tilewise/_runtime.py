@@ -33,7 +33,7 @@ _measuring = threading.RLock()  # two measurements at a time would disturb each 
 
 
 def _forget_after_fork() -> None:
-    # What the parent's device holds is the parent's: a child opens its own, and leaves the other alone.
+    # The parent's device and its memory belong to the parent: a child opens its own, and leaves the other alone.
     global _lock, _measuring
     _contexts.clear()
     _lock = threading.Lock()
@@ -178,7 +178,7 @@ def bench_from(answer: Mapping[str, Any]) -> Bench:
 
 def bench(problem: str | Problem, *, device: Any = "cpu", all: bool = False, strategy: str | None = None,
           kernel: AnyKernel = None, rule_set: str | None = None, top: int | None = None) -> Bench:
-    """Times the kernel that is chosen for a problem, or with all=True every kernel that may run it."""
+    """Times the chosen kernel of a problem. With all=True it times every kernel that may run the problem."""
     options = select_options(strategy, rule_set, kernel_text(kernel), top)
     with measuring():
         return bench_from(_library.call("tilewise_bench", context(device_name(device)), problem_text(problem),

@@ -23,7 +23,7 @@ _INTERRUPTED = 130
 
 
 def usage_error(message: str) -> UsageError:
-    """What a verb raises where its words or files are not as they should be."""
+    """Makes the error that a verb raises for wrong words or files."""
     return UsageError(_USAGE, message)
 
 
@@ -62,7 +62,7 @@ def guarded(verb: str, work: Callable[[], int], as_json: bool = False) -> int:
 
 
 def main(words: Sequence[str]) -> int:
-    """Of the verb that is the first word."""
+    """Runs the verb that is the first word."""
     if not words or words[0] not in VERBS:
         print(f"tilewise: this package has the verbs {', '.join(VERBS)}; not '{' '.join(words[:1])}'", file=sys.stderr)
         return _USAGE
@@ -70,5 +70,5 @@ def main(words: Sequence[str]) -> int:
 
 
 def program() -> int:
-    """Of the program tilewise-VERB that pip has installed."""
+    """Runs the verb of the program tilewise-VERB that pip has installed."""
     return main([pathlib.Path(sys.argv[0]).name.removeprefix("tilewise-"), *sys.argv[1:]])

@@ -21,7 +21,7 @@ Progress = Callable[[int, int, str], Any]
 
 @dataclass(frozen=True)
 class Built:
-    """What `build` has found and done."""
+    """The outcome of `build`."""
 
     kernels: dict[str, str]  # of each problem that has one
     errors: dict[str, str]  # why a problem has none, or why a kernel could not be compiled
@@ -30,7 +30,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What `tune` has measured, and the problems that it had no time for."""
+    """The outcome of `tune`: what it measured, and the problems that it had no time for."""
 
     kernels: dict[str, str]
     errors: dict[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def _is_terminal() -> bool:
 
 
 def _progress_of(progress: bool | Progress | None) -> tuple[Progress | None, Callable[[], None]]:
-    """What is told of progress, and what ends it."""
+    """The report of progress, and what ends it."""
     if callable(progress):
         return progress, lambda: None
     if progress is False or not (progress or _is_terminal()):
@@ -77,12 +77,12 @@ def _progress_of(progress: bool | Progress | None) -> tuple[Progress | None, Cal
 
 def build(problems: Iterable[str | Problem], *, device: Any = "cpu", strategy: str | None = None, jobs: int = 0,
           progress: bool | Progress | None = None) -> Built:
-    """Compiles what problems need on a device and is not there yet, on all cores, so that no first call waits for it.
+    """Compiles the missing kernels of problems for a device, on all cores, so that no first call waits for them.
 
-    strategy    how kernels are chosen; "measure": all that would be measured are compiled
+    strategy    how kernels are chosen; "measure" compiles all that would be measured
     jobs        compilers at a time; 0: one for each CPU
     progress    a bar on standard error if that is a terminal; True: always, False: never; or a function that is called
-                with how many are done, how many there are and the kernel
+                with the number done, the number of all, and the kernel
     """
     tell, close = _progress_of(progress)
     raised: list[BaseException] = []
@@ -115,10 +115,10 @@ def build(problems: Iterable[str | Problem], *, device: Any = "cpu", strategy: s
 
 def tune(problems: Iterable[str | Problem], *, device: Any = "cpu", seconds: float = 60.0, jobs: int = 0,
          progress: bool | Progress | None = None) -> Tuned:
-    """Measures the best few kernels of each problem and remembers the winners, for `seconds` and a little more: after those
-    no other problem is begun. Compiling, which comes first, is not counted.
+    """Measures the best few kernels of each problem and remembers the winners. After `seconds` it starts no other problem.
+    Compiling comes first and does not count.
 
-    The earlier winner of a problem is measured again with the others. jobs, progress: as `build` has them.
+    It measures the earlier winner of a problem again with the others. jobs, progress: as in `build`.
     """
     texts = [problem_text(problem) for problem in problems]
     build(texts, device=device, strategy="measure", jobs=jobs, progress=progress)
@@ -143,7 +143,7 @@ def tune(problems: Iterable[str | Problem], *, device: Any = "cpu", seconds: flo
 
 
 def _choose_anew(device: str) -> None:
-    """What was chosen before the records were there is chosen again when it is asked for."""
+    """Has problems that were chosen before the records were there chosen again."""
     handle = context(device)
     path = _library.call("tilewise_context_describe", handle)["tuning"]
     if path and os.path.exists(path):

@@ -23,20 +23,20 @@ def query(**given: Any) -> str:
 
 def kernels(op: str | None = None, arch: str | None = None, rule_set: str | None = None,
             dtype: str | None = None) -> list[Kernel]:
-    """The kernels of a rule set, of one op, arch and dtype where given."""
+    """Lists the kernels of a rule set, for one op, arch and dtype if given."""
     answer = _library.call("tilewise_kernels", query(op=op, arch=arch, rule_set=rule_set, dtype=dtype))
     return list_of(Kernel, answer["kernels"])
 
 
 def select(problem: str | Problem, *, arch: str | None = None, rule_set: str | None = None) -> Plan:
-    """Picks the kernel for a problem, on an arch that need not be here, and says which others may run it and which may not,
-    with the reason."""
+    """Picks the kernel for a problem, also for an arch that this machine does not have. The plan lists the other kernels that
+    may run it, and those that may not, with the reason."""
     return plan_from(_library.call("tilewise_select", problem_text(problem), query(arch=arch, rule_set=rule_set)))
 
 
 def find_kernel(kernel: str | Mapping[str, Any] | KernelConfig, *, op: str | None = None, arch: str | None = None,
                 rule_set: str | None = None, dtype: str | None = None) -> Kernel:
-    """One kernel: by its name or config, or by its id among those of a rule set."""
+    """Finds one kernel by its name or config, or by its id in a rule set."""
     answer = _library.call("tilewise_find_kernel", config_text(kernel),
                            query(op=op, arch=arch, rule_set=rule_set, dtype=dtype))
     found: Kernel = from_json(Kernel, answer)

@@ -13,7 +13,7 @@ from ._answers import Check, Kernel, Violation, list_of
 
 
 def config_text(config: str | Mapping[str, Any] | Kernel | KernelConfig) -> str:
-    """What the library is given: a name, or JSON."""
+    """The text for the library: a name, or JSON."""
     if isinstance(config, (Kernel, KernelConfig)):
         return config.name
     if isinstance(config, Mapping):
@@ -44,8 +44,8 @@ def _text_of(value: Any) -> str:
 class KernelConfig:
     """A kernel's config: `KernelConfig(name)`, `KernelConfig({"op": "gemm", ...})`, or of a Kernel.
 
-    Its fields are attributes (`config.tile`, `config.pipeline`; KernelConfig.fields() lists them), all of them, also those
-    at their default. Two configs with one name are equal. A config may break rules: see check().
+    Its fields are attributes, such as `config.tile` and `config.pipeline`; KernelConfig.fields() lists them. Two configs with
+    one name are equal. A config may break rules: see check().
 
     name, id   the kernel's
     available  whether there is code for it
@@ -69,18 +69,18 @@ class KernelConfig:
             raise AttributeError(str(error)) from None
 
     def replace(self, **fields: Any) -> KernelConfig:
-        """The same with other values of these fields; nothing is checked."""
+        """Returns a copy with other values of these fields, unchecked."""
         name = self.name
         for field, value in fields.items():
             name = _library.call_text("tilewise_config_set", name, field, _text_of(value))
         return KernelConfig(name)
 
     def check(self, fix: bool = False) -> Check:
-        """Whether it is valid and every rule it breaks; with fix=True what would make it valid."""
+        """Checks the config: whether it is valid, and every rule it breaks. With fix=True also what makes it valid."""
         return check(self, fix)
 
     def corrected(self) -> KernelConfig:
-        """The nearest valid config; CheckFailedError where no correction makes it valid."""
+        """Returns the nearest valid config. Raises CheckFailedError if no correction makes it valid."""
         return KernelConfig(_library.call_text("tilewise_correct", self.name))
 
     @staticmethod

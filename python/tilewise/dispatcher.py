@@ -90,7 +90,7 @@ class Dispatcher:
             raise
 
     def select(self, problem: str | Problem, *, strategy: str | None = None) -> Plan:
-        """The plan for a problem. Where no kernel may run it, the plan is false and says why."""
+        """Returns the plan for a problem. If no kernel may run it, the plan is false and says why."""
         text = problem_text(problem)
         context = self._open() if self.device is not None else None
 
@@ -106,7 +106,7 @@ class Dispatcher:
 
     def prepare(self, problem: str | Problem, *, kernel: AnyKernel = None,
                 strategy: str | None = None, top: int | None = None) -> Prepared:
-        """The problem with its kernel chosen, built and loaded; call it with the operands."""
+        """Chooses, builds and loads the kernel of a problem. Call the result with the operands."""
         text, context = problem_text(problem), self._open()
         assert self.device is not None
         device = self.device
@@ -114,30 +114,30 @@ class Dispatcher:
         return made
 
     def run(self, problem: str | Problem, a: Any, b: Any, **operands: Any) -> Any:
-        """Prepares the problem, or finds it prepared, and runs it once; the operands are those of a Prepared."""
+        """Prepares the problem unless it is prepared, and runs it once. The operands are those of a Prepared."""
         return self.prepare(problem)(a, b, **operands)
 
     def run_host(self, problem: str | Problem, a: Any, b: Any, *, kernel: AnyKernel = None) -> Any:
-        """The same on NumPy arrays wherever the device is: they are copied to it, rounded to the problem's types where they
-        have others, and the result is copied back."""
+        """Does the same with NumPy arrays for any device. It rounds them to the problem's types, copies them to the device,
+        and copies the result back."""
         return self.time_host(problem, a, b, kernel=kernel, warmup=0, repeat=1)[0]
 
     def time_host(self, problem: str | Problem, a: Any, b: Any, *, kernel: AnyKernel = None, warmup: int = 1,
                   repeat: int = 3) -> tuple[Any, float]:
-        """run_host's result, and the milliseconds of one launch: the mean of `repeat` after `warmup`, without the copies.
+        """Returns run_host's result and the milliseconds of one launch: the mean of `repeat` launches after `warmup`, without copies.
         bench() measures with more care, on tensors of its own."""
         from ._host_run import run_host  # needs NumPy, which nothing else here does
         return run_host(self.prepare(problem, kernel=kernel), self._open(), a, b, warmup, max(repeat, 1))
 
     def bench(self, problem: str | Problem, *, all: bool = False, kernel: Any = None) -> Bench:
-        """Times the kernel that is chosen, or with all=True every one that may run the problem."""
+        """Times the chosen kernel. With all=True it times every kernel that may run the problem."""
         text, context = problem_text(problem), self._open()
         with measuring():
             return bench_from(self._choose(lambda options: _library.call("tilewise_bench", context, text,
                                                                          ctypes.byref(options), int(all)), kernel))
 
     def validate(self, problem: str | Problem, *, kernel: Any = None) -> Validation:
-        """Runs the kernel once on random tensors of the library's and judges every element of the result."""
+        """Runs the kernel once on random tensors and judges every element of the result."""
         text, context = problem_text(problem), self._open()
         answer = self._choose(lambda options: _library.call("tilewise_validate", context, text, ctypes.byref(options)),
                               kernel)
@@ -145,17 +145,17 @@ class Dispatcher:
         return judged
 
     def load_pack(self, path: Any) -> None:
-        """Adds a pack of built kernels (tilewise build --pack) for what is prepared from now on."""
+        """Adds a pack of built kernels (tilewise build --pack) for problems that are prepared from now on."""
         _library.check("tilewise_load_pack", self._open(), os.fspath(path))
 
     def load_tuning(self, path: Any) -> int:
-        """Adds the records of a file that tuning wrote, and says how many."""
+        """Adds the tuning records of a file and returns their number."""
         added = ctypes.c_int64()
         _library.check("tilewise_load_tuning", self._open(), os.fspath(path), ctypes.byref(added))
         return added.value
 
     def describe(self) -> dict[str, Any]:
-        """What was opened: device, arch, backend, threads, ..."""
+        """Returns the device that was opened: its name, arch, backend, threads, ..."""
         facts: dict[str, Any] = _library.call("tilewise_context_describe", self._open())
         return facts
 

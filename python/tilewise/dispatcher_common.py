@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the original dispatcher's Python modules share, under their names: paths, the GPU's arch, checks of single choices,
+"""The functions that the original dispatcher's Python modules share, under their names: paths, the GPU's arch, checks of single choices,
 coloured messages. Every rule is the library's: a choice is put into a config of the arch, and the config is checked.
 """
 from __future__ import annotations
@@ -72,7 +72,7 @@ def cleanup_generated_kernels(gen_dir: Any = None) -> int:
 
 @functools.lru_cache(maxsize=1)
 def get_arch_filter_data() -> dict[str, Any]:
-    """What the archs have: supported_archs; warp_combos, the arrangements of waves of each; warp_tile_combos, the warp tiles
+    """The tables of all archs: supported_archs; warp_combos, the arrangements of waves of each; warp_tile_combos, the warp tiles
     for A_B_sums; trait_unsupported, (pipeline, epilogue, scheduler) that no arch has together."""
     archs = _library.call("tilewise_archs", None)["archs"]
     every = {word: sorted({item for arch in archs for item in arch[word]}) for word in ("pipelines", "epilogues")}

@@ -131,7 +131,7 @@ class GroupedConvRegistry:
 
     @classmethod
     def from_json(cls, json_str: str) -> GroupedConvRegistry:
-        """Of to_json, also of the original's: what it leaves out is taken from a listed kernel."""
+        """Reads the form of to_json, also the original's. Fields that it leaves out come from a listed kernel."""
         data = json.loads(json_str)
         registry = cls(data.get("name", "imported"))
         for item in data.get("kernels", []):

@@ -56,7 +56,7 @@ class Problem:
                                  f"it has {', '.join(self.__dict__.get('fields', {}))}") from None
 
     def replace(self, **fields: Any) -> Problem:
-        """The same with other values of these fields."""
+        """Returns a copy with other values of these fields."""
         return Problem(self.fields, **fields)
 
     def to_json(self) -> str:
@@ -79,7 +79,7 @@ class Problem:
 
 
 def problem_text(problem: str | Problem) -> str:
-    """What the library is given."""
+    """The text for the library."""
     if isinstance(problem, Problem):
         return problem.text
     if not isinstance(problem, str):

@@ -38,7 +38,7 @@ EPILOGUES = ("bias", "bias+gelu")  # each is one more binary of every kernel
 
 @dataclasses.dataclass(frozen=True)
 class ProblemSet:
-    """What a set is made from. `key` is the operation in the set's name."""
+    """The sources of a set. `key` is the operation in the set's name."""
 
     name: str
     key: str
@@ -79,7 +79,7 @@ SETS = {a_set.name: a_set for a_set in _all_sets()}
 
 
 def dimensions(fields: Fields) -> tuple[int, ...]:
-    """What makes the shape of a problem, for comparing shapes; the padding of a convolution is not part of it."""
+    """The shape of a problem, for comparing shapes. The padding of a convolution is not part of it."""
     if fields["op"] == "gemm":
         return tuple(fields[name] for name in ("m", "n", "k")) + (fields.get("batch", 1),)
     extents = [int(x) for name in ("in", "filter", "stride", "dilation") for x in str(fields[name]).split("x")]
@@ -203,7 +203,7 @@ def generate_all() -> dict[str, list[Entry]]:
 
 
 def problems_hash(entries: Sequence[Entry]) -> str:
-    """Of the problems in their order, one a line: as `tilewise problems` prints it."""
+    """The hash of the problems in their order, one a line, as `tilewise problems` prints it."""
     return hashlib.sha256("".join(f"{entry.problem}\n" for entry in entries).encode()).hexdigest()[:16]
 
 

@@ -137,7 +137,7 @@ def _kernel_facts(name: str) -> dict[str, Any]:
 
 
 def _facts(texts: pd.Series, facts_of: Any) -> pd.DataFrame:
-    """What each text says, a row for each of the series; a field that some have not is at its default, and missing."""
+    """The fields of each text, one row per entry of the series. A field at its default is missing."""
     codes, distinct = pd.factorize(texts)
     rows = []
     for text in distinct:
@@ -167,7 +167,7 @@ def complete(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def predicted(frame: pd.DataFrame) -> pd.Series:
-    """What the library's model says today of each record, in microseconds, some milliseconds for each problem; nothing of CPUs, where it
+    """The time that the library's model predicts today for each record, in microseconds, some milliseconds for each problem; nothing of CPUs, where it
     depends on threads that are not known here."""
     found: dict[tuple[str, str], float] = {}
     of_gpus = frame[~frame["kernel_arch"].astype(str).str.startswith("cpu")]
@@ -232,7 +232,7 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a Parquet file of records says of itself: version, date, records, devices, drivers, sets with their hashes."""
+    """The metadata of a Parquet file of records: version, date, records, devices, drivers, sets with their hashes."""
     import pyarrow.parquet
 
     told = (pyarrow.parquet.read_schema(path).metadata or {}).get(_METADATA)

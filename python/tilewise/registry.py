@@ -38,7 +38,7 @@ class Registry:
         return added.value
 
     def add(self, config: AnyConfig, priority: str | None = None) -> bool:
-        """Adds one kernel; False where it is there already. A config that breaks a rule is refused. priority: low, normal
+        """Adds one kernel. Returns False if it was there already. Refuses a config that breaks a rule. priority: low, normal
         or high."""
         return self._add("tilewise_registry_add", config_text(config), priority) > 0
 
@@ -49,11 +49,11 @@ class Registry:
         return self
 
     def merge(self, other: Registry) -> int:
-        """Adds the kernels of another registry, and says how many were new."""
+        """Adds the kernels of another registry and returns how many were new."""
         return self._add("tilewise_registry_merge", other._handle)
 
     def import_json(self, text: str) -> int:
-        """Adds what export() wrote: all of it, or nothing when anything is wrong."""
+        """Adds the kernels that export() wrote: all of them, or none if anything is wrong."""
         return self._add("tilewise_registry_import", text)
 
     def export(self, statistics: bool = False) -> str:

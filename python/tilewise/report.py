@@ -60,7 +60,7 @@ def _origin(frame: pd.DataFrame) -> str:
 
 
 def page_data(frame: pd.DataFrame) -> dict[str, Any]:
-    """What the page shows, as plain values."""
+    """The contents of the page, as plain values."""
     places, problems = _problems(frame)
     kernel_at, kernels = pd.factorize(frame["kernel_name"])
     family = frame.drop_duplicates("kernel_name").set_index("kernel_name")["kernel_family"].astype(str)

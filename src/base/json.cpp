@@ -12,7 +12,7 @@
 namespace tilewise {
 namespace {
 
-// What comes out is JSON whatever went in: bytes that are no UTF-8 become the replacement character.
+// The output is JSON whatever the input: bytes that are no UTF-8 become the replacement character.
 void write_string(std::string& out, std::string_view text) {
     out += '"';
     for (std::size_t i = 0; i < text.size();) {

@@ -3,6 +3,6 @@
 
 namespace tilewise {
 
-std::string_view version() { return TILEWISE_VERSION; }
+__attribute__((weak)) std::string_view version() { return TILEWISE_VERSION; }
 
 }  // namespace tilewise

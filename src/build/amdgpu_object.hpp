@@ -18,7 +18,7 @@ inline constexpr Elf64_Half kAmdGpuMachine = 224;  // EM_AMDGPU, which not every
 // That the file is such an object for this arch and has the kernel `tilewise_kernel`. The error names what it has and what it needs.
 Status check_amdgpu_object(std::string_view file, std::string_view arch);
 
-// What its metadata says of each kernel: a list of objects with keys such as ".name". An error where there is none or it cannot be read.
+// The metadata of each kernel: a list of objects with keys such as ".name". An error where there is none or it cannot be read.
 Result<Json> amdgpu_kernels(std::string_view file);
 
 // From its metadata. Where a file has several kernels, the most that one of them needs. An error where there is no metadata or it

@@ -168,7 +168,7 @@ Result<CacheEntry> KernelCache::publish(const std::string& folder, const std::st
             continue;
         }
         if (*published) {
-            // What was just written is not read again.
+            // The bytes that were just written are not read again.
             const std::scoped_lock lock(mutex_);
             seen_.insert(digest);
         }

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/manual.hpp"
 #include "cli/problem_set.hpp"
 #include "cli/terminal.hpp"
 #include "config/family_id.hpp"
@@ -69,13 +70,13 @@ constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "this kernel and no ot
 constexpr Option kProblems = {"problems", "FILE|SET",
                               "problems, one a line, # starts a comment, - reads standard input; or a set",
                               problem_set_names};
-constexpr Option kTop = {"top", "N", "so many kernels are measured (8 on a CPU, 16 on a GPU)"};
+constexpr Option kTop = {"top", "N", "number of kernels to measure (8 on a CPU, 16 on a GPU)"};
 
-constexpr Option kAgain = {"again", "", "measure although the winner is remembered; it is replaced by a faster one"};
+constexpr Option kAgain = {"again", "", "measure again; only a faster kernel replaces the remembered winner"};
 
 constexpr Option kRunOptions[] = {
     {"validate", "", "check the result against a reference"},
-    {"strict", "", "fail rather than do anything otherwise than it should be"},
+    {"strict", "", "fail instead of making a compromise, such as padding"},
     kStrategy,
     kKernel,
     kRuleSet,
@@ -102,15 +103,15 @@ constexpr Option kSweepOptions[] = {
     kProblems,
     {"out", "FILE.csv", "where the records go"},
     kRuleSet,
-    {"config", "FILE.json", "these kernels, in place of a rule set: names, or configs with lists of values"},
+    {"config", "FILE.json", "these kernels, not a rule set: names, or configs with lists of values"},
     {"kernels", "POOL", "all (unless given), or sample: the best by the model, other kinds, and some of the rest",
      kernel_pool_choices},
-    {"resume", "", "go on with a file; what has a record is not measured again"},
+    {"resume", "", "go on with a file, and measure nothing twice"},
     {"shard", "I/N", "only part I of N, 1/N to N/N, of the problems: for several devices or machines"},
     {"workers", "N", "compilers at a time"},
-    {"budget", "TIME", "end after this time, such as 90s, 25m or 2h; what is left out is recorded"},
-    {"timeout", "S", "seconds after which a kernel that does not answer is given up (60)"},
-    {"seed", "N", "of the order of problems and of samples (0)"},
+    {"budget", "TIME", "end after this time, such as 90s, 25m or 2h; the rest is recorded as skipped"},
+    {"timeout", "S", "seconds to wait for the answer of a kernel (60)"},
+    {"seed", "N", "seed for the order of problems and for samples (0)"},
     kDevice,
     kCpuArch,
 };
@@ -121,25 +122,26 @@ constexpr Option kBuildOptions[] = {
     {"op", "OP", "gemm, conv_fwd, conv_bwd_data or conv_bwd_weight", op_choices},
     {"dtype", "DTYPE", "fp32, fp16, bf16, fp8, bf8, int8, or a pair such as fp8_bf8", dtype_choices},
     {"jobs", "N", "compilers at a time"},
-    {"epilogues", "LIST", "GPU kernels also for each of these, such as bias+gelu, or common"},
-    {"problems", "FILE|SET", "the kernels that these problems need, in place of a rule set; - reads standard input",
+    {"epilogues", "LIST", "also build GPU kernels for each of these, such as bias+gelu, or common"},
+    {"problems", "FILE|SET", "build the kernels of these problems, not of a rule set; - reads standard input",
      problem_set_names},
-    {"top", "N", "with --problems: so many of the best kernels of each (1)"},
+    {"top", "N", "with --problems: number of best kernels of each (1)"},
     {"most", "N", "with --problems: at most so many kernels, those that most problems need"},
     {"shard", "I/N", "only part I of N, 1/N to N/N, of the distinct sources: for several machines or sittings"},
-    {"pack", "FILE", "write the kernels into one file as well (sm_80: with PTX for later GPUs)"},
+    {"pack", "FILE", "also write the kernels into one file (sm_80: with PTX for later GPUs)"},
 };
 constexpr Option kFitOptions[] = {
     {"chip", "NAME|CHIP.json", "the chip that was measured, whose prices the fit starts from", chip_names},
     {"family", "FAMILY", "only records of this family", family_choices},
-    {"hold", "W", "how strongly prices stay where they are, such as 1; hardly at all unless given"},
-    {"out", "FILE", "write the chip with the prices that were found there; to standard output unless given"},
+    {"hold", "W", "how strongly prices keep their values, such as 1; hardly unless given"},
+    {"out", "FILE", "write the chip with the found prices there; to standard output unless given"},
 };
 constexpr Option kProblemsOptions[] = {
     {"first", "N", "only the first N problems of the set, a fair sample of it"},
     {"dtype", "DTYPE", "the set in another type: fp32, fp16, bf16, fp8, bf8 or int8", dtype_choices},
 };
-constexpr Option kDoctorOptions[] = {{"all", "", "also the variables of the environment that are not set"}};
+constexpr Option kHelpOptions[] = {{"man", "", "print the manual page, as troff"}};
+constexpr Option kDoctorOptions[] = {{"all", "", "also list the environment variables that are not set"}};
 constexpr Option kCacheOptions[] = {{"max", "BYTES", "prune: most bytes to keep, such as 512M"}};
 constexpr int kManyOperands = 1000;
 constexpr std::string_view kProblemSays =
@@ -202,7 +204,8 @@ const Command kCommands[] = {
      {},
      run_completion,
      shell_choices},
-    {"help", "[COMMAND]", 0, 1, "show help, of a command where one is named", "", {}, run_help, command_choices},
+    {"help", "[COMMAND]", 0, 1, "show help; with --json every command, option and variable", "", kHelpOptions, run_help,
+     command_choices},
 };
 
 // The process of a sweep that touches the device; only a sweep starts one.
@@ -284,6 +287,8 @@ std::string help_text() {
 
 Result<int> run_help(Context& context) {
     const auto& operands = context.arguments.operands();
+    if (context.arguments.has("man")) return print(manual_page()), 0;
+    if (context.json) return print(commands_json().dump()), 0;
     if (operands.empty()) return print(help_text()), 0;
     if (const Command* command = find_command(operands.front())) return print(help_text(*command)), 0;
     return unknown_choice("command", operands.front(), command_choices());

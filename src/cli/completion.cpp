@@ -86,8 +86,9 @@ std::string fish_script() {
 Result<int> run_completion(Context& context) {
     const std::string& shell = context.arguments.operands().front();
     if (shell == "bash") return print(bash_script()), 0;
-    // zsh reads bash completions once told to.
-    if (shell == "zsh") return print("autoload -U +X bashcompinit && bashcompinit\n" + bash_script()), 0;
+    // zsh reads bash completions once told to; the first line is for a file among its functions.
+    if (shell == "zsh")
+        return print("#compdef tilewise\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script()), 0;
     if (shell == "fish") return print(fish_script()), 0;
     return unknown_choice("shell", shell, shell_choices());
 }

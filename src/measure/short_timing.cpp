@@ -21,7 +21,7 @@ public:
 
     bool is_well() const { return result.status.ok(); }
     bool is_long() const { return once_ > options_.long_seconds; }
-    // What it takes at least, by all that is known: one sample that an interruption made longer does not make a kernel slow.
+    // The least time so far: one sample that an interruption made longer does not make a kernel slow.
     double least() const { return std::min(once_, samples_.empty() ? once_ : quantile(samples_, 0)); }
 
     void call_once() {

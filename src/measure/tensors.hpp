@@ -46,7 +46,7 @@ public:
     // C as it was before the kernel ran; only where the problem has beta.
     MatrixView original_c() const { return view(original_c_ ? *original_c_ : c_, 2); }
 
-    // What the problem does not have is null. Bias is of the output's type; a convolution has one for each group.
+    // Tensors that the problem does not have are null. Bias is of the output's type; a convolution has one for each group.
     const void* bias(std::int64_t batch = 0) const;
     const float* scale_a() const { return floats(scale_a_); }
     const float* scale_b() const { return floats(scale_b_); }

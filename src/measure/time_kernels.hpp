@@ -25,7 +25,7 @@ struct KernelTime {
     std::optional<double> us_again{};
 };
 
-// What suits a device: graphs of a fraction of a millisecond on a GPU; on a CPU, which other programs share, longer blocks.
+// The options that suit a device: graphs of a fraction of a millisecond on a GPU; on a CPU, which other programs share, longer blocks.
 ShortTimingOptions usual_timing(const Device& device);
 
 // One result for each executable, in the order given. The arena and the device must outlive the call only.

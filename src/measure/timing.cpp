@@ -21,7 +21,7 @@ public:
     void warm_up() {
         double last = run(1), elapsed = last;
         std::int64_t count = 1;
-        // What takes no time at all has failed, and more of it will not take longer.
+        // A call that takes no time at all has failed, and more calls will not take longer.
         while (elapsed < options_.warmup_seconds && last > 0) {
             last = run(count) / static_cast<double>(count);
             elapsed += last * static_cast<double>(count);

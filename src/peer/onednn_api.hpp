@@ -36,7 +36,7 @@ inline constexpr int kForwardTraining = 64, kDirectConvolution = 1;
 inline constexpr unsigned kSyclRuntime = 512;
 inline constexpr int kUsmMemory = 0;
 
-// What a convolution is but for its tensors: an extent for each spatial dimension. Dilation counts the gaps between taps.
+// A convolution without its tensors: an extent for each spatial dimension. Dilation counts the gaps between taps.
 struct ConvGeometry {
     const std::int64_t *strides, *dilates, *pad_before, *pad_after;
 };

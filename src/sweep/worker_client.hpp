@@ -19,7 +19,7 @@ namespace tilewise {
 
 using SweepClock = std::chrono::steady_clock;
 
-// What came of one kernel.
+// The outcome of one kernel.
 struct WorkerResult {
     std::size_t kernel = 0;
     RecordStatus status = RecordStatus::ok;

@@ -15,7 +15,7 @@ SATURATING = ("fp8", "bf8")
 
 @functools.cache
 def _byte_values(dtype):
-    """What each of the 256 bytes means."""
+    """The value of each of the 256 bytes."""
     bits, least, _ = FLOATS[dtype]
     values = np.empty(256)
     for byte in range(256):

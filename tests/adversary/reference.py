@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a problem amounts to, in float64: sums of products tap by tap, then everything that follows them, each with a bound
+"""The result of a problem in float64: sums of products tap by tap, then everything that follows them, each with a bound
 of what fp32 may be off by. Shares no code and no idea of order with the library."""
 import dataclasses
 import math

@@ -80,7 +80,7 @@ def shared(options, found):
 
 
 class Tally:
-    """What was seen, shared by the threads that watch workers."""
+    """The findings, shared by the threads that watch workers."""
 
     def __init__(self):
         self.lock = threading.Lock()

@@ -119,7 +119,7 @@ def test_one_product_left_out_is_seen(dtype):
 
 
 def _aligned_sum(a, b, dtypes, bits):
-    """What a matrix unit makes of products that it aligns with the highest exponent and cuts there."""
+    """The sum of a matrix unit for products that it aligns with the highest exponent and cuts there."""
     exponents = sum(np.maximum(np.frexp(t)[1] - 1, formats.FLOATS[kind][1]) for t, kind in zip((a, b), dtypes))
     step = np.ldexp(1.0, exponents.max(-1, keepdims=True) - bits)
     return (np.trunc(a * b / step) * step).sum(-1)

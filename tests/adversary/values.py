@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What operands hold."""
+"""The values of operands."""
 import numpy as np
 
 from formats import BYTES, FLOATS, INTEGERS, STORED, encode

@@ -14,7 +14,7 @@ LIMIT_SECONDS = 60
 
 
 class Answer:
-    """What one run of the command gave back."""
+    """The result of one run of the command."""
 
     def __init__(self, code, out, err):
         self.code, self.raw_out, self.raw_err = code, out, err

@@ -12,7 +12,7 @@ VERBS = {"cluster", "convert", "crawl", "report"}
 
 
 def complete(script, *words):
-    """What bash offers for the last of the words."""
+    """The words that bash offers for the last one."""
     line = " ".join(shlex.quote(word) for word in words)
     program = (f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; COMPREPLY=(); _tilewise\n"
                'printf "%s\\n" "${COMPREPLY[@]}"')
@@ -90,7 +90,7 @@ def test_fish_lines_are_whole_words(run):
 
 def test_zsh_is_bash_with_its_loader(run, bash):
     out = run("completion", "zsh").out
-    assert "bashcompinit" in out and out.endswith(bash)
+    assert out.startswith("#compdef tilewise\n") and "bashcompinit" in out and out.endswith(bash)
 
 
 def test_unknown_shell(run):

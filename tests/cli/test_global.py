@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What holds for every command: help, errors, colours, exit codes."""
+"""Rules for every command: help, errors, colours, exit codes."""
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -60,9 +61,22 @@ def test_nothing_asked_is_a_usage_error(run):
 
 def test_version(run, root):
     text = (root / "CMakeLists.txt").read_text()
-    version = text.split("project(tilewise VERSION ")[1].split()[0]
+    number = text.split("project(tilewise VERSION ")[1].split()[0]
+    version = run("--version", "--json").json["version"]
+    assert re.fullmatch(re.escape(number) + r"(\+g[0-9a-f]{12}(\.dirty)?)?", version)
     assert run("--version").out == f"tilewise {version}\n"
-    assert run("--version", "--json").json == {"version": version}
+
+
+def test_the_manual_has_every_command(run):
+    page, listed = run("help", "--man"), run("help", "--json").json
+    assert page.code == 0 and page.out.startswith(".TH TILEWISE 1")
+    for command in listed["commands"]:
+        assert f"\n.SS {command['name']}".replace("-", "\\-") in page.out
+        for option in command["options"]:
+            assert "\\fB\\-\\-" + option["name"].replace("-", "\\-") in page.out
+    assert {"TILEWISE_CACHE_DIR", "TILEWISE_THREADS"} <= {variable["name"] for variable in listed["environment"]}
+    bare = [line for line in page.out.splitlines() if line.startswith("'")]
+    assert not bare
 
 
 @pytest.mark.parametrize("words, told", [

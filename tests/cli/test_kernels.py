@@ -3,6 +3,8 @@
 import json
 import pathlib
 import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -132,6 +134,11 @@ def test_manifest_is_the_one_checked_in(manifest, root):
     if not golden.is_file():
         pytest.skip("tests/golden/rule_sets.txt is not there yet")
     assert manifest == golden.read_text(), "rule sets changed; if wanted, run: make manifest"
+
+
+def test_names_of_the_default_set_are_those_checked_in(root):
+    done = subprocess.run([sys.executable, root / "tools/kernel_names", "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_manifest_counts_are_those_of_the_lists(run, manifest):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What newcomers try first, and what they are told: each message names the value and the way out."""
+"""The first things that newcomers try, and the answers: each message names the value and the way out."""
 import json
 
 import pytest

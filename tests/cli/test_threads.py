@@ -26,7 +26,7 @@ def test_a_bad_number_is_refused(cached, value):
 
 
 def test_a_plan_says_one_number(ask_cached):
-    """Of a problem too small to share, the model's sentence and the launch say the same."""
+    """The model's sentence and the launch agree for a problem too small to share."""
     plan = ask_cached("run", "gemm:m=8,n=8,k=8,dtype=fp32", *POOL, "--strategy", "rules")["plan"]
     assert plan["threads"] == 1 and "on 1 thread," in plan["why"]
 

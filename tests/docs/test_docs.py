@@ -3,7 +3,9 @@
 
 A ```console or ```sh block is run where the line before it is `<!-- tested -->`: each line that begins with "$ " is a
 command (a backslash at its end continues it), run from the project's root with this checkout's tools first on PATH.
-A ```sh block without "$ " is one script, a ```python block one program. Each must exit with 0.
+A ```sh block without "$ " is one script, a ```python block one program. Each must exit with 0. Lines of a ```console block that follow a
+command are output that it must print, in this order; numbers, names of kernels for this CPU and where a kernel came from may differ, and a
+line `…` stands for any lines.
 """
 import os
 import pathlib
@@ -18,7 +20,7 @@ FENCE = re.compile(r"```(\w*)\s*$")
 
 
 def commands(text):
-    """Yields (line number, command) for each command of the marked blocks; a malformed block is a ValueError."""
+    """Yields (line number, command, expected lines) for each command of the marked blocks; a malformed block is a ValueError."""
     lines = text.splitlines()
     for start, line in enumerate(lines):
         if line.strip() != MARK:
@@ -32,11 +34,11 @@ def commands(text):
             raise ValueError(f"line {start + 2}: the block has no end") from None
         block = lines[start + 2:end]
         if fence[1] == "python":
-            yield start + 3, "python3 - <<'END_OF_PROGRAM'\n" + "\n".join(block) + "\nEND_OF_PROGRAM"
+            yield start + 3, "python3 - <<'END_OF_PROGRAM'\n" + "\n".join(block) + "\nEND_OF_PROGRAM", []
             continue
         found = list(prompted(block, start + 3))
         if not found and fence[1] == "sh":
-            found = [(start + 3, "\n".join(block))]
+            found = [(start + 3, "\n".join(block), [])]
         if not found:
             raise ValueError(f"line {start + 2}: the block has no command")
         yield from found
@@ -46,13 +48,41 @@ def prompted(block, first):
     index = 0
     while index < len(block):
         begin = index
-        if block[index].startswith("$ "):
-            command = [block[index][2:]]
-            while command[-1].endswith("\\") and index + 1 < len(block):
-                index += 1
-                command.append(block[index])
-            yield first + begin, "\n".join(command)
         index += 1
+        if not block[begin].startswith("$ "):
+            continue
+        command, output = [block[begin][2:]], []
+        while command[-1].endswith("\\") and index < len(block):
+            command.append(block[index])
+            index += 1
+        while index < len(block) and not block[index].startswith("$ "):
+            output.append(block[index])
+            index += 1
+        yield first + begin, "\n".join(command), output
+
+
+def masked(line):
+    """A line without what differs from machine to machine and from run to run."""
+    line = re.sub(r"\S+@cpu-\S+", "KERNEL", line)
+    line = re.sub(r"\((cache|pack|builtin|built|private)\)", "(ORIGIN)", line)
+    line = re.sub(r"\bthreads\b", "thread", line)
+    line = re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "N", line)
+    return re.sub(r"\s+", " ", line).strip()
+
+
+def missing(expected, printed):
+    """The first expected line that was not printed in its place; None where all were."""
+    lines, place, anywhere = [masked(line) for line in printed.splitlines()], 0, False
+    for line in expected:
+        if line.strip() == "…":
+            anywhere = True
+            continue
+        wanted = masked(line)
+        found = lines.index(wanted, place) if wanted in lines[place:] else None
+        if found is None or (found != place and not anywhere):
+            return line
+        place, anywhere = found + 1, False
+    return None
 
 
 @pytest.fixture(scope="module")
@@ -71,21 +101,25 @@ def documented():
     files = [ROOT / "README.md", ROOT / "HACKING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for file in files:
         if file.is_file():
-            for line, command in commands(file.read_text(encoding="utf-8")):
-                yield pytest.param(command, id=f"{file.relative_to(ROOT)}:{line}")
+            for line, command, output in commands(file.read_text(encoding="utf-8")):
+                yield pytest.param(command, output, id=f"{file.relative_to(ROOT)}:{line}")
 
 
-@pytest.mark.parametrize("command", list(documented()))
-def test_documented_command(command, cache):
+@pytest.mark.parametrize("command, output", list(documented()))
+def test_documented_command(command, output, cache):
     result = run(command, cache)
-    assert result.returncode == 0, f"$ {command}\nexit {result.returncode}\n{result.stdout}{result.stderr}"
+    told = f"$ {command}\nexit {result.returncode}\n{result.stdout}{result.stderr}"
+    # A check that finds something ends with 1, and the page shows what it finds.
+    assert result.returncode == 0 or (output and result.returncode == 1), told
+    line = missing(output, result.stdout)
+    assert line is None, f"{told}\nnot printed: {line!r}"
 
 
 def test_marked_blocks_are_found():
     text = "\n".join(["```console", "$ unmarked", "```", MARK, "```console", "$ one", "output", "$ two \\", "  more",
                       "```", MARK, "```sh", "three", "```", MARK, "```python", "four", "```"])
-    *shown, (line, program) = commands(text)
-    assert shown == [(6, "one"), (8, "two \\\n  more"), (13, "three")]
+    *shown, (line, program, _) = commands(text)
+    assert shown == [(6, "one", ["output"]), (8, "two \\\n  more", []), (13, "three", [])]
     assert line == 17 and program.splitlines()[1:-1] == ["four"]
 
 
@@ -96,6 +130,14 @@ def test_marked_blocks_are_found():
 def test_malformed_block_is_an_error(text):
     with pytest.raises(ValueError, match="line"):
         list(commands(text))
+
+
+def test_output_is_compared_but_for_numbers():
+    printed = "kernel: gemm_a@cpu-avx2 (built)\nplan:   12.5 us\nvalid\nend\n"
+    assert missing(["kernel: gemm_b@cpu-amx (cache)", "plan: 3 us", "…", "end"], printed) is None
+    assert missing(["plan: 3 us"], printed) == "plan: 3 us"
+    assert missing(["kernel: x@cpu-y (cache)", "plan: 3 ms"], printed) == "plan: 3 ms"
+    assert missing(["…", "valid", "valid"], printed) == "valid"
 
 
 def test_failure_in_a_pipe_is_seen():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of torch tensors on a GPU share. They skip, saying why, without torch or a GPU that it can use."""
+"""Fixtures for the tests of torch tensors on a GPU. They skip, saying why, without torch or a GPU that it can use."""
 import importlib.util
 import math
 import pathlib

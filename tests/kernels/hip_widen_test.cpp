@@ -21,7 +21,7 @@ std::array<double, 256> widened() {
         for (unsigned i = 0; i < 16; ++i) bytes.words[i / 4] |= (first + i) << (8 * (i % 4));
         hip::widen<T>(bytes, halves);
         for (unsigned i = 0; i < 16; ++i) {
-            // Of four bytes the first and the third are a pair, then the second and the fourth.
+            // The first and the third of four bytes are a pair, then the second and the fourth.
             const unsigned word = i % 8 / 4 * 2 + i % 2, half = i % 4 / 2;
             const unsigned bits = halves[i / 8].words[word] >> (16 * half) & 0xffffu;
             values[first + i] = decode(KernelDType::fp16, bits);

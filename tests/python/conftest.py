@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is tested is the kernel that was chosen, not a built-in one that serves while it is compiled; test_warm.py tests that.
+"""Tests see the chosen kernel, not a built-in one that serves while it compiles; test_warm.py tests that.
 Tests of records share what a sweep could have written."""
 import csv
 import os

@@ -15,7 +15,7 @@ def stored(matrix, letter):
 
 
 def evaluate(fields, first, second):
-    """What a product's problem computes of two arrays that lie as its layout says."""
+    """The product that a problem computes from two arrays in its layout."""
     a = first.reshape(fields["m"], fields["k"]) if fields["layout"][0] == "r" else first.reshape(fields["k"], fields["m"]).T
     b = second.reshape(fields["k"], fields["n"]) if fields["layout"][1] == "r" else second.reshape(fields["n"], fields["k"]).T
     return a @ b

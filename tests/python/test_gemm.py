@@ -328,7 +328,7 @@ def test_an_empty_result_is_empty(a, b, shape):
 
 @pytest.mark.parametrize("layout", ["rcr", "rrr", "crr", "rcc"])
 def test_sums_without_terms(layout):
-    """What the epilogue makes of zeros: beta and bias count."""
+    """The result is the epilogue of zeros: beta and bias count."""
     a = np.zeros((4, 0) if layout[0] == "r" else (0, 4), np.float32)
     b = np.zeros((0, 6) if layout[1] == "r" else (6, 0), np.float32)
     shape = (4, 6) if layout[2] == "r" else (6, 4)

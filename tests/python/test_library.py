@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What libtilewise.so needs and shows: the C runtime and C++ runtime only, and no symbol beyond the C API and the original's
+"""The libraries that libtilewise.so needs, and the symbols it shows: the C runtime and C++ runtime only, and no symbol beyond the C API and the original's
 functions.
 """
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What newcomers try first from Python."""
+"""The first things that newcomers try from Python."""
 import numpy as np
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What may be an operand, at the first call and at later ones, which find what the first has prepared: arrays that are more
+"""Tests which arrays may be operands, at the first call and at later ones, which find what the first has prepared: arrays that are more
 than their memory, and arrays that share memory.
 """
 import ctypes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the library says of itself from Python: set_verbose, warnings, the command, threads, and how much is kept."""
+"""The library's reports in Python: set_verbose, warnings, the command, threads, and how much is kept."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What verbs raise becomes a message and an exit code."""
+"""An exception of a verb becomes a message and an exit code."""
 import json
 import subprocess
 import sys

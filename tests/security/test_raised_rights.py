@@ -37,7 +37,7 @@ def attackers_environment(world):
 
 @pytest.fixture(scope="module")
 def prepared(shared_world):
-    """What the variables of attackers_environment() name."""
+    """The files that the variables of attackers_environment() name."""
     world = shared_world
     poisoned = world.copy_of_cache(world.evil / "poisoned", world.ATTACKER)
     world.poison(poisoned, world.ATTACKER)

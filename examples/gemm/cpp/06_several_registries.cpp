@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
             right = gemm->is_right(std::string(name) + " " + plan.kernel()) && right;
         }
     }
-    // What the model likes least, first in a registry of its own by priority.
+    // The kernel that the model ranks last is first in its own registry, by priority.
     auto chosen = example::need(tilewise::Registry::create("chosen"), "registry");
     example::need(chosen.merge(fp32), "merge");
     const auto ranked = example::need(tilewise::Dispatcher(device, fp32).select(single.problem), "select").candidates();

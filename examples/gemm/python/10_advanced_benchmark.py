@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What decides a timing: warm-up, repeats, cold or warm caches, the clock, the data and the pipeline. Each flag changes what
+"""Shows what decides a timing: warm-up, repeats, cold or warm caches, the clock, the data and the pipeline. Each flag changes what
 is measured, and the result is checked whatever they say.
 """
 import statistics

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What examples 02 to 04 share: one direction on several problems, by a kernel that is named and by the one that is chosen.
+"""The common part of examples 02 to 04: one direction on several problems, by a kernel that is named and by the one that is chosen.
 An example says how each is called.
 """
 import numpy as np

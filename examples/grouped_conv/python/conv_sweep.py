@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What examples 10 to 12 share: many configs on a small problem, each in a process of its own, so that a kernel that crashes
+"""The common part of examples 10 to 12: many configs on a small problem, each in a process of its own, so that a kernel that crashes
 is one line and the sweep goes on. A case is JSON; --single-test runs one. What the library refuses ahead needs no process.
 
   OK                   built, run, and right

@@ -137,7 +137,7 @@ private:
     CpuParts parts_;
 };
 
-// What the system says of the first CPU under this name.
+// The system's entry of this name for the first CPU.
 std::optional<std::string> cpu_info(std::string_view name) {
     const auto text = read_file("/proc/cpuinfo");
     if (!text) return std::nullopt;

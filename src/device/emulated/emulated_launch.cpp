@@ -83,7 +83,7 @@ void box_pixels(EmulatedTensorMap& map, const PixelBoxSpec& pixels) {
     map.box[kMaxTensorDims - 1] = pixels.images;
 }
 
-// What the driver of a GPU would refuse is refused here, too.
+// This refuses what the driver of a GPU would refuse.
 Result<EmulatedTensorMap> encode(const TensorMapSpec& spec) {
     EmulatedTensorMap map{};
     map.dims = static_cast<int>(spec.size.size());

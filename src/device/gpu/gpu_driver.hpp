@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tables of drivers' functions have alike. A vendor's table says reason(code), and the types of what its functions take.
+// The common part of the tables of drivers' functions. A vendor's table says reason(code), and the types of what its functions take.
 #pragma once
 
 #include <fmt/core.h>

@@ -20,7 +20,7 @@ struct GpuFunctions {
     Function pack_b = nullptr;  // likewise
 };
 
-// What a launch of one function takes.
+// The arguments of a launch of one function.
 struct GpuStep {
     int blocks = 0, threads = 0;
     std::int64_t shared_bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What holds on this thread while a driver is called, and no longer.
+// The state of this thread while it calls a driver.
 #pragma once
 
 #include "device/gpu/gpu_driver.hpp"

@@ -52,7 +52,7 @@ struct HipMemcpy3D {
 };
 static_assert(sizeof(HipMemcpy3D) == 160);
 
-// What is read of the properties of a device, whose struct has changed: the arch's name. Nothing longer has been seen than this.
+// The struct of a device's properties has changed between versions; only the arch's name is read. Names fit into this size.
 inline constexpr std::size_t kPropertiesBytes = 8192;
 inline constexpr std::size_t kArchNameAt = 1160;    // hipGetDevicePropertiesR0600
 inline constexpr std::size_t kOldArchNameAt = 396;  // hipGetDeviceProperties

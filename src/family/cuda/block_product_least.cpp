@@ -12,7 +12,7 @@
 namespace tilewise {
 namespace {
 
-// Of numbers that are not negative, without a call.
+// The larger of numbers that are not negative, without a call.
 double floored(double x) { return static_cast<double>(static_cast<std::int64_t>(x)); }
 double ceiled(double x) {
     const double whole = floored(x);
@@ -25,7 +25,7 @@ double most_filled(const KernelConfig& c, const ArchSpec& arch, double neighbour
     return std::max({1.0, block_speed::filled<double>(c, arch, 1), block_speed::filled<double>(c, arch, neighbours)});
 }
 
-// What adding up takes beside the sums themselves.
+// The time that adding up takes beside the sums themselves.
 double meeting_us(const KernelConfig& c, const ArchSpec& arch) {
     const auto& price = arch.prices.block_product;
     if (c.stream_k != StreamK::off) return double(price.stream_wait_us);

@@ -7,7 +7,7 @@
 
 namespace tilewise {
 
-// What a config has on an arch, whatever the problem.
+// The numbers of a config on an arch, whatever the problem.
 struct BlockColumns {
     double neighbours, units;        // blocks of a unit, units that blocks can use
     double flop_us;                  // of a unit, at its best

@@ -10,7 +10,7 @@
 namespace tilewise {
 namespace {
 
-// Of one output: every tap is a multiply-add; a kernel for any filter also looks up each tap, for all channels of an access.
+// The operations of one output: every tap is a multiply-add; a kernel for any filter also looks up each tap, for all channels of an access.
 double instructions_of(const Problem& p, const KernelConfig& c) {
     constexpr double kLookUp = 8, kOther = 10;
     const auto taps = static_cast<double>(product(p.conv.filter));
