@@ -73,6 +73,12 @@ def ask(run):
 
 
 @pytest.fixture(scope="session")
+def machine(ask):
+    """What doctor finds here, {check: found}; it expands every rule set, so once is enough."""
+    return {item["check"]: item["found"] for item in ask("doctor")["checks"]}
+
+
+@pytest.fixture(scope="session")
 def cached(run, tmp_path_factory):
     """run(), with a cache that the tests of a session share, so that each kernel is compiled once; cached.folder."""
     folder = tmp_path_factory.mktemp("cache")
