@@ -79,12 +79,18 @@ def machine(ask):
 
 
 @pytest.fixture(scope="session")
-def cached(run, tmp_path_factory):
-    """run(), with a cache that the tests of a session share, so that each kernel is compiled once; cached.folder."""
+def quick_compiler(root):
+    return str(root / "tests/quick_compiler")
+
+
+@pytest.fixture(scope="session")
+def cached(run, quick_compiler, tmp_path_factory):
+    """run(), with a cache that the tests of a session share, so that each kernel is compiled once, and quickly: these tests look at
+    the command, those of tests/run at kernels; cached.folder."""
     folder = tmp_path_factory.mktemp("cache")
 
     def call(*words, env=None, **options):
-        return run(*words, env={"TILEWISE_CACHE_DIR": str(folder), **(env or {})}, **options)
+        return run(*words, env={"TILEWISE_CACHE_DIR": str(folder), "TILEWISE_CXX": quick_compiler, **(env or {})}, **options)
 
     call.folder = folder
     return call
