@@ -83,7 +83,7 @@ TEST_F(PackTest, OneBlockIsDecodedForAKernelAndItsDamageStaysThere) {
     for (int i = 0; i < 3; ++i) {
         std::mt19937 random(static_cast<unsigned>(i));
         std::string code(900'000, '\0');  // two of them are a block
-        for (std::size_t j = 0; j < code.size(); ++j) code[j] = static_cast<char>(j % 64 == 0 ? random() : j);
+        for (std::size_t j = 0; j < code.size(); ++j) code[j] = static_cast<char>(j % 4096 == 0 ? random() : j);
         PackItem item{items_[0].manifest, at(fmt::format("code-{}", i))};
         ASSERT_TRUE(write_file(item.path, code).ok());
         item.manifest.digest = sha256_hex(item.path), item.manifest.kernel = fmt::format("kernel {}", i);
