@@ -19,7 +19,7 @@ NO_RANDOM = $$(setarch -R true 2>/dev/null && echo setarch -R)
 # A compiler that is not there, where there are built-in kernels: what the Python tests look at needs no others.
 BUILTIN_ONLY = $$([ ! -s build/builtin.pack ] || echo /nonexistent)
 CXX_FILES = $$(find $(wildcard src include kernels tests benchmarks examples python) -name '*.[ch]' -o -name '*.[ch]pp')
-SHELL_FILES = .ci/run tools/setup tools/demo tools/examples tools/bench_cpu tools/test_gpu
+SHELL_FILES = .ci/run tests/quick_compiler tools/setup tools/demo tools/examples tools/bench_cpu tools/test_gpu
 # Files, so that a build made on another machine is used as it is.
 GPU_BINARIES := build/bin/tilewise_gpu_tests build/lib/libtilewise.so
 SHELL_FILES += tools/containers tools/dist tools/quick_tests
@@ -94,7 +94,7 @@ test-python:
 	$(PHASE) 'command line, Python package, documentation'
 	@$(VENV)/python -m pytest -q -rs tests/capi tests/cli tests/benchmarks tests/security tests/adversary > build/test-cli.log 2>&1 & first=$$!; \
 	{ TILEWISE_CXX=$(BUILTIN_ONLY) $(VENV)/python -m pytest -q -m 'not compiles' tests/python tests/original && \
-	$(VENV)/python -m pytest -q -m compiles tests/python tests/original && $(VENV)/python -m pytest -q tests/docs tests/examples; }; second=$$?; \
+	TILEWISE_CXX=$(CURDIR)/tests/quick_compiler TILEWISE_CACHE_DIR=$(CURDIR)/build/quick-cache $(VENV)/python -m pytest -q -m compiles tests/python tests/original && $(VENV)/python -m pytest -q tests/docs tests/examples; }; second=$$?; \
 	wait $$first; first=$$?; cat build/test-cli.log; [ $$first = 0 ] && [ $$second = 0 ]
 
 test-fuzz:

@@ -111,12 +111,13 @@ void BackgroundBuilds::add(BackgroundJob job) {
         return worker_ && worker_->is_ours() ? worker_ : nullptr;
     };
     if (const auto worker = ours()) return worker->add(std::move(job));
-    const auto fresh = std::make_shared<Worker>(device_, settings_);
+    // That of the parent of a fork has a thread and locks that are not here: a child never destroys it.
+    const std::shared_ptr<Worker> fresh(new Worker(device_, settings_), [](Worker* worker) {
+        if (worker->is_ours()) delete worker;
+    });
     {
         const std::scoped_lock lock(fork_safe_mutex());
         if (!worker_ || !worker_->is_ours()) {
-            // That of the parent has a thread and locks that are not here: it is never touched again.
-            if (worker_) static_cast<void>(new std::shared_ptr<Worker>(worker_));
             worker_ = fresh;
             all_workers<Worker>().push_back(fresh);
             static const bool is_registered = std::atexit(end_all_workers<Worker>) == 0;
@@ -127,11 +128,7 @@ void BackgroundBuilds::add(BackgroundJob job) {
 }
 
 BackgroundBuilds::~BackgroundBuilds() {
-    if (!worker_) return;
-    if (worker_->is_ours())
-        worker_->end();
-    else
-        static_cast<void>(new std::shared_ptr<Worker>(worker_));
+    if (worker_ && worker_->is_ours()) worker_->end();
 }
 
 }  // namespace tilewise

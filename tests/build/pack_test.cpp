@@ -80,10 +80,10 @@ TEST_F(PackTest, InMemoryItIsTheSame) {
 
 TEST_F(PackTest, OneBlockIsDecodedForAKernelAndItsDamageStaysThere) {
     std::vector<PackItem> items;
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 3; ++i) {
         std::mt19937 random(static_cast<unsigned>(i));
         std::string code(900'000, '\0');  // two of them are a block
-        for (std::size_t j = 0; j < code.size(); ++j) code[j] = static_cast<char>(j % 64 == 0 ? random() : j);
+        for (std::size_t j = 0; j < code.size(); ++j) code[j] = static_cast<char>(j % 4096 == 0 ? random() : j);
         PackItem item{items_[0].manifest, at(fmt::format("code-{}", i))};
         ASSERT_TRUE(write_file(item.path, code).ok());
         item.manifest.digest = sha256_hex(item.path), item.manifest.kernel = fmt::format("kernel {}", i);
@@ -99,7 +99,7 @@ TEST_F(PackTest, OneBlockIsDecodedForAKernelAndItsDamageStaysThere) {
     ASSERT_TRUE(pack.ok());
     for (const PackItem& item : items) {
         const auto code = pack->read(item.manifest.digest);
-        EXPECT_EQ(code.ok(), &item != &items[4]);
+        EXPECT_EQ(code.ok(), &item != &items[2]);
         EXPECT_TRUE(!code || *code == *read_file(item.path));
     }
 }

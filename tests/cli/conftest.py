@@ -73,12 +73,24 @@ def ask(run):
 
 
 @pytest.fixture(scope="session")
-def cached(run, tmp_path_factory):
-    """run(), with a cache that the tests of a session share, so that each kernel is compiled once; cached.folder."""
+def machine(ask):
+    """What doctor finds here, {check: found}; it expands every rule set, so once is enough."""
+    return {item["check"]: item["found"] for item in ask("doctor")["checks"]}
+
+
+@pytest.fixture(scope="session")
+def quick_compiler(root):
+    return str(root / "tests/quick_compiler")
+
+
+@pytest.fixture(scope="session")
+def cached(run, quick_compiler, tmp_path_factory):
+    """run(), with a cache that the tests of a session share, so that each kernel is compiled once, and quickly: these tests look at
+    the command, those of tests/run at kernels; cached.folder."""
     folder = tmp_path_factory.mktemp("cache")
 
     def call(*words, env=None, **options):
-        return run(*words, env={"TILEWISE_CACHE_DIR": str(folder), **(env or {})}, **options)
+        return run(*words, env={"TILEWISE_CACHE_DIR": str(folder), "TILEWISE_CXX": quick_compiler, **(env or {})}, **options)
 
     call.folder = folder
     return call

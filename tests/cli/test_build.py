@@ -12,10 +12,10 @@ NO_COMPILER = {"TILEWISE_CXX": "/nonexistent/c++"}
 
 
 @pytest.fixture(scope="module")
-def built(run, tmp_path_factory):
+def built(run, quick_compiler, tmp_path_factory):
     """A cache of this module's own, filled by two jobs, and a pack of it: (environment, answer, pack)."""
     folder = tmp_path_factory.mktemp("built")
-    env = {"TILEWISE_CACHE_DIR": str(folder / "cache")}
+    env = {"TILEWISE_CACHE_DIR": str(folder / "cache"), "TILEWISE_CXX": quick_compiler}
     pack = folder / "kernels.pack"
     answer = run("build", *POOL, "--jobs", "2", "--pack", str(pack), "--json", env=env)
     assert answer.code == 0, answer
@@ -41,10 +41,10 @@ def test_shards_are_parts_of_the_whole(run, built):
     assert all(part.json["binaries"] < whole["binaries"] for part in parts)
 
 
-def test_sources_of_the_full_set_compile(run, root):
-    """A fixed sample of the distinct sources of `full`; `make test-builds` compiles them all."""
+def test_sources_of_the_full_set_compile(run, quick_compiler, tmp_path):
+    """A fixed sample of the distinct sources of `full`; `make test-builds` compiles them all, as they are for users."""
     answer = run("build", "--arch", "cpu-avx2,cpu-generic", "--rule-set", "full", "--shard", FULL_SAMPLE, "--json",
-                 env={"TILEWISE_CACHE_DIR": str(root / "build" / "test-builds")}, limit_s=600)
+                 env={"TILEWISE_CACHE_DIR": str(tmp_path / "cache"), "TILEWISE_CXX": quick_compiler}, limit_s=600)
     assert answer.code == 0 and answer.json["failed"] == 0 and answer.json["binaries"] >= 40, answer
 
 
@@ -113,8 +113,8 @@ conv_fwd:n=1,c=8,k=8,in=8x8,filter=3x3,dtype=fp32
 """
 
 
-def test_build_for_problems(run, tmp_path):
-    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache")}
+def test_build_for_problems(run, quick_compiler, tmp_path):
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache"), "TILEWISE_CXX": quick_compiler}
     words = ("--problems", "-", "--arch", "cpu-generic", "--json")
     pack = tmp_path / "layers.pack"
     answer = run("build", *words, "--pack", str(pack), stdin=LAYERS, env=env)
@@ -130,13 +130,12 @@ def test_build_for_problems(run, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--dtype", "fp16"], ["--dtype", "bf16", "--epilogue", "bias+add+relu"]])
-def test_the_layers_of_common_networks_are_problems(run, root, words, tmp_path):
+def test_the_layers_of_common_networks_are_problems(cached, root, words):
     made = subprocess.run([sys.executable, root / "problems" / "common_layers.py", *words], capture_output=True, text=True,
                           check=True)
     lines = made.stdout.splitlines()
     assert len(lines) == len(set(lines)) > 300
-    answer = run("build", "--problems", "-", "--arch", "cpu-generic", "--most", "1", "--json", stdin=made.stdout,
-                 env={"TILEWISE_CACHE_DIR": str(tmp_path)})
+    answer = cached("build", "--problems", "-", "--arch", "cpu-generic", "--most", "1", "--json", stdin=made.stdout)
     assert answer.code == 0 and answer.json["problems"] == len(lines) and answer.json["binaries"] == 1, answer
 
 
@@ -150,8 +149,8 @@ def test_bad_lists_of_problems(run, text, words, told):
     assert answer.code == 2 and told in answer.err and not answer.out, answer
 
 
-def test_a_pack_carries_tuning_records(run, tmp_path):
-    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache")}
+def test_a_pack_carries_tuning_records(run, quick_compiler, tmp_path):
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache"), "TILEWISE_CXX": quick_compiler}
     pool = ("--arch", "cpu-generic", "--rule-set", "tiny")
     tuned = run("tune", GEMM, *pool, "--top", "2", "--json", env=env)
     assert tuned.code == 0, tuned

@@ -15,13 +15,8 @@ def bare(tmp_path):
     return {"PATH": str(tmp_path / "bin"), "TILEWISE_CACHE_DIR": str(tmp_path / "cache")}
 
 
-@pytest.fixture(scope="module")
-def checks(ask):
-    return {item["check"]: item["found"] for item in ask("doctor")["checks"]}
-
-
-def skip_without(arch, dtype, checks):
-    have = set(checks["CPU features"].split())
+def skip_without(arch, dtype, machine):
+    have = set(machine["CPU features"].split())
     if not NEEDS[arch] <= have:
         pytest.skip(f"this CPU is no {arch}")
     if arch == "cpu-avx512" and dtype == "int8" and "avx512_vnni" not in have:
@@ -30,8 +25,8 @@ def skip_without(arch, dtype, checks):
 
 @pytest.mark.parametrize("arch", NEEDS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_type_on_every_cpu(ask, bare, checks, arch, dtype):
-    skip_without(arch, dtype, checks)
+def test_every_type_on_every_cpu(ask, bare, machine, arch, dtype):
+    skip_without(arch, dtype, machine)
     for shape in SHAPES:
         answer = ask("run", f"gemm:{shape},dtype={dtype}", "--arch", arch, "--validate", env=bare)
         assert answer["validation"]["ok"], answer
@@ -72,18 +67,18 @@ def test_what_cannot_be_had_is_said(run, bare):
     assert "TILEWISE_CXX" in answer.err and "built in" in answer.err
 
 
-def test_doctor_counts_them(ask, checks, tmp_path):
+def test_doctor_counts_them(ask, machine, tmp_path):
     for arch in NEEDS:
         answer = ask("build", "--arch", arch, "--rule-set", "builtin", env={"TILEWISE_CACHE_DIR": str(tmp_path)})
-        assert answer["compiled"] == 0 and f"{answer['binaries']} for {arch}" in checks["built-in kernels"]
+        assert answer["compiled"] == 0 and f"{answer['binaries']} for {arch}" in machine["built-in kernels"]
 
 
-def test_several_archs_in_one_pack(ask, checks, tmp_path):
+def test_several_archs_in_one_pack(ask, machine, tmp_path):
     pack = tmp_path / "two.pack"
     answer = ask("build", "--arch", "cpu-avx2,cpu-generic", "--rule-set", "builtin", "--dtype", "fp8_bf8", "--op", "gemm",
                  "--pack", str(pack), env={"TILEWISE_CACHE_DIR": str(tmp_path / "cache")})
     assert answer["failed"] == 0 and answer["kernels"] == answer["binaries"] > 0
-    features = set(checks["CPU features"].split())
+    features = set(machine["CPU features"].split())
     for arch in ("cpu-avx2", "cpu-generic"):
         if NEEDS[arch] <= features:  # packs are looked in before the built-in kernels
             served = ask("run", "gemm:m=8,n=8,k=8,dtype=fp8,b=bf8", "--arch", arch, "--rule-set", "builtin", "--pack", str(pack),

@@ -65,10 +65,9 @@ ONE_PIXEL = [  # of x, of y, or of both
 
 @pytest.mark.parametrize("problem", ONE_PIXEL)
 @pytest.mark.parametrize("arch", ["cpu-generic", "cpu-avx2"])
-def test_images_of_one_pixel_with_channels_first(run, ask, problem, arch):
+def test_images_of_one_pixel_with_channels_first(run, ask, machine, problem, arch):
     """Every built-in kernel: pixels and channels of such an image are both neighbours in memory."""
-    features = next(check["found"] for check in ask("doctor")["checks"] if check["check"] == "CPU features")
-    if arch == "cpu-avx2" and "avx2" not in features.split():
+    if arch == "cpu-avx2" and "avx2" not in machine["CPU features"].split():
         pytest.skip("this machine has no AVX2")
     problem += ",dtype=fp32,layout=ngchw"
     options = ("--arch", arch, "--rule-set", "builtin")
