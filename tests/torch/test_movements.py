@@ -71,7 +71,7 @@ class Turned(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         rows = x.transpose(0, 1).reshape(-1, 6)
         y = self.layer(rows)
-        return y.view(x.size(1), x.size(0), 4).transpose(0, 1).tanh() if self.parts else y.tanh()
+        return y.view(x.size(1), x.size(0), 4).transpose(0, 1).tanh().flatten(1) if self.parts else y.tanh()
 
 
 @pytest.mark.parametrize("parts", [False, True])
@@ -110,6 +110,7 @@ def test_dense_blocks() -> None:
         assert found["aten._native_batch_norm_legit_no_training.default"] == 0
         assert found["aten.clone.default"] == 1  # of the image
         pool = next(node for node in graph.graph.nodes if node.target is torch.ops.aten.avg_pool2d.default)
+        assert optimized.report.replaced["features.norm5"] == "a product and a sum"
         assert "relu" in pool.args[0].name  # before the convolution, whose result has a quarter of the positions
 
 
