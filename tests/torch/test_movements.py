@@ -120,3 +120,39 @@ def test_means_that_do_not_commute_stay(options: dict[str, int]) -> None:
     optimized, _ = optimize(model, torch.randn(2, 4, 6, 6, device=DEVICE))
     order = [str(node.target) for node in optimized.graphs[0].graph.nodes if node.op == "call_function"]
     assert order.index("tilewise.linear.default") < order.index("aten.avg_pool2d.default")
+
+
+class Heads(nn.Module):
+    """Attention with layers of their own for query, key and value; `scaled`: one of them is not only viewed."""
+
+    def __init__(self, scaled: bool):
+        super().__init__()
+        self.query, self.key, self.value = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 4)
+        self.scaled = scaled
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        query, key, value = (layer(x).view(*x.shape[:2], 2, -1).transpose(1, 2) for layer in (self.query, self.key, self.value))
+        return nn.functional.scaled_dot_product_attention(query * self.query.bias[:4] if self.scaled else query, key, value)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_layers_of_one_input_are_one_product(scaled: bool) -> None:
+    optimized, graphs = optimize(Heads(scaled), torch.randn(3, 5, 8, device=DEVICE))
+    assert [found["tilewise.linear.default"] for found in graphs] == [1, 1]
+    assert optimized.report.replaced["value"] == "linear, one of 3 in a product"
+
+
+class Gated(nn.Module):
+    """Of layers with an epilogue, or what reads more than a view, each stays as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.silu(self.gate(x)) * self.up(x)
+
+
+def test_gates_stay_in_the_epilogue() -> None:
+    optimized, _ = optimize(Gated(), torch.randn(3, 8, device=DEVICE))
+    assert optimized.report.replaced == {"gate": "linear + silu + mul", "up": "linear"}
