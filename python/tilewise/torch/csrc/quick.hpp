@@ -76,8 +76,8 @@ private:
                 return c10::fromIntArrayRefSlow(at::IntArrayRef(numbers).slice(index * dims, dims));
             };
             const bool is_one_image = x.dim() == static_cast<int64_t>(dims) + 1;  // without a batch
-            const at::Tensor y = conv_op().call(is_one_image ? x.unsqueeze(0) : x, w, bias, {}, part(0), part(1), part(2),
-                                                part(3), groups, "");
+            const at::Tensor y = conv_op().call(is_one_image ? x.unsqueeze(0) : x, w, bias, {}, part(0), part(1),
+                                                part(2), part(3), groups, "");
             return is_one_image ? y.squeeze(0) : y;
         }
     };
