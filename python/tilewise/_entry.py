@@ -45,7 +45,7 @@ def prepare_entry(key: Any, call: Call, fields: Fields, strategy: str | None, ke
         handle = current_stream(like, gpu_index(call.device))
     problem = Problem(fields)
     call.check_against(problem.text, problem.operands)  # before anything is measured or compiled for it
-    if _recording.active is not None:  # nothing is prepared and nothing kept
+    if _recording.active() is not None:  # nothing is prepared and nothing kept
         described = _recording.Described(problem.text, call.device)
         return Entry(described, call.out_shape(described.operands["c"]))
     threads = threads_like_torch() if call.device == "cpu" and _arrays.is_torch(like) else 0
@@ -73,8 +73,9 @@ def launch(entry: Entry, like: Any, address_a: int, address_b: int, out: Any, ad
         make = entry.make_out or _arrays.maker_like(like, entry.out_shape, executable.operands["c"].dtype)
         entry.make_out = make
         out, address_c = make() if stream is None else make_on_stream(make, like, stream)
-    if _recording.active is not None:
-        _recording.active.add(executable.device, executable.problem)
+    recorded = _recording.active()
+    if recorded is not None:
+        recorded.add(executable.device, executable.problem)
         return out
     if executable.workspace_bytes:
         with workspace_for(executable.workspace_bytes, workspace, like, executable.device, stream) as address:

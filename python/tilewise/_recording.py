@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,7 +48,17 @@ class Described(Executable):
         self.operands: dict[str, OperandSpec] = operand_specs(facts["operands"])
 
 
-active: Recording | None = None  # of all threads: gradients are computed on others than the caller's
+class _Now(threading.local):
+    recording: Recording | None = None
+
+
+_now = _Now()
+_of_all: Recording | None = None  # of all threads: gradients are computed on others than the caller's
+
+
+def active() -> Recording | None:
+    """Where this thread's problems are recorded, None where they are run."""
+    return _of_all if _now.recording is None else _now.recording
 
 
 @contextlib.contextmanager
@@ -58,9 +69,19 @@ def recording() -> Iterator[Recording]:
             step(model, batch)
         tilewise.build(recorded.problems())
     """
-    global active
-    before, active = active, Recording()
+    global _of_all
+    before, _of_all = _of_all, Recording()
     try:
-        yield active
+        yield _of_all
     finally:
-        active = before
+        _of_all = before
+
+
+@contextlib.contextmanager
+def recording_here() -> Iterator[Recording]:
+    """As `recording`, for this thread alone: others go on running."""
+    before, _now.recording = _now.recording, Recording()
+    try:
+        yield _now.recording
+    finally:
+        _now.recording = before

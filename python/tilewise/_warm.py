@@ -65,7 +65,7 @@ def _is_terminal() -> bool:
         return False
 
 
-def _progress_of(progress: bool | Progress | None) -> tuple[Progress | None, Callable[[], None]]:
+def progress_of(progress: bool | Progress | None) -> tuple[Progress | None, Callable[[], None]]:
     """The report of progress, and what ends it."""
     if callable(progress):
         return progress, lambda: None
@@ -84,7 +84,7 @@ def build(problems: Iterable[str | Problem], *, device: Any = "cpu", strategy: s
     progress    a bar on standard error if that is a terminal; True: always, False: never; or a function that is called
                 with the number done, the number of all, and the kernel
     """
-    tell, close = _progress_of(progress)
+    tell, close = progress_of(progress)
     raised: list[BaseException] = []
 
     def on_progress(_user: Any, done: int, total: int, kernel: bytes) -> int:
@@ -122,7 +122,7 @@ def tune(problems: Iterable[str | Problem], *, device: Any = "cpu", seconds: flo
     """
     texts = [problem_text(problem) for problem in problems]
     build(texts, device=device, strategy="measure", jobs=jobs, progress=progress)
-    tell, close = _progress_of(progress)
+    tell, close = progress_of(progress)
     tuned = Tuned({})
     end = time.monotonic() + seconds
     try:

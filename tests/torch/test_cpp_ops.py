@@ -257,11 +257,24 @@ def test_the_short_way_is_for_plain_calls(monkeypatch):
     want = F.linear(x, w)
     with _choice.choosing(_choice.Choice("first-fit")):
         assert_close(tt.linear(x, w), want)
-    with torch.autocast(DEVICE.split(":")[0], dtype=torch.bfloat16):
-        assert tt.linear(x, w).dtype == torch.bfloat16
     assert_close(torch.func.vmap(lambda x: tt.linear(x, w))(x), want)
     assert_close(torch.func.jvp(lambda x: tt.linear(x, w), (x,), (x,))[1], want)
     assert_close(torch.func.grad(lambda w: tt.linear(x, w).sum())(w), x.sum(0).expand(5, 8))
+
+
+def test_the_short_way_casts_as_autocast_does():
+    x, w, bias = make(2, 4, 5, 5), make(6, 4, 3, 3, grad=True), make(6)
+    tt.conv2d(x, w, bias)  # works the geometry out
+    with torch.autocast(DEVICE.split(":")[0], dtype=torch.bfloat16):
+        y, one, rows = tt.conv2d(x, w, bias), tt.conv2d(x[0], w, bias), tt.linear(x, w[:, 0, 0].repeat(1, 2)[:, :5])
+        assert_close(y, F.conv2d(x, w, bias))
+        with torch.autocast(DEVICE.split(":")[0], enabled=False):
+            assert tt.conv2d(x, w, bias).dtype == torch.float32
+    assert y.dtype == one.dtype == rows.dtype == torch.bfloat16
+    assert torch.equal(one, y[0])
+    y.float().sum().backward()
+    want, = torch.autograd.grad(F.conv2d(x, w, bias).sum(), w)
+    assert w.grad.dtype == torch.float32 and (w.grad - want).norm() <= 1e-2 * want.norm()
 
 
 def test_a_layer_leaves_other_tensors_to_torch():

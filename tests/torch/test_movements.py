@@ -71,7 +71,7 @@ class Turned(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         rows = x.transpose(0, 1).reshape(-1, 6)
         y = self.layer(rows)
-        return y.view(x.size(1), x.size(0), 4).transpose(0, 1).tanh() if self.parts else y.tanh()
+        return y.view(x.size(1), x.size(0), 4).transpose(0, 1).tanh().flatten(1) if self.parts else y.tanh()
 
 
 @pytest.mark.parametrize("parts", [False, True])
@@ -110,6 +110,7 @@ def test_dense_blocks() -> None:
         assert found["aten._native_batch_norm_legit_no_training.default"] == 0
         assert found["aten.clone.default"] == 1  # of the image
         pool = next(node for node in graph.graph.nodes if node.target is torch.ops.aten.avg_pool2d.default)
+        assert optimized.report.replaced["features.norm5"] == "a product and a sum"
         assert "relu" in pool.args[0].name  # before the convolution, whose result has a quarter of the positions
 
 
@@ -119,3 +120,39 @@ def test_means_that_do_not_commute_stay(options: dict[str, int]) -> None:
     optimized, _ = optimize(model, torch.randn(2, 4, 6, 6, device=DEVICE))
     order = [str(node.target) for node in optimized.graphs[0].graph.nodes if node.op == "call_function"]
     assert order.index("tilewise.linear.default") < order.index("aten.avg_pool2d.default")
+
+
+class Heads(nn.Module):
+    """Attention with layers of their own for query, key and value; `scaled`: one of them is not only viewed."""
+
+    def __init__(self, scaled: bool):
+        super().__init__()
+        self.query, self.key, self.value = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 4)
+        self.scaled = scaled
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        query, key, value = (layer(x).view(*x.shape[:2], 2, -1).transpose(1, 2) for layer in (self.query, self.key, self.value))
+        return nn.functional.scaled_dot_product_attention(query * self.query.bias[:4] if self.scaled else query, key, value)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_layers_of_one_input_are_one_product(scaled: bool) -> None:
+    optimized, graphs = optimize(Heads(scaled), torch.randn(3, 5, 8, device=DEVICE))
+    assert [found["tilewise.linear.default"] for found in graphs] == [1, 1]
+    assert optimized.report.replaced["value"] == "linear, one of 3 in a product"
+
+
+class Gated(nn.Module):
+    """Of layers with an epilogue, or what reads more than a view, each stays as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.silu(self.gate(x)) * self.up(x)
+
+
+def test_gates_stay_in_the_epilogue() -> None:
+    optimized, _ = optimize(Gated(), torch.randn(3, 8, device=DEVICE))
+    assert optimized.report.replaced == {"gate": "linear + silu + mul", "up": "linear"}

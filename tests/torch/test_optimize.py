@@ -24,7 +24,8 @@ from torch import nn  # noqa: E402
 import tilewise  # noqa: E402
 import tilewise.torch as tt  # noqa: E402
 from tilewise.torch import _choice  # noqa: E402
-from tilewise.torch.graph import passes  # noqa: E402
+from tilewise.torch._warm import _PythonOps  # noqa: E402
+from tilewise.torch.graph import passes, warming  # noqa: E402
 from tilewise.torch.graph.passes import epilogues, fold_batch_norm, pack_weights  # noqa: E402
 from tilewise.torch.graph.rewriting import Rewriting, is_call, ops  # noqa: E402
 
@@ -377,6 +378,14 @@ def test_strategy_reaches_the_ops() -> None:
     assert seen == [_choice.Choice("first-fit")] and _choice.current() is None
 
 
+def test_measuring_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(warming._warm, "tune", lambda problems, **options: asked.append((problems, options["device"])))
+    optimize(nn.Linear(4, 4).eval().to(DEVICE), torch.randn(2, 4, device=DEVICE), strategy="measure", check=False)
+    (problems, device), = asked
+    assert len(problems) == 1 and "m=2,n=4,k=4" in problems[0] and device == DEVICE
+
+
 def test_pack_that_is_not_there_is_refused() -> None:
     with pytest.raises(tilewise.TilewiseError, match="no-such.pack"):
         optimize(nn.Linear(4, 4).eval().to(DEVICE), torch.randn(2, 4, device=DEVICE), pack="no-such.pack")
@@ -452,3 +461,28 @@ def test_inductor_compiles_what_is_left() -> None:
     with torch.no_grad():
         assert error(optimized(x), model(x)) < 1e-5
     assert counts(optimized)["tilewise.conv.default"] == EXPECTED["mobilenet_v3_small"]["tilewise.conv.default"]
+
+
+# ---- waiting ---------------------------------------------------------------------------------------------------------
+
+
+def test_problems_of_a_graph_are_those_that_it_runs() -> None:
+    model, x = graph_models.residual(), torch.randn(2, 3, 16, 16, device=DEVICE)
+    optimized = optimize(model, x)
+    ahead = warming.problems(optimized.graphs[0]).problems()
+    graph = optimized.graphs[0]
+    inputs = [torch.empty_strided(given.shape, given.stride(), device=DEVICE)
+              for given in (node.meta["val"] for node in graph.graph.find_nodes(op="placeholder"))]
+    with tilewise.recording() as recorded, _PythonOps():
+        graph(*inputs)
+    assert ahead == recorded.problems() and len(ahead) == 4
+    assert any("epilogue=bias+add+relu" in problem for problem in ahead)
+
+
+def test_progress_is_told() -> None:
+    told: list[str] = []
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval().to(DEVICE)
+    optimized = optimize(model, torch.randn(2, 4, device=DEVICE), compiler="inductor",
+                         progress=lambda done, total, what: told.append(what))
+    assert told[-1] == "Inductor compiles what is left"
+    assert pickle.loads(pickle.dumps(optimized))(torch.zeros(2, 4, device=DEVICE)).shape == (2, 4)

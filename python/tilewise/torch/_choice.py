@@ -37,22 +37,22 @@ class _Now(threading.local):
     choice: Choice | None = None
 
 
-_now = _Now()
+now = _Now()
 
 
 def current() -> Choice | None:
     """The choice of the layer that this thread computes; None leaves it to the library."""
-    return _now.choice
+    return now.choice
 
 
 @contextlib.contextmanager
 def choosing(choice: Choice | None) -> Iterator[None]:
     before = current()
-    _now.choice = choice
+    now.choice = choice
     try:
         yield
     finally:
-        _now.choice = before
+        now.choice = before
 
 
 def options(op: str, layout: str | None = None) -> dict[str, Any]:

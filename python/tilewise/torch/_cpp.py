@@ -80,6 +80,7 @@ def _load(request: str) -> None:
         if failure:
             raise _library.ToolchainError(_library.TOOLCHAIN, failure.decode(errors="replace"))
         library.tilewise_torch_plans.restype = ctypes.c_size_t
+        library.tilewise_torch_forget_plans.restype = None
         library.tilewise_torch_geometry.restype = ctypes.c_int64
         library.tilewise_torch_geometry.argtypes = [ctypes.c_size_t, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64]
         _library_of_ops = library
@@ -109,6 +110,12 @@ def is_loaded() -> bool:
 def plan_count() -> int:
     """How many prepared problems the C++ ops keep in this process."""
     return 0 if _library_of_ops is None else int(_library_of_ops.tilewise_torch_plans())
+
+
+def forget_plans() -> None:
+    """Has the C++ ops choose their kernels anew, after some were measured."""
+    if _library_of_ops is not None:
+        _library_of_ops.tilewise_torch_forget_plans()
 
 
 def build_ops() -> None:

@@ -132,10 +132,6 @@ def _check_conv(name: str, dims: int, x: torch.Tensor, weight: torch.Tensor, bia
 
 def _conv(dims: int, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sizes,
           padding: Sizes | str, dilation: Sizes, groups: int, activation: str | None) -> torch.Tensor:
-    if activation is None:
-        quick = _quick.conv(dims, x, weight, bias, stride, padding, dilation, groups)
-        if quick is not None:
-            return quick
     if x.dim() == dims + 1:  # one image without a batch
         return _conv(dims, x.unsqueeze(0), weight, bias, stride, padding, dilation, groups, activation).squeeze(0)
     _check_conv(f"conv{dims}d", dims, x, weight, bias, groups, False)
@@ -152,21 +148,24 @@ def conv1d(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
            padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, *,
            activation: str | None = None) -> torch.Tensor:
     """As torch.nn.functional.conv1d, with an activation after it: x (N, C, L), weight (K, C/groups, X)."""
-    return _conv(1, x, weight, bias, stride, padding, dilation, groups, activation)
+    quick = _quick.conv(1, x, weight, bias, stride, padding, dilation, groups) if activation is None else None
+    return _conv(1, x, weight, bias, stride, padding, dilation, groups, activation) if quick is None else quick
 
 
 def conv2d(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Sizes = 1,
            padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, *,
            activation: str | None = None) -> torch.Tensor:
     """As torch.nn.functional.conv2d, with an activation after it: x (N, C, H, W), weight (K, C/groups, Y, X)."""
-    return _conv(2, x, weight, bias, stride, padding, dilation, groups, activation)
+    quick = _quick.conv(2, x, weight, bias, stride, padding, dilation, groups) if activation is None else None
+    return _conv(2, x, weight, bias, stride, padding, dilation, groups, activation) if quick is None else quick
 
 
 def conv3d(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Sizes = 1,
            padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, *,
            activation: str | None = None) -> torch.Tensor:
     """As torch.nn.functional.conv3d, with an activation after it: x (N, C, D, H, W), weight (K, C/groups, Z, Y, X)."""
-    return _conv(3, x, weight, bias, stride, padding, dilation, groups, activation)
+    quick = _quick.conv(3, x, weight, bias, stride, padding, dilation, groups) if activation is None else None
+    return _conv(3, x, weight, bias, stride, padding, dilation, groups, activation) if quick is None else quick
 
 
 # ---- transposed convolutions -----------------------------------------------------------------------------------------

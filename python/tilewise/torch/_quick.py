@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The short way from tilewise.torch's functions to the C++ ops, for plain calls: nothing is cast, traced, transformed or
-chosen.
-"""
+"""The short way from tilewise.torch's functions to the C++ ops, for plain calls: nothing is traced, transformed or chosen."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,11 +8,11 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from . import _choice, _cpp
+from . import _cpp
+from ._choice import now as _now
 
-_is_compiling = torch.compiler.is_compiling
+_is_compiling = torch.compiler.is_dynamo_compiling  # what torch.export traces without Dynamo is no plain tensor
 _is_transformed = torch._C._are_functorch_transforms_active
-_casts = torch._C._is_any_autocast_enabled
 _TENSOR = torch.Tensor
 _NONE = -1
 
@@ -30,14 +28,10 @@ def open_ways() -> None:
     _linear, _conv = (getattr(torch.ops.tilewise, name).default._op for name in ("_linear", "_conv"))
 
 
-def _is_plain(x: torch.Tensor) -> bool:
-    return (type(x) is _TENSOR and forward_ad._current_level < 0 and not _is_transformed() and not _casts()
-            and _choice.current() is None)
-
-
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor | None:
     """None where the call is not a plain one."""
-    if _is_compiling() or _linear is None or not _is_plain(x):
+    if (_is_compiling() or _linear is None or type(x) is not _TENSOR or forward_ad._current_level >= 0 or _now.choice is not None
+            or _is_transformed()):
         return None
     try:
         return _linear(x, weight, bias)
@@ -48,7 +42,8 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> 
 def conv(dims: int, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Any, padding: Any,
          dilation: Any, groups: int) -> torch.Tensor | None:
     """None where the call is not a plain one, or the geometry was not met before."""
-    if _is_compiling() or _conv is None or not _is_plain(x) or x.dim() != dims + 2:
+    if (_is_compiling() or _conv is None or type(x) is not _TENSOR or forward_ad._current_level >= 0 or _now.choice is not None
+            or _is_transformed()):
         return None
     try:
         number = _geometries.get((dims, stride, padding, dilation, groups), _NONE)

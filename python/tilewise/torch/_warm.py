@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _warm
 from .._recording import Recording, recording
-from . import _ops
+from . import _cpp, _ops
 from ._modules import OURS
 from ._replace import replace
 
@@ -124,4 +124,5 @@ def tune(model: nn.Module, *example: Any, seconds: float = 60.0, training: bool 
         tuned.kernels.update(one.kernels)
         tuned.errors.update(one.errors)
         tuned.left.extend(one.left)
+    _cpp.forget_plans()
     return tuned

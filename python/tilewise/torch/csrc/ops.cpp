@@ -78,4 +78,7 @@ __attribute__((visibility("default"))) std::size_t tilewise_torch_plans() {
     return tilewise_torch::PlanTable::here().size();
 }
 
+// Has kernels chosen anew, after some were measured.
+__attribute__((visibility("default"))) void tilewise_torch_forget_plans() { tilewise_torch::PlanTable::here().clear(); }
+
 }  // extern "C"

@@ -82,6 +82,13 @@ public:
         plans_.insert_or_assign(key, std::move(plan));
     }
 
+    // For kernels to be chosen anew.
+    void clear() {
+        std::unordered_map<Key, PlanPointer, KeyHash> gone;
+        const std::unique_lock lock(mutex_);
+        gone.swap(plans_);
+    }
+
     std::size_t size() const {
         const std::shared_lock lock(mutex_);
         return plans_.size();

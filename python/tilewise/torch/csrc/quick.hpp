@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Short ways to the ops for calls from Python, which spends most of its time on arguments: no epilogue, and the geometry of a
-// convolution by a number that it was given before. They are made of the ops, so gradients, tracing and memory formats are
-// theirs.
+// Short ways to the ops for calls from Python, which spends most of its time on arguments: no epilogue, operands as autocast
+// wants them, and the geometry of a convolution by a number that it was given before. They are made of the ops, so gradients,
+// tracing and memory formats are theirs.
 #pragma once
+
+#include <ATen/autocast_mode.h>
 
 #include <array>
 #include <atomic>
@@ -17,6 +19,25 @@ namespace tilewise_torch {
 inline void check_strided(const at::Tensor& x, const char* name) {
     TORCH_CHECK_TYPE(x.layout() == at::kStrided, name, ": a tensor of layout ", x.layout(), " has no plain memory");
 }
+
+// What torch.autocast makes of operands: as torch's own ops have them, weights cast once.
+class Cast {
+public:
+    explicit Cast(const at::Tensor& x) : device_(x.device().type()) {
+        TORCH_CHECK_TYPE(device_ == at::kCPU || device_ == at::kCUDA, "x is on ", x.device());
+        is_on_ = at::autocast::is_autocast_enabled(device_);
+        if (is_on_) dtype_ = at::autocast::get_autocast_dtype(device_);
+    }
+
+    bool is_on() const { return is_on_; }
+    at::Tensor operator()(const at::Tensor& x) const { return at::autocast::cached_cast(dtype_, x, device_); }
+    OptionalTensor operator()(const OptionalTensor& x) const { return has(x) ? OptionalTensor((*this)(*x)) : x; }
+
+private:
+    c10::DeviceType device_;
+    bool is_on_ = false;
+    at::ScalarType dtype_ = at::kFloat;
+};
 
 // Geometries by number, read without a lock: entries are added, and never changed or taken away.
 class KeptGeometries {
@@ -38,10 +59,8 @@ public:
                           kMost - 1);
         const Kept* kept = places()[static_cast<std::size_t>(number)].load(std::memory_order_acquire);
         TORCH_CHECK_VALUE(kept, "geometry: ", number, " was never given");
-        const auto part = [&](std::size_t index) {
-            return c10::fromIntArrayRefSlow(at::IntArrayRef(kept->numbers).slice(index * kept->dims, kept->dims));
-        };
-        return conv_op().call(x, w, bias, {}, part(0), part(1), part(2), part(3), kept->groups, "");
+        const Cast cast(x);
+        return cast.is_on() ? kept->conv(cast(x), cast(w), cast(bias)) : kept->conv(x, w, bias);
     }
 
 private:
@@ -51,6 +70,16 @@ private:
         std::size_t dims;
         std::vector<int64_t> numbers;
         int64_t groups;
+
+        at::Tensor conv(const at::Tensor& x, const at::Tensor& w, const OptionalTensor& bias) const {
+            const auto part = [&](std::size_t index) {
+                return c10::fromIntArrayRefSlow(at::IntArrayRef(numbers).slice(index * dims, dims));
+            };
+            const bool is_one_image = x.dim() == static_cast<int64_t>(dims) + 1;  // without a batch
+            const at::Tensor y = conv_op().call(is_one_image ? x.unsqueeze(0) : x, w, bias, {}, part(0), part(1),
+                                                part(2), part(3), groups, "");
+            return is_one_image ? y.squeeze(0) : y;
+        }
     };
 
     static std::array<std::atomic<const Kept*>, kMost>& places() {
@@ -61,7 +90,9 @@ private:
 
 inline at::Tensor quick_linear(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias) {
     check_strided(x, "x"), check_strided(weight, "weight");
-    return linear_op().call(x, weight, bias, {}, "");
+    const Cast cast(x);
+    return cast.is_on() ? linear_op().call(cast(x), cast(weight), cast(bias), {}, "")
+                        : linear_op().call(x, weight, bias, {}, "");
 }
 
 }  // namespace tilewise_torch

@@ -14,7 +14,8 @@ from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from . import lowering, passes
+from ..._warm import progress_of
+from . import lowering, passes, warming
 from .rewriting import Rewriting
 
 COMPILERS = ("inductor", "eager")
@@ -30,6 +31,7 @@ class Session:
     only       the layers that may be rewritten; None for all
     names      of parameters and buffers, by the identity of their tensors
     varying    parameters and buffers, by identity, that are no constants
+    strategy   how kernels are chosen that are compiled ahead;  progress: of that, and of Inductor, as tilewise.build has it
     done       what became of layers;  left: why others were not rewritten;  captured: those with constants in a graph
     graphs     as they were handed to the compiler
     """
@@ -40,6 +42,8 @@ class Session:
     only: frozenset[str] | None = None
     names: Mapping[int, str] = dataclasses.field(default_factory=dict)
     varying: frozenset[int] = frozenset()
+    strategy: str | None = None
+    progress: Any = None
     done: dict[str, str] = dataclasses.field(default_factory=dict)
     left: dict[str, str] = dataclasses.field(default_factory=dict)
     captured: set[str] = dataclasses.field(default_factory=set)
@@ -81,6 +85,7 @@ class Session:
         order = module.graph.find_nodes(op="placeholder")
         lowered = lowering.lower(module, rewriting, decompose=self.compiler == "inductor")
         self.graphs.append(lowered)
+        warming.warm(lowered, self.strategy, self.progress)
         fixed = {placeholders[i] for i in options.get("static_input_idxs", ())} | set(rewriting.constants)
         options["static_input_idxs"] = [i for i, node in enumerate(order) if node in fixed]
         run_lowered = self._run_of(lowered, [node.meta["val"] for node in order], options)
@@ -100,7 +105,13 @@ class Session:
     def _run_of(self, lowered: fx.GraphModule, inputs: list[Any], options: dict[str, Any]) -> Callable[..., Any]:
         if self.compiler == "inductor":
             from torch._inductor.compile_fx import compile_fx_inner
-            return compile_fx_inner(lowered, inputs, **options)
+            tell, close = progress_of(self.progress)
+            if tell:
+                tell(len(self.graphs) - 1, len(self.graphs), "Inductor compiles what is left")
+            try:
+                return compile_fx_inner(lowered, inputs, **options)
+            finally:
+                close()
         run = lowered.forward
 
         def call(args: list[Any]) -> Any:

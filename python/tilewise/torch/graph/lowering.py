@@ -17,7 +17,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from .encoder_layer import encoder_layer
 from .passes.pack_weights import FORMATS
-from .rewriting import Rewriting, ops, same_sizes, value
+from .rewriting import Rewriting, ops, value
 
 aten = torch.ops.aten
 Table = dict[Any, Callable[..., Any]]
@@ -119,8 +119,21 @@ def _conv(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, d: torch.
 
 def _laid_out_as(output: Any, like: Any) -> Any:
     """An output in the memory order that the original graph gives it."""
-    if not isinstance(output, torch.Tensor) or not isinstance(like, torch.Tensor):
+    if not isinstance(output, torch.Tensor) or not isinstance(like, torch.Tensor) or output.layout != torch.strided:
         return output
-    if same_sizes(output.stride(), like.stride()) or output.layout != torch.strided:
+    strides, wanted = (tuple(map(_as_traced, x.stride())) for x in (output, like))
+    if strides == wanted:
         return output
-    return aten.copy.default(output.new_empty_strided(like.shape, like.stride()), output)
+    if all(isinstance(size, int) for size in (*like.shape, *like.stride())):
+        return aten.copy.default(output.new_empty_strided(like.shape, like.stride()), output)
+    order = sorted(range(like.dim()), key=wanted.__getitem__, reverse=True)  # symbols of the original are none of this graph's
+    return output.permute(order).clone(memory_format=torch.contiguous_format).permute(
+        [order.index(dim) for dim in range(like.dim())])
+
+
+def _as_traced(size: Any) -> int:
+    """A size as it is for the inputs that the graph is traced with, or any where that is not known."""
+    if isinstance(size, int):
+        return size
+    node = size.node
+    return int(node.hint) if node.has_hint() else int(node.expr.subs({symbol: 97 for symbol in node.expr.free_symbols}))

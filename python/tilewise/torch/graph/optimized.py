@@ -44,7 +44,8 @@ class Optimized(nn.Module):
         settings = {**self._settings, **changes}
         names = {id(x): name for name, x in (*self.model.named_parameters(), *self.model.named_buffers())}
         self._session = Session(freeze=True, compiler=settings["compiler"], inductor=settings["inductor"],
-                                only=settings["only"], names=names, varying=self._varying)
+                                only=settings["only"], names=names, varying=self._varying,
+                                strategy=settings["strategy"], progress=settings["progress"])
         self._choice = None if settings["strategy"] is None else _choice.Choice(settings["strategy"])
         self._run = torch.compile(_own_function(self.model), backend=self._session.compile, dynamic=settings["dynamic"])
 
@@ -77,7 +78,8 @@ class Optimized(nn.Module):
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: without the compiled code, which is made again when first called."""
         left_out = ("_run", "_session", "_choice", "_varying")
-        return {name: what for name, what in self.__dict__.items() if name not in left_out}
+        state = {name: what for name, what in self.__dict__.items() if name not in left_out}
+        return {**state, "_settings": {**self._settings, "progress": None}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -99,7 +101,7 @@ def _own_function(model: nn.Module) -> Callable[..., Any]:
 def optimize(model: nn.Module, *example_inputs: Any, example_kwargs: Mapping[str, Any] | None = None,
              strategy: str | None = None, pack: str | os.PathLike[str] | None = None, only: Only = None,
              dynamic: bool | None = None, cuda_graphs: bool = True, compiler: str = "inductor",
-             check: bool = True) -> Optimized:
+             check: bool = True, progress: Any = None) -> Optimized:
     """The model for inference: BatchNorm folded into weights, bias, activation and residual sum in the kernel that they
     follow, channels-last memory throughout, the rest compiled by Inductor. Checked against the model on the example.
 
@@ -111,6 +113,8 @@ def optimize(model: nn.Module, *example_inputs: Any, example_kwargs: Mapping[str
     cuda_graphs      on a GPU, launches are captured and replayed
     compiler         of what is left: "inductor", or "eager", which runs it as it is
     check            False compares nothing
+    progress         of compiling kernels, on all cores, and of Inductor: a bar on standard error if that is a terminal; True:
+                     always, False: never; or a function that is called with how many are done, how many there are and what
     """
     _refuse(model, compiler)
     example = checking.Example(example_inputs, dict(example_kwargs or {}))
@@ -122,7 +126,7 @@ def optimize(model: nn.Module, *example_inputs: Any, example_kwargs: Mapping[str
     wanted = _wanted(only, [name for name, _ in model.named_modules()])
     named = None if only is None else frozenset(name for name, layer in model.named_modules() if wanted(name, layer))
     optimized = Optimized(model, {"strategy": strategy, "compiler": compiler, "dynamic": dynamic, "only": named,
-                                  "inductor": _graphs_of_launches() if on_gpu and cuda_graphs else {}})
+                                  "progress": progress, "inductor": _graphs_of_launches() if on_gpu and cuda_graphs else {}})
     versions = {id(x): x._version for x in model.buffers()}
     plain = example.run(model)
     optimized._varying = frozenset(id(x) for x in model.buffers() if x._version != versions[id(x)])

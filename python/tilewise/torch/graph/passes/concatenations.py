@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Concatenations that begin as an earlier one does, as those of DenseNet, take that one's result. Inductor reads a few operands where
-they lie, in the kernel of what follows, and copies many of them to one place first.
+"""Concatenations that begin as an earlier one does, as those of DenseNet, take that one's result. Inductor reads a few operands
+where they lie, in the kernel of what follows, and copies many of them to one place first.
 """
 from __future__ import annotations
 

@@ -33,8 +33,10 @@ def _scale_and_shift(graph: Rewriting, norm: fx.Node) -> tuple[torch.Tensor, tor
 
 def _simplify(graph: Rewriting, norm: fx.Node, result: fx.Node) -> None:
     x, *parameters = norm.args[:5]
-    if not _are_constant(graph, *parameters) or value(x).dtype not in TYPES:
+    layer = graph.layer_of(parameters[-1], norm)
+    if not _are_constant(graph, *parameters) or value(x).dtype not in TYPES or not graph.may_rewrite(layer):
         return
+    graph.done[layer] = "a product and a sum"
     sizes = [-1, *[1] * (value(x).dim() - 2)]
     scale, shift = (graph.constant(given.view(sizes), parameters[-1]) for given in _scale_and_shift(graph, norm))
     y = graph.call(aten.add.Tensor, graph.call(aten.mul.Tensor, x, scale, like=norm), shift, like=norm)
