@@ -173,7 +173,7 @@ def test_tuned_kernels_are_taken_from_then_on(tmp_path):
                                                        (True, False, True)])
 def test_the_bar_is_for_terminals(monkeypatch, capsys, given, is_terminal, shown):
     monkeypatch.setattr(_warm, "_is_terminal", lambda: is_terminal)
-    tell, close = _warm._progress_of(given)
+    tell, close = _warm.progress_of(given)
     assert (tell is not None) == shown
     if tell:
         tell(1, 2, "a kernel")

@@ -286,6 +286,15 @@ def test_a_layer_leaves_other_tensors_to_torch():
     assert layer.double()(x.double()).dtype == torch.float64
 
 
+def test_plans_are_forgotten_for_kernels_to_be_chosen_anew():
+    x, w = make(3, 8), make(5, 8)
+    OPS.linear(x, w, None, None, "")
+    assert _cpp.plan_count() > 0
+    _cpp.forget_plans()
+    assert _cpp.plan_count() == 0
+    assert_close(OPS.linear(x, w, None, None, ""), F.linear(x, w))
+
+
 def test_plans_are_kept_and_bounded():
     x, w = make(3, 8), make(5, 8)
     OPS.linear(x, w, None, None, "")
