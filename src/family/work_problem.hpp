@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "base/work.hpp"
+#include "base/work_parts.hpp"
 #include "config/arch_spec.hpp"
 #include "config/fit.hpp"
 #include "family/cpu/conv_counts.hpp"
@@ -75,7 +76,7 @@ N peak_tflops(const ArchSpec& arch, DType dtype) {
 
 // Microseconds of cycles, by the clock that a chip's prices count in.
 template <class N>
-N cycles_us(std::string_view name, N cycles, const ArchSpec& arch) {
+N cycles_us(const WorkName& name, N cycles, const ArchSpec& arch) {
     return named(name, cycles / N(arch.prices.clock.cycles_per_us));
 }
 
