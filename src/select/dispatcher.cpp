@@ -328,7 +328,7 @@ std::optional<Executable> Dispatcher::serve_meanwhile(const Problem& problem, co
     if (!selection) return {};
     for (const Candidate& candidate : selection->candidates) {
         const auto code = choose_code(problem, candidate.kernel->config, device_, builder_);
-        if (candidate.padding || !code || builder_.needs_compiler(code->request)) continue;
+        if (!candidate.is_as_given || !code || builder_.needs_compiler(code->request)) continue;
         auto serving = Executable::prepare(problem, *candidate.kernel, device_, builder_);
         if (!serving) return {};
         auto better = std::make_shared<Replacement>();

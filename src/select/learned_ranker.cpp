@@ -51,10 +51,11 @@ Learned look(const RankContext& context, const std::vector<std::size_t>& places,
     return learned;
 }
 
-// Priorities stay in front. Padded candidates are no worse known than others: they keep their place by time, with the mean correction.
+// Priorities stay in front. Candidates that run another problem are no worse known than others: they keep their place by time, with the
+// mean correction.
 void put_in_order(const Model& model, std::vector<Candidate>& candidates) {
     const double mean = std::exp(model.card().mean);
-    const auto is_ranked = [](const Candidate& candidate) { return candidate.learned || candidate.padding; };
+    const auto is_ranked = [](const Candidate& candidate) { return candidate.learned || !candidate.is_as_given; };
     for (Candidate& candidate : candidates) {
         if (!candidate.learned && candidate.predicted_us) *candidate.predicted_us *= mean;
     }
@@ -118,10 +119,10 @@ Result<Ranked> rank_by_learned_model(const RankContext& context, Selection& sele
     Ranked ranked{std::nullopt, std::move(learned.notes)};
     const Candidate& first = selection.candidates.front();
     if (!learned.model) return ranked;
-    if (!first.learned) {  // padded: its time is the analytic model's and that of the copies
+    if (!first.learned) {  // its time is the analytic model's and that of the copies
         ranked.plan = Plan{first.kernel, PlanSource::model,
-                           fmt::format("padded it takes less than what the learned model gives others, {:.1f} us",
-                                       *first.predicted_us)};
+                           fmt::format("{} it takes less than what the learned model gives others, {:.1f} us",
+                                       first.padding ? "padded" : "with taps as channels", *first.predicted_us)};
         return ranked;
     }
     LearnedChoice choice = choice_of(context, learned, selection);

@@ -37,7 +37,7 @@ static_assert(std::size(kStrategies) == EnumNames<Strategy>::names.size());
 // " on 2 threads", as many as the launch takes; nothing on a GPU. The plan that tells is kept for the launch.
 std::string on_threads(const RankContext& context, Candidate& candidate) {
     if (!context.arch || context.arch->is_gpu()) return "";
-    if (!candidate.launch && !candidate.padding) {
+    if (!candidate.launch && candidate.is_as_given) {
         auto plan = launch_plan(context.problem, candidate.kernel->config, *context.arch, context.threads);
         if (plan) candidate.launch = std::make_shared<const LaunchPlan>(std::move(*plan));
     }

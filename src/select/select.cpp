@@ -161,7 +161,7 @@ std::size_t offer_ranked(const Problem& problem, const std::vector<Candidate>& r
         const KernelConfig& config = candidate.kernel->config;
         const auto padded = problem_to_run(problem, config, arch);
         if (!padded) continue;
-        selection.candidates.push_back({candidate.kernel, padded_us(*padded, config, arch, threads), padded->note});
+        selection.candidates.push_back({candidate.kernel, padded_us(*padded, config, arch, threads), padded->note, false});
         ++added;
     }
     sort_by_time(selection.candidates);
@@ -190,7 +190,7 @@ void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Sel
         if (has_families(arch.backend, problem.op)) {
             us = padded_us(*padded, config, arch, threads);
         }
-        selection.candidates.push_back({std::move(entry.kernel), us, padded->note});
+        selection.candidates.push_back({std::move(entry.kernel), us, padded->note, false});
     }
     selection.rejected = std::move(rejected);
     selection.rejected_count = selection.rejected.size();

@@ -30,7 +30,7 @@ std::vector<std::size_t> places_to_learn(const std::vector<Candidate>& ranked) {
     std::vector<Algorithm> algorithms;
     double slowest = 0;
     for (std::size_t i = 0; i < ranked.size() && places.size() < kFirstLearned + kOtherLearned; ++i) {
-        if (ranked[i].padding || !ranked[i].predicted_us) continue;
+        if (!ranked[i].is_as_given || !ranked[i].predicted_us) continue;
         if (places.empty()) slowest = kSlowestLearned * *ranked[i].predicted_us;
         const bool is_first = places.size() < kFirstLearned;
         if (!is_first && *ranked[i].predicted_us > slowest) continue;
