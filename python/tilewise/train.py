@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--n_splits", "--n-splits", type=int, default=5, metavar="N", help="folds; 5")
     parser.add_argument("--objective", default="residual", choices=[*OF_LIBRARY, COMPARE],
                         help="compare: try all on the same folds and take the one with the least regret")
+    parser.add_argument("--parameters", metavar="DIR", help="objective and parameters of the models in a folder, for those that it has")
     parser.add_argument("--trees", type=int, default=Parameters.trees, help=f"at most so many; {Parameters.trees}")
     parser.add_argument("--search", metavar="TIME", help="search for parameters for so long: 90s, 20m, 1h")
     parser.add_argument("--warm_start", "--warm-start", metavar="DIR", help="go on from the model of a folder, which keeps its trees")
@@ -110,10 +111,17 @@ def _row(name: str, scores: dict[str, Any]) -> str:
             f"first 3 {scores['top3']:6.2f}  first 8 {scores['top8']:6.2f}  times {scores['accuracy']:6.2f}")
 
 
-def _choose(examples: Examples, given: argparse.Namespace) -> tuple[training.OnFolds, dict[str, Any]]:
+def _parameters(name: str, given: argparse.Namespace) -> Parameters:
+    """To begin with."""
+    folder = pathlib.Path(given.parameters or "") / name
+    if given.parameters and folder.is_dir():
+        return Parameters(**model_folder.read_facts(folder)["parameters"])
+    return Parameters(objective=given.objective if given.objective != COMPARE else Parameters.objective, trees=given.trees)
+
+
+def _choose(examples: Examples, parameters: Parameters, given: argparse.Namespace) -> tuple[training.OnFolds, dict[str, Any]]:
     """The objective and the parameters, by folds; and the table of what was tried."""
-    parameters = Parameters(trees=given.trees)
-    objectives = OBJECTIVES if given.objective == COMPARE else (given.objective,)
+    objectives = OBJECTIVES if given.objective == COMPARE else (parameters.objective,)
     tried = training.compared(examples, objectives, parameters, given.n_splits)
     table = {one.parameters.objective: training.scores_of(examples, one.log_us) for one in tried}
     analytic = next(iter(table.values()))["analytic"]
@@ -148,7 +156,7 @@ def train_one(frame: pd.DataFrame, part: tuple[str, str, str], given: argparse.N
     begin_with = _begin_with(given.warm_start, engine, op)
     _say(given, f"{name}: {len(table)} records of {len(table.problems)} problems, {', '.join(table.facts['devices'])}")
     examples = examples_of(table, given.threads or 1)
-    chosen, compared = _choose(examples, given)
+    chosen, compared = _choose(examples, _parameters(name, given), given)
     fit_by = fit
     if given.scheduler:
         from .learning.on_dask import fit_on

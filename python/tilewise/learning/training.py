@@ -126,7 +126,7 @@ def model_facts(examples: Examples, chosen: OnFolds, engine: FeatureEngine, dtyp
             "ranges": {name: [round(float(values.min()), 4), round(float(values.max()), 4)] for name, values in ranges.items()},
             "kinds": kinds_of(examples, chosen), "version": 1, "date": today(), "device": ", ".join(facts["devices"]),
             "driver": ", ".join(facts["drivers"]), "data": facts["data_hash"], "set": ", ".join(facts["sets"]), "rows": int(known.sum()),
-            "shapes": len(table.problems), "parameters": {**dataclasses.asdict(chosen.parameters), "trees": trees},
+            "shapes": len(table.problems), "parameters": dataclasses.asdict(chosen.parameters), "trees": trees,
             "folds": {"by": "neighbours within twice in every dimension", "splits": len(chosen.trees), "trees": chosen.trees,
                       "learned_from": chosen.kept}, "scores": scores_of(examples, chosen.log_us)}
 
