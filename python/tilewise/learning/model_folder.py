@@ -39,8 +39,13 @@ def read_facts(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise usage_error(f"{path}: {error}; train the model anew") from None
 
 
+def trees_hash_of(trees: str) -> str:
+    return hashlib.sha256(trees.encode()).hexdigest()[:16]
+
+
 def trees_hash(folder: str | os.PathLike[str]) -> str:
-    return hashlib.sha256((pathlib.Path(folder) / TREES).read_bytes()).hexdigest()[:16]
+    """What tells a model from others."""
+    return trees_hash_of((pathlib.Path(folder) / TREES).read_text(encoding="utf-8"))
 
 
 def today() -> str:
