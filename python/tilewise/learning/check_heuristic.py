@@ -107,9 +107,10 @@ def check(given: argparse.Namespace) -> dict[str, Any]:
     of_baselines = {name: scoring.judge(table, ranking) for name, ranking in rankings.items()}
     scores = {**scoring.figures(judged), "accuracy": scoring.accuracy(table, choice.predicted_us),
               "accuracy_of_choices": scoring.accuracy(table, choice.predicted_us, judged.picks), "candidates": int(np.median(choice.pools))}
+    parts = scoring.by_part(judged, of_baselines["analytic"])
     told = {"op": table.facts["op"], "dtype": given.dtype, "arch": table.facts["arch"], "sets": table.facts["sets"], "model": model,
             "rule_set": given.rule_set, "scores": scores, "baselines": {name: scoring.figures(one) for name, one in of_baselines.items()},
-            "parts": scoring.by_part(judged, of_baselines["analytic"]), "slowdowns": scoring.slowdowns(judged), "worst": scoring.worst(judged),
+            "parts": parts, "worse_families": scoring.worse_families(parts), "slowdowns": scoring.slowdowns(judged), "worst": scoring.worst(judged),
             "warning": warning, "targets": targets_of(table.facts["op"], scores)}
     if given.scores and any(use_of(one) == "test" for one in table.facts["sets"]):
         ledger.add(given.scores, table.facts["sets"], model, scores, op=table.facts["op"], dtype=given.dtype, arch=table.facts["arch"],
@@ -141,6 +142,7 @@ def text_of(facts: dict[str, Any]) -> str:
     for part, rows in facts["parts"].items():
         lines.append(f"by {part}: problems, mean, P10, analytic mean")
         lines += [f"  {name:30}{row['problems']:6}{row['mean']:9.2f}{row['p10']:9.2f}{row['analytic']:9.2f}" for name, row in rows.items()]
+    lines.append("networks of 20 problems or more where the analytic model is better by half a point: " + (", ".join(facts["worse_families"]) or "none"))
     lines.append("time of the choices over that of the best, by network: " + ", ".join(f"{name} {x:.3f}" for name, x in facts["slowdowns"].items()))
     lines.append("worst:")
     lines += [f"  {one['efficiency']:6.2f}  {one['problem']}\n          chose {one['choice']}\n          best  {one['best']}" for one in facts["worst"]]

@@ -21,10 +21,11 @@ NEAR = 1.0  # octaves
 
 @dataclasses.dataclass(frozen=True)
 class Fold:
-    """Which problems a model learns from, which say when to stop, and which judge it."""
+    """Which problems a first model learns from, which say when it is to stop, all that the model may learn from, and which judge it."""
 
     train: np.ndarray
     stop: np.ndarray
+    left: np.ndarray
     judge: np.ndarray
 
 
@@ -95,6 +96,7 @@ def folds(problems: Sequence[Problem], splits: int, seed: int = 0) -> Iterator[F
         stop = _shared_out(np.where(left, groups, -1), splits, seed + 1 + number) == 0
         train = left & ~stop & ~neighbours.of_any(stop)
         if train.any() and stop.any():
-            yield Fold(train, stop, judge)
+            yield Fold(train, stop, left, judge)
         else:  # too few shapes to hold any back: the trees stop at their number
-            yield Fold(left if left.any() else ~judge, np.zeros_like(stop), judge)
+            left = left if left.any() else ~judge
+            yield Fold(left, np.zeros_like(stop), left, judge)

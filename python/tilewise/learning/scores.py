@@ -157,6 +157,11 @@ def by_part(judged: Judged, other: Judged | None = None) -> dict[str, dict[str, 
     return found
 
 
+def worse_families(parts: dict[str, dict[str, dict[str, Any]]], least: int = 20, points: float = 0.5) -> list[str]:
+    """The networks with so many problems on which the analytic model is better by more than so much."""
+    return [name for name, row in parts["network"].items() if row["problems"] >= least and row["mean"] < row["analytic"] - points]
+
+
 def slowdowns(judged: Judged) -> dict[str, float]:
     """Of each network: the time of all its problems by the choice over that by the oracle. A failed choice counts 10 times."""
     time, networks = second_time(judged.table), _labels(judged)["network"]

@@ -52,12 +52,14 @@ def on_folds(examples: Examples, parameters: Parameters, splits: int) -> OnFolds
     log_us = np.full(len(examples.table), np.nan)
     trees, kept = [], []
     for fold in folds(examples.table.problems, splits):
-        stop = examples.part(fold.stop) if fold.stop.any() else None
-        booster = fit(examples.part(fold.train), parameters, stop)
-        rows = fold.judge[examples.table.of]
-        log_us[rows] = predict(booster, examples.part(fold.judge), parameters.objective)
-        trees.append(booster.best_iteration or booster.num_trees())
-        kept.append(int(fold.train.sum()))
+        if fold.stop.any():
+            first = fit(examples.part(fold.train), parameters, examples.part(fold.stop))
+            trees.append(first.best_iteration or first.num_trees())
+        else:
+            trees.append(parameters.trees)
+        booster = fit(examples.part(fold.left), dataclasses.replace(parameters, trees=trees[-1]))
+        log_us[fold.judge[examples.table.of]] = predict(booster, examples.part(fold.judge), parameters.objective)
+        kept.append(int(fold.left.sum()))
     return OnFolds(parameters, log_us, trees, kept, scoring.judge(examples.table, scoring.ranking_by(examples.table, log_us)))
 
 
@@ -174,7 +176,7 @@ def without_each_kind(examples: Examples, parameters: Parameters, splits: int, l
         log_us = np.full(len(hidden), np.nan)
         blind = dataclasses.replace(examples, table=dataclasses.replace(examples.table, time=hidden))
         for fold in folds(examples.table.problems, splits):
-            booster = fit(blind.part(fold.train | fold.stop), parameters)
+            booster = fit(blind.part(fold.left), parameters)
             log_us[fold.judge[examples.table.of]] = predict(booster, examples.part(fold.judge), parameters.objective)
         log_us = np.where(examples.table.kinds == kind, np.log(examples.analytic_us) + mean, log_us)
         judged = scoring.judge(examples.table, scoring.ranking_by(examples.table, log_us))

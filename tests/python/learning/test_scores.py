@@ -79,6 +79,7 @@ def test_parts_networks_and_the_worst():
     other = scores.judge(found, scores.ranking_of_names(found, [["k0"]] * 3))
     parts = scores.by_part(judged, other)
     assert parts["network"] == {"a": {"problems": 2, "mean": 62.5, "p10": 32.5, "analytic": 100.0}, "b": {"problems": 1, "mean": 50.0, "p10": 50.0, "analytic": 100.0}}
+    assert scores.worse_families(parts) == [] and scores.worse_families(parts, least=2) == ["a"]
     assert scores.slowdowns(judged) == {"a": pytest.approx(41 / 11, abs=1e-4), "b": 2}
     assert [one["efficiency"] for one in scores.worst(judged, 2)] == [25, 50] and scores.worst(judged)[0]["choice"] == "k1"
 
