@@ -2,7 +2,7 @@
 // select_cost: what a choice costs that was not made before, and what it spends its time on. Asks a dispatcher for the plans of distinct
 // problems, those of the test sets, as a program that meets them for the first time does, on a device that runs nothing; kernels of the
 // types are listed beforehand. Times are CPU time of the thread, each the least of a few rounds.
-//   select_cost [FOLDER]    with the problem sets, problems/ otherwise
+//   select_cost [FOLDER] [MODELS]    with the problem sets, problems/ otherwise; a folder of learned models, which then choose
 #include <fmt/core.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,30 +67,61 @@ std::vector<double> times_of(Dispatcher& dispatcher, const std::vector<Problem>&
     return times;
 }
 
-// Where the time of a search goes, in the mean.
-ChoiceCost cost_of(const std::vector<Problem>& problems, const ArchSpec& arch) {
-    ChoiceCost cost;
+// Where the time of a choice goes, in the mean.
+struct Parts {
+    ChoiceCost search;
+    double features_us = 0, trees_us = 0;
+};
+
+// What a model does with the candidates of a problem.
+void add_learned(const Model& model, const Problem& problem, const ArchSpec& arch,
+                 const std::vector<Candidate>& candidates, Parts& parts) {
+    const double begin = cpu_us();
+    const WorkProblem work(problem, arch, 1);
+    const ProblemFeatures features(work);
+    std::vector<double> rows(candidates.size() * model.forest().column_count()), sums(candidates.size());
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const Candidate& one = candidates[i];
+        features.fill(one.kernel->config, *one.predicted_us, *one.parts, &rows[i * model.forest().column_count()]);
+    }
+    const double filled = cpu_us();
+    model.forest().score(rows, sums);
+    parts.features_us += filled - begin, parts.trees_us += cpu_us() - filled;
+}
+
+Parts cost_of(const std::vector<Problem>& problems, const ArchSpec& arch, ModelStore& models) {
+    Parts parts;
+    ChoiceCost& cost = parts.search;
     auto kernels = list_kernels(query_for(problems.front(), arch, RuleSet::standard));
-    if (!kernels) return cost;
+    if (!kernels) return parts;
     Registry registry;
     registry.add(std::move(*kernels));
     const ChoiceTable table(*registry.kernels(), arch);
-    for (const Problem& problem : problems) static_cast<void>(table.first(problem, 1, 1, &cost));
+    for (const Problem& problem : problems) {
+        const auto& model = models.find(problem, arch).model;
+        const auto found = model ? table.to_learn(problem, 1, &cost) : table.first(problem, 1, 1, &cost);
+        if (model) add_learned(*model, problem, arch, found, parts);
+    }
     const auto count = static_cast<double>(problems.size());
-    cost.bounds_us /= count, cost.plans_us /= count, cost.analytic_us /= count;
-    return cost;
+    for (double* us : {&cost.bounds_us, &cost.plans_us, &cost.analytic_us, &parts.features_us, &parts.trees_us})
+        *us /= count;
+    return parts;
 }
 
-int run(const std::filesystem::path& folder) {
+int run(const std::filesystem::path& folder, const std::vector<std::string>& model_dirs) {
     const auto archs = ArchCatalog::embedded();
     auto settings = build_settings();
     if (!archs || !settings) return 1;
     settings->cache_dir = std::filesystem::temp_directory_path() / fmt::format("tilewise-select-cost-{}", getpid());
-    std::puts("arch        operation        median us   P99 us  most us    mean us: bounds    plans analytic     rest");
+    ModelStore models(model_dirs);
+    std::puts(
+        "arch        operation        median us   P99 us  most us    mean us: bounds    plans analytic features    "
+        "trees     rest");
     for (const char* name : {"cpu-avx2", "cpu-avx512", "sm_80", "sm_90a"}) {
         NullDevice device(**archs->find(name));
         Builder builder(*settings);
         Dispatcher dispatcher(device, builder, nullptr);
+        dispatcher.use_models(models);
         for (const auto& [op, file] : kSets) {
             const std::vector<Problem> problems = problems_of(folder / file);
             if (problems.empty()) {
@@ -98,13 +129,17 @@ int run(const std::filesystem::path& folder) {
                 return 1;
             }
             const std::vector<double> times = times_of(dispatcher, problems);
-            const ChoiceCost cost = cost_of(problems, device.arch());
+            const Parts parts = cost_of(problems, device.arch(), models);
+            const ChoiceCost& cost = parts.search;
             const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
-            const double rest = mean - cost.bounds_us - cost.plans_us - cost.analytic_us;
-            std::puts(fmt::format("{:11} {:16} {:9.1f} {:8.1f} {:8.1f} {:18.1f} {:8.1f} {:8.1f} {:8.1f}", name,
-                                  name_of(op), times[times.size() / 2], times[times.size() * 99 / 100], times.back(),
-                                  cost.bounds_us, cost.plans_us, cost.analytic_us, std::max(0.0, rest))
-                          .c_str());
+            const double rest =
+                mean - cost.bounds_us - cost.plans_us - cost.analytic_us - parts.features_us - parts.trees_us;
+            std::puts(
+                fmt::format("{:11} {:16} {:9.1f} {:8.1f} {:8.1f} {:18.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f}",
+                            name, name_of(op), times[times.size() / 2], times[times.size() * 99 / 100], times.back(),
+                            cost.bounds_us, cost.plans_us, cost.analytic_us, parts.features_us, parts.trees_us,
+                            std::max(0.0, rest))
+                    .c_str());
         }
     }
     std::filesystem::remove_all(settings->cache_dir);
@@ -114,4 +149,8 @@ int run(const std::filesystem::path& folder) {
 }  // namespace
 }  // namespace tilewise
 
-int main(int count, char** words) { return tilewise::run(count > 1 ? words[1] : "problems"); }
+int main(int count, char** words) {
+    std::vector<std::string> models;
+    if (count > 2) models.emplace_back(words[2]);
+    return tilewise::run(count > 1 ? words[1] : "problems", models);
+}

@@ -178,11 +178,46 @@ TILEWISE_API tilewise_status tilewise_config_set(const char* config, const char*
 TILEWISE_API tilewise_status tilewise_config_fields(char** json);
 
 /* Which kernels may run a problem, and which is chosen, on an arch that need not be here.
- *   options_json  {"arch", "rule_set"}, both optional; NULL for none
+ *   options_json  {"arch", "rule_set", "strategy"}, all optional: the host's CPU, default, auto; NULL for none
  *   json          {"plan": {"kernel", "source", "why", ...} or null, "candidates": [...], "rejected": [...]}
  * A problem that no kernel may run is not a failure: the plan is null.
  */
 TILEWISE_API tilewise_status tilewise_select(const char* problem, const char* options_json, char** json);
+
+/* ---- Learned selection models ------------------------------------------------------------------------------------
+ * A learned model corrects the analytic one: its trees give log(measured / analytic time) for a row of features of a kernel that may run a
+ * problem. Nothing here needs a device.
+ */
+
+/* The features of an operation, in the order of a row. The convolutions have the same.
+ *   op    "gemm", "conv_fwd", "conv_bwd_data" or "conv_bwd_weight"
+ *   json  {"schema", "op", "hash", "names", "categorical", "words", "ranged"}: places of categories, whose values are places of words
+ *         ({"NAME": [...]}), and places of sizes of the problem, which are in octaves
+ */
+TILEWISE_API tilewise_status tilewise_feature_schema(const char* op, char** json);
+
+/* A row of features for each kernel of a list, and the time that the analytic model gives it.
+ *   query_json   {"arch", "threads"}, both optional; NULL: the host's CPU, and as many threads as a launch takes
+ *   rows         as many numbers for each kernel as there are names; may be NULL
+ *   analytic_us  may be NULL
+ * NaN throughout for a kernel of another arch, and for one that may not run the problem as it is.
+ */
+TILEWISE_API tilewise_status tilewise_features(const char* problem, const char* query_json, const char* const* kernels, int64_t count,
+                                               double* rows, double* analytic_us);
+
+/* The kind of a kernel, about which a model says how well it knows it: "wgmma_gemm m64 swap". */
+TILEWISE_API tilewise_status tilewise_kernel_kind(const char* kernel, char** kind);
+
+/* What the trees of a model's folder give for rows of features. */
+TILEWISE_API tilewise_status tilewise_predict(const char* model_directory, const double* rows, int64_t count, double* scores);
+
+/* The times that the model of a folder gives kernels, as a choice by it takes them: beyond the model's data the correction fades.
+ *   us, analytic_us, error  each may be NULL; the usual relative error for the kernel's kind, NaN for a kind that the model has not seen
+ * NaN throughout for a kernel that may not run the problem as it is.
+ */
+TILEWISE_API tilewise_status tilewise_predict_times(const char* model_directory, const char* problem, const char* query_json,
+                                                    const char* const* kernels, int64_t count, double* us, double* analytic_us,
+                                                    double* error);
 
 /* ---- Registries --------------------------------------------------------------------------------------------------
  * A set of kernels to choose from, in the order of priority, then name. Registries are independent of each other.
@@ -274,7 +309,9 @@ TILEWISE_API tilewise_status tilewise_load_pack(tilewise_context* context, const
  */
 TILEWISE_API tilewise_status tilewise_load_tuning(tilewise_context* context, const char* path, int64_t* added);
 
-/* Adds learned selection models. This library has none: TILEWISE_UNSUPPORTED. */
+/* Adds the learned selection models of a folder: a model's own, or one with folders of models. They are asked before all others, for what
+ * is prepared from now on. A model that cannot be read, or was trained on other features, is a failure, and so is a folder without one for
+ * the context's arch. */
 TILEWISE_API tilewise_status tilewise_load_models(tilewise_context* context, const char* directory);
 
 /* Memory that kernels of the context can use, 64-byte aligned or better. On a CPU any other memory does as well. */
@@ -305,7 +342,7 @@ typedef int32_t (*tilewise_rank)(void* user, const char* problem, const char* co
 /* How to choose a kernel. */
 typedef struct tilewise_select_options {
     size_t size;          /* sizeof(tilewise_select_options) */
-    const char* strategy; /* "auto", "rules", "first-fit" or "measure"; NULL: auto */
+    const char* strategy; /* "auto", "rules", "first-fit", "measure" or "model"; NULL: auto */
     const char* rule_set; /* NULL: default */
     const char* kernel;   /* a kernel's name or id, or a config in JSON: this one and no other; NULL: by the strategy */
     int32_t top;          /* strategy measure: how many kernels to time; 0: the library's choice */
@@ -335,7 +372,7 @@ TILEWISE_API tilewise_status tilewise_plan_describe(const tilewise_plan* plan, c
  * is destroyed. */
 TILEWISE_API const char* tilewise_plan_kernel(const tilewise_plan* plan);
 
-/* What made the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
+/* What made the choice: "rules", "tuned", "measured", "first-fit", "callback", "named" or "model". */
 TILEWISE_API const char* tilewise_plan_source(const tilewise_plan* plan);
 
 /* Its reason in words; where no kernel may run the problem, why not. */

@@ -3,6 +3,8 @@
 
 #include <cassert>
 
+#include "base/work_parts.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -114,6 +116,27 @@ double soft_max(double exponent, std::initializer_list<double> times) {
 
 double overlap(double share, std::initializer_list<double> times) {
     return overlap_of(share, times.begin(), times.size());
+}
+
+thread_local WorkParts* work_parts::noted_parts = nullptr;
+
+namespace {
+
+std::array<double, kMostOperands> plain(std::initializer_list<Part> times) {
+    assert(times.size() <= kMostOperands);
+    std::array<double, kMostOperands> numbers{};
+    std::transform(times.begin(), times.end(), numbers.begin(), [](const Part& time) { return time.value; });
+    return numbers;
+}
+
+}  // namespace
+
+Part soft_max(Part exponent, std::initializer_list<Part> times) {
+    return {soft_max_of(exponent.value, plain(times).data(), times.size())};
+}
+
+Part overlap(Part share, std::initializer_list<Part> times) {
+    return {overlap_of(share.value, plain(times).data(), times.size())};
 }
 
 void evaluate(const Work& work, std::vector<double>& values) {

@@ -73,12 +73,11 @@ Status load_tuning(Runtime& runtime, const char* path, std::int64_t* added) {
     return {};
 }
 
-Status load_models(const char* directory) {
+Status load_models(Runtime& runtime, const char* directory) {
     if (!directory) return usage_error("the directory of the models is NULL");
-    return unsupported_error(
-        fmt::format("'{}' was not loaded: this library has no learned selection models; it chooses "
-                    "by tuning records and the analytic model",
-                    directory));
+    if (auto status = runtime.models->add_folder(directory, runtime.device->arch()); !status) return status;
+    runtime.dispatcher->forget_plans();
+    return {};
 }
 
 Status allocate(Device& device, std::size_t bytes, void** memory) {
@@ -137,7 +136,8 @@ tilewise_status tilewise_load_tuning(tilewise_context* context, const char* path
 }
 
 tilewise_status tilewise_load_models(tilewise_context* context, const char* directory) {
-    return tilewise::capi::with(context, [&](tilewise_context&) { return tilewise::capi::load_models(directory); });
+    return tilewise::capi::with(
+        context, [&](tilewise_context& c) { return tilewise::capi::load_models(*c.runtime, directory); });
 }
 
 tilewise_status tilewise_allocate(tilewise_context* context, size_t bytes, void** memory) {

@@ -5,6 +5,7 @@
 #include "capi/archs.hpp"
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
+#include "capi/models.hpp"
 #include "capi/query.hpp"
 #include "config/config_json.hpp"
 #include "config/config_name.hpp"
@@ -52,7 +53,8 @@ Result<std::string> find_kernel(const char* text, const char* query_json) {
 Result<std::string> select(const char* problem_text, const char* options_json) {
     const auto problem = read_problem_argument(problem_text);
     if (!problem) return problem.error();
-    auto query = read_query(options_json, false);
+    SelectOptions options;
+    auto query = read_query(options_json, false, &options.strategy);
     if (!query) return query.error();
     auto list = list_kernels(query_for(*problem, *query->arch, query->set));
     if (!list) return list.error();
@@ -60,7 +62,9 @@ Result<std::string> select(const char* problem_text, const char* options_json) {
     registry.add(std::move(*list));
     const auto threads = default_threads();
     if (!threads) return threads.error();
-    return selection_to_json(select_kernel(*problem, registry, *query->arch, *threads)).dump();
+    const auto selection = select_by(options, usual_models(), *problem, registry, *query->arch, *threads);
+    if (!selection) return selection.error();
+    return selection_to_json(*selection).dump();
 }
 
 Result<CheckReport> report(const char* text, bool fix) {

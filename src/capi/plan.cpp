@@ -5,6 +5,7 @@
 #include "capi/archs.hpp"
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
+#include "capi/models.hpp"
 #include "capi/query.hpp"
 #include "config/config_json.hpp"
 #include "device/cpu/thread_pool.hpp"
@@ -104,12 +105,7 @@ Result<Selection> select_for_arch(const Problem& problem, const ReadChoice& read
     }
     const auto threads = default_threads();
     if (!threads) return threads.error();
-    Selection selection = select_kernel(problem, options.registry ? *options.registry : listed, **arch, *threads);
-    if (options.rank && selection.plan) {
-        if (auto status = choose({problem, options, *threads}, selection); !status) return status.error();
-        note_padding(selection);
-    }
-    return selection;
+    return select_by(options, usual_models(), problem, options.registry ? *options.registry : listed, **arch, *threads);
 }
 
 Status create_plan(tilewise_context* context, const char* text, const tilewise_select_options* given,

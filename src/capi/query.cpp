@@ -13,7 +13,7 @@ Result<const ArchSpec*> read_arch(const char* name) {
     return name && *name ? archs()->find(name) : host_cpu_arch(*archs());
 }
 
-Result<Query> read_query(const char* text, bool has_kernels) {
+Result<Query> read_query(const char* text, bool has_kernels, Strategy* strategy) {
     auto json = Json::parse(text && *text ? text : "{}");
     if (!json) return json.error();
     JsonObject from(*json, "query");
@@ -22,8 +22,15 @@ Result<Query> read_query(const char* text, bool has_kernels) {
     const std::string set_name = from.text_or("rule_set", name_of(RuleSet::standard));
     const std::string op_name = has_kernels ? from.text_or("op", "") : "";
     const std::string dtype_name = has_kernels ? from.text_or("dtype", "") : "";
+    const std::string strategy_name = strategy ? from.text_or("strategy", name_of(*strategy)) : "";
     const bool only_available = has_kernels && from.flag_or("available", false);
     if (auto status = from.finish(); !status) return status.error();
+    if (strategy) {
+        const auto wanted = parse_enum<Strategy>(strategy_name);
+        if (!wanted) return wanted.error();
+        if (*wanted == Strategy::measure) return usage_error("the strategy measure needs a context");
+        *strategy = *wanted;
+    }
     auto arch = read_arch(arch_name.c_str());
     if (!arch) return arch.error();
     Query query;

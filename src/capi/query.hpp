@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "registry/rule_set_registry.hpp"
+#include "select/select_options.hpp"
 
 namespace tilewise::capi {
 
@@ -14,8 +15,8 @@ struct Query : KernelQuery {
 };
 
 // {"arch", "rule_set", and with `has_kernels` "op", "dtype", "available"}, all optional; NULL or "" for none. A list of
-// kernels may name an operation and types, a problem has its own.
-Result<Query> read_query(const char* text, bool has_kernels);
+// kernels may name an operation and types, a problem has its own. Where a strategy is asked for, "strategy" too: one that needs no device.
+Result<Query> read_query(const char* text, bool has_kernels, Strategy* strategy = nullptr);
 
 Result<std::vector<Kernel>> list(const Query& query);
 

@@ -30,6 +30,7 @@ constexpr Option kGlobal[] = {
     {"arch-file", "FILE", "add an arch from a file (may be repeated)"},
     {"threads", "N", "CPU threads to use; unless given those of TILEWISE_THREADS, OMP_NUM_THREADS, or every CPU"},
     {"pack", "FILE", "a pack of built kernels to look in (may be repeated)"},
+    {"model-dir", "DIR", "a learned selection model, or a folder of them, to ask first (may be repeated)"},
     {"color", "WHEN", "auto, always or never", colour_choices},
     {"help", "", "show help"},
     {"version", "", "show the version"},
@@ -53,9 +54,11 @@ constexpr Option kKernelsOptions[] = {
 };
 constexpr Option kCheckOptions[] = {{"fix", "", "show each correction and its rule, and the corrected config"},
                                     {"rules", "", "list the rules and their reasons instead"}};
+constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit, measure or model", strategy_choices};
 constexpr Option kSelectOptions[] = {
     kArch,
     kRuleSet,
+    kStrategy,
     {"top", "N", "show so many candidates (10)"},
     {"explain", "", "say what the time of the chosen kernel is made of, and why each of the others may not run"},
 };
@@ -64,7 +67,6 @@ constexpr Option kDevice = {"device", "DEVICE",
                             "cpu (unless given), cuda:0, hip:0 and so on, or emulated:ARCH, a slow GPU"};
 constexpr Option kCpuArch = {"arch", "ARCH", "kind of CPU to be; the richest this machine is unless given",
                              arch_choices};
-constexpr Option kStrategy = {"strategy", "S", "auto, rules, first-fit or measure", strategy_choices};
 constexpr Option kKernel = {"kernel", "NAME|CONFIG.json", "this kernel and no other"};
 constexpr Option kProblems = {"problems", "FILE|SET",
                               "problems, one a line, # starts a comment, - reads standard input; or a set",

@@ -59,6 +59,21 @@ Result<int> chosen_threads(const Context& context) {
     return threads && *threads == 0 ? default_threads() : threads;
 }
 
+Result<std::vector<std::string>> model_dirs(const Context& context) {
+    std::vector<std::string> folders = context.arguments.values("model-dir");
+    for (const std::string& folder : folders) {
+        if (auto status = check_model_folder(folder); !status) return status.error();
+    }
+    return folders;
+}
+
+Result<std::unique_ptr<ModelStore>> given_models(const Context& context) {
+    auto folders = model_dirs(context);
+    if (!folders) return folders.error();
+    for (std::string& folder : ModelStore::usual_folders()) folders->push_back(std::move(folder));
+    return std::make_unique<ModelStore>(std::move(*folders));
+}
+
 Result<Runtime> open_runtime(const Context& context) {
     RuntimeOptions options;
     options.device = context.arguments.value("device").value_or(options.device);
@@ -66,6 +81,9 @@ Result<Runtime> open_runtime(const Context& context) {
     if (!threads) return threads.error();
     options.device_options = {context.arguments.value("arch").value_or(""), *threads};
     options.packs = context.arguments.values("pack");
+    auto folders = model_dirs(context);
+    if (!folders) return folders.error();
+    options.model_dirs = std::move(*folders);
     return tilewise::open_runtime(options, context.archs);
 }
 

@@ -21,7 +21,10 @@ Result<GivenShard> read_shard(const Context& context);
 Result<int> threads_option(const Context& context);
 // The same; where it is not given, as many as a launch on this CPU would take.
 Result<int> chosen_threads(const Context& context);
-// --device, --arch, --threads, --pack
+// --model-dir, then what the environment says. A folder without models is refused; models that cannot be used become notes.
+Result<std::vector<std::string>> model_dirs(const Context& context);
+Result<std::unique_ptr<ModelStore>> given_models(const Context& context);
+// --device, --arch, --threads, --pack, --model-dir
 Result<Runtime> open_runtime(const Context& context);
 
 // --strategy, --rule-set, --top

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
@@ -23,6 +24,7 @@ namespace tilewise::cli {
 namespace {
 
 constexpr std::int64_t kDefaultTop = 10;
+constexpr double kPercent = 100;
 
 void print_problem_facts(const Problem& problem) {
     const GemmView view = gemm_view(problem);
@@ -66,6 +68,33 @@ void print_work(const tilewise::Work& work, const ArchSpec& arch) {
                       table.text()));
 }
 
+void print_learned(const LearnedChoice& choice) {
+    const auto percent = [](double share) { return fmt::format("{:.1f} %", kPercent * share); };
+    Table table({"learned model", choice.model});
+    table.add({"confidence", fmt::format("{}: no slower than the next", percent(choice.confidence))});
+    table.add({"correction", fmt::format("{:+.1f} %, of the analytic {:.2f} us",
+                                         kPercent * std::expm1(choice.estimate.correction), choice.analytic_us)});
+    table.add({"usual error",
+               choice.estimate.error ? percent(*choice.estimate.error) : "a kind that the model has not seen"});
+    table.add({"counts", fmt::format("{} of the correction", percent(choice.weight))});
+    for (const auto& [name, correction] : choice.effects) {
+        table.add({fmt::format("  by {}", name), fmt::format("{:+.1f} %", kPercent * std::expm1(correction))});
+    }
+    print(fmt::format("\n{}", table.text()));
+}
+
+void print_candidates(const Selection& selection, std::int64_t top) {
+    Table table({"", "id", "available", "predicted us", "candidate"});
+    std::int64_t shown = 0;
+    for (const Candidate& candidate : selection.candidates) {
+        if (shown++ == top) break;
+        const Kernel& kernel = *candidate.kernel;
+        table.add({fmt::format("{}", shown), kernel.id, kernel.available ? "yes" : "no",
+                   candidate.predicted_us ? fmt::format("{:.1f}", *candidate.predicted_us) : "-", kernel.name});
+    }
+    print(fmt::format("\n{}", table.text()));
+}
+
 // The selection's JSON with the work as a member of its plan.
 Json with_work(const Json& selection, const Json& work) {
     Json::Object members;
@@ -92,8 +121,8 @@ Result<int> run_select(Context& context) {
     if (!arch) return arch.error();
     const auto set = parse_enum<RuleSet>(arguments.value("rule-set").value_or("default"));
     if (!set) return set.error();
-    const auto top = parse_integer(arguments.value("top").value_or(std::to_string(kDefaultTop)));
-    if (!top || *top < 0) return usage_error("--top takes a whole number, 0 or more");
+    const auto top = read_number(context, "top", kDefaultTop, 0);
+    if (!top) return top.error();
 
     const auto threads = chosen_threads(context);
     if (!threads) return threads.error();
@@ -103,7 +132,15 @@ Result<int> run_select(Context& context) {
     Registry registry;
     registry.add(std::move(*kernels));
     const int thread_count = *threads;
-    const Selection selection = select_kernel(*problem, registry, **arch, thread_count);
+    const auto options = select_options(context);
+    if (!options) return options.error();
+    if (options->strategy == Strategy::measure)
+        return usage_error("--strategy measure needs a device: tilewise tune measures");
+    auto models = given_models(context);
+    if (!models) return models.error();
+    const auto selected = select_by(*options, **models, *problem, registry, **arch, thread_count);
+    if (!selected) return selected.error();
+    const Selection& selection = *selected;
     const bool explain = arguments.has("explain");
     const int code = selection.plan ? 0 : static_cast<int>(ErrorCode::unsupported);
     if (context.json) {
@@ -129,14 +166,8 @@ Result<int> run_select(Context& context) {
     for (const Note& note : selection.plan->notes) print(fmt::format("note:   {}", note.message));
     const tilewise::Work work = explain ? chosen_work(*problem, selection, **arch, thread_count) : tilewise::Work{};
     if (!work.nodes.empty()) print_work(work, **arch);
-    Table table({"", "id", "available", "predicted us", "candidate"});
-    std::int64_t shown = 0;
-    for (const auto& [kernel, us, padding, _] : selection.candidates) {
-        if (shown++ == *top) break;
-        table.add({fmt::format("{}", shown), kernel->id, kernel->available ? "yes" : "no",
-                   us ? fmt::format("{:.1f}", *us) : "-", kernel->name});
-    }
-    if (*top > 0) print(fmt::format("\n{}", table.text()));
+    if (explain && selection.plan->learned) print_learned(*selection.plan->learned);
+    if (*top > 0) print_candidates(selection, *top);
     print_rejections(selection, explain);
     return 0;
 }

@@ -21,6 +21,9 @@ constexpr Variable kVariables[] = {
     {"TILEWISE_EPILOGUES",
      "exact: GPU kernels are compiled for each epilogue, the default; any: once for all, which are slower"},
     {"TILEWISE_BACKGROUND", "0: a first call waits for the compiler, also where a built-in CPU kernel could serve; 1"},
+    {"TILEWISE_MODEL_DIR",
+     "a learned selection model, or a folder of them; then $XDG_DATA_HOME/tilewise/models, "
+     "~/.local/share/tilewise/models"},
     {"TILEWISE_PACKS", "packs of built kernels to look in, separated by ':'"},
     {"TILEWISE_ARCH_FILE", "an arch file to add, as --arch-file does"},
     {"TILEWISE_EMULATE_SEED", "the order in which threads of an emulated GPU go on, a number"},

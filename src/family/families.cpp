@@ -77,6 +77,16 @@ double predicted_us(const WorkProblem& problem, const KernelConfig& c) {
     return predicted_us(problem, c, plan ? &*plan : nullptr);
 }
 
+WorkParts work_parts_of(const WorkProblem& problem, const KernelConfig& c) {
+    WorkParts parts{};
+    const Family* family = find_family(c, problem.arch);
+    const auto plan = searched_plan(problem, c, family);
+    if (!family || (family->searches && !plan)) return parts;
+    const NotedParts noted(parts);
+    family->work.parts(problem, c, plan ? &*plan : nullptr);
+    return parts;
+}
+
 Work work_of(const WorkProblem& problem, const KernelConfig& c) {
     Work work;
     const Family* family = find_family(c, problem.arch);

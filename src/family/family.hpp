@@ -22,10 +22,12 @@
 
 namespace tilewise {
 
-// The priced work of a launch: the predicted time in microseconds, alone or with the tree that leads to it (base/work.hpp).
+// The priced work of a launch: the predicted time in microseconds, alone, with the tree that leads to it (base/work.hpp), or with
+// what parts it has (base/work_parts.hpp).
 struct FamilyWork {
     double (*us)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
     Term (*term)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
+    Part (*parts)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
     // A time that `us` never falls below, whatever the plan, for any problem that keeps the rules that the config shares with others.
     // None where the prediction itself takes no longer. `columns` says what depends on the config and the arch alone.
     double (*least)(const WorkProblem&, const KernelConfig&, const WorkColumns&) = nullptr;
@@ -69,6 +71,8 @@ const Family* find_family(const KernelConfig& config, const ArchSpec& arch);
 // its family searches for one (may_run.hpp); who has none leaves it out.
 double predicted_us(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 double predicted_us(const WorkProblem& problem, const KernelConfig& config);
+// The parts that it has; none without a family, or where the plan is refused.
+WorkParts work_parts_of(const WorkProblem& problem, const KernelConfig& config);
 // The same as a tree; empty without a family.
 Work work_of(const WorkProblem& problem, const KernelConfig& config);
 

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "base/work.hpp"
+#include "base/work_parts.hpp"
 #include "config/arch_spec.hpp"
 #include "config/fit.hpp"
 #include "family/cpu/conv_counts.hpp"

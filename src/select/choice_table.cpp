@@ -54,7 +54,11 @@ ChoiceTable::ChoiceTable(const KernelList& kernels, const ArchSpec& arch) : arch
         });
         if (group == groups.end()) group = groups.emplace(groups.end());
         const auto columns = family->work.columns ? family->work.columns(config, arch) : WorkColumns{};
-        group->push_back({kernel, family, static_cast<std::uint32_t>(i), columns});
+        const Algorithm algorithm = algorithm_of(config);
+        auto known = std::ranges::find(algorithms_, algorithm);
+        if (known == algorithms_.end()) known = algorithms_.insert(known, algorithm);
+        group->push_back({kernel, family, static_cast<std::uint32_t>(i), columns,
+                          static_cast<std::uint16_t>(known - algorithms_.begin())});
     }
     for (std::vector<Row>& group : groups) {
         const auto begin = static_cast<std::uint32_t>(rows_.size());
@@ -70,6 +74,9 @@ public:
         is_timed_ = cost != nullptr;
     }
 
+    // Also finds the best of each algorithm, and notes the parts of what it finds.
+    void learn() { best_.emplace(table_.algorithms_.size()); }
+
     std::vector<Candidate> run() {
         open_buckets();
         std::make_heap(open_.begin(), open_.end(), comes_later);
@@ -77,12 +84,16 @@ public:
             std::pop_heap(open_.begin(), open_.end(), comes_later);
             const Open next = open_.back();
             open_.pop_back();
-            if (found_.size() == most_ && found_.back().rank < next.rank) break;
+            if (found_.size() == most_ && found_.back().rank < next.rank) {
+                open_.push_back(next);
+                break;
+            }
             look_at(next);
         }
+        if (best_ && found_.size() == most_) add_other_algorithms();
         std::vector<Candidate> candidates;
         candidates.reserve(found_.size());
-        for (const Found& found : found_) candidates.push_back({found.row->kernel, found.rank.us});
+        for (const Found& found : found_) candidates.push_back(candidate_of(found));
         if (first_plan_) candidates.front().launch = std::make_shared<const LaunchPlan>(std::move(*first_plan_));
         return candidates;
     }
@@ -97,6 +108,7 @@ private:
     struct Found {
         Rank rank;
         const Row* row;
+        std::optional<WorkParts> parts;
     };
     static bool comes_later(const Open& a, const Open& b) { return b.rank < a.rank; }
 
@@ -138,14 +150,60 @@ private:
             }
             const Timed timed(part(cost_.analytic_us));
             ++cost_.predicted;
-            rank.us = row.family->work.us(work_, row.kernel->config, plan_ ? &*plan_ : nullptr);
+            rank.us = time_of(row);
         }
+        Found found{rank, &row, {}};
+        if (best_ && !next.is_predicted) found.parts = parts_;
+        if (best_) keep_best(found);
         const auto place = std::upper_bound(found_.begin(), found_.end(), rank,
                                             [](const Rank& a, const Found& b) { return a < b.rank; });
         if (found_.size() == most_ && place == found_.end()) return;
         if (place == found_.begin()) std::swap(first_plan_, plan_);
-        found_.insert(place, {rank, &row});
+        found_.insert(place, found);
         if (found_.size() > most_) found_.pop_back();
+    }
+
+    double time_of(const Row& row) {
+        const LaunchPlan* plan = plan_ ? &*plan_ : nullptr;
+        if (!best_) return row.family->work.us(work_, row.kernel->config, plan);
+        const NotedParts noted(parts_);
+        return row.family->work.parts(work_, row.kernel->config, plan).value;
+    }
+
+    void keep_best(const Found& found) {
+        std::optional<Found>& best = (*best_)[found.row->algorithm];
+        if (!best || found.rank < best->rank) best = found;
+    }
+
+    // Of the algorithms that are not among the first, the best, as far as they are not much slower.
+    void add_other_algorithms() {
+        const double slowest = kSlowestLearned * found_.front().rank.us;
+        std::vector<bool> is_among(table_.algorithms_.size());
+        for (const Found& found : found_) is_among[found.row->algorithm] = true;
+        std::erase_if(open_, [&](const Open& open) {
+            return open.rank.us > slowest || is_among[table_.rows_[open.row].algorithm];
+        });
+        std::sort(open_.begin(), open_.end(), [](const Open& a, const Open& b) { return a.rank < b.rank; });
+        for (const Open& open : open_) {
+            const auto& best = (*best_)[table_.rows_[open.row].algorithm];
+            if (!best || open.rank < best->rank) look_at(open);
+        }
+        std::vector<Found> others;
+        for (std::size_t i = 0; i < best_->size(); ++i) {
+            const auto& best = (*best_)[i];
+            if (best && !is_among[i] && best->rank.us <= slowest) others.push_back(*best);
+        }
+        std::sort(others.begin(), others.end(), [](const Found& a, const Found& b) { return a.rank < b.rank; });
+        others.resize(std::min(others.size(), kOtherLearned));
+        found_.insert(found_.end(), others.begin(), others.end());
+    }
+
+    Candidate candidate_of(const Found& found) const {
+        Candidate candidate{found.row->kernel, found.rank.us};
+        candidate.parts = found.parts;
+        // What was predicted without a plan needs none for its parts either.
+        if (best_ && !found.parts) candidate.parts = work_parts_of(work_, found.row->kernel->config);
+        return candidate;
     }
 
     const ChoiceTable& table_;
@@ -154,14 +212,22 @@ private:
     ChoiceCost ignored_;
     ChoiceCost& cost_;
     bool is_timed_ = false;
-    std::vector<Open> open_;    // a heap, the least time first
-    std::vector<Found> found_;  // in order
+    std::vector<Open> open_;                                 // a heap, the least time first
+    std::vector<Found> found_;                               // in order
+    std::optional<std::vector<std::optional<Found>>> best_;  // of each algorithm, where a model is to learn of it
+    WorkParts parts_{};
     std::optional<LaunchPlan> plan_, first_plan_;
 };
 
 std::vector<Candidate> ChoiceTable::first(const Problem& problem, int threads, std::size_t most,
                                           ChoiceCost* cost) const {
     return Search(*this, problem, threads, most, cost).run();
+}
+
+std::vector<Candidate> ChoiceTable::to_learn(const Problem& problem, int threads, ChoiceCost* cost) const {
+    Search search(*this, problem, threads, kFirstLearned, cost);
+    search.learn();
+    return search.run();
 }
 
 }  // namespace tilewise

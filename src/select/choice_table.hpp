@@ -14,6 +14,7 @@
 #include "problem/problem.hpp"
 #include "registry/registry.hpp"
 #include "select/select.hpp"
+#include "select/shortlist.hpp"
 
 namespace tilewise {
 
@@ -37,6 +38,9 @@ public:
     // first has its plan, where finding it took one. Allocates for these alone, not for kernels that are refused.
     std::vector<Candidate> first(const Problem& problem, int threads, std::size_t most,
                                  ChoiceCost* cost = nullptr) const;
+    // Those that a learned model looks at, in the same order, with the parts of their work: what places_to_learn takes of the whole
+    // ranking.
+    std::vector<Candidate> to_learn(const Problem& problem, int threads, ChoiceCost* cost = nullptr) const;
 
 private:
     struct Row {
@@ -44,6 +48,7 @@ private:
         const Family* family;
         std::uint32_t place;  // in the registry's order
         WorkColumns columns;
+        std::uint16_t algorithm;  // among algorithms_
     };
     struct Bucket {
         std::uint32_t begin, end;  // of rows
@@ -52,6 +57,7 @@ private:
 
     const ArchSpec& arch_;
     std::vector<Row> rows_;  // bucket after bucket
+    std::vector<Algorithm> algorithms_;
     std::vector<Bucket> buckets_;
 };
 

@@ -183,7 +183,7 @@ Status Dispatcher::choose_obtainable(const Problem& problem, const SelectOptions
         dropped = std::any_of(tried.begin(), tried.end(), lacking) && drop_unobtainable(problem, selection);
     }
     const RankContext context{problem, options,  device_.max_threads(), &device_, &builder_,
-                              tuning_, records_, &device_.arch()};
+                              tuning_, records_, &device_.arch(),       models_};
     auto status = choose(context, selection);
     if (status && !dropped && lacks_compiler(problem, *selection.plan->kernel) &&
         drop_unobtainable(problem, selection)) {
@@ -208,15 +208,18 @@ bool Dispatcher::has_record(const Problem& problem) const {
 // The plan that select makes where the model decides, without ranking what does not come first. Nothing where more than the first kernel
 // matters: a record may name another, and one that needs a compiler may have to give way.
 std::optional<Selection> Dispatcher::select_first(const Problem& problem, const SelectOptions& options) {
-    const bool is_ranked = options.strategy == Strategy::automatic || options.strategy == Strategy::rules;
+    const bool learns = options.strategy == Strategy::automatic || options.strategy == Strategy::model;
+    const bool is_ranked = learns || options.strategy == Strategy::rules;
     const ArchSpec& arch = device_.arch();
     if (!options.is_plain() || !is_ranked || is_empty(problem) || !has_families(arch.backend, problem.op)) return {};
     if (options.strategy == Strategy::automatic && has_record(problem)) return {};
     const auto listed = listed_for(problem, options.rule_set);
     if (!listed) return {};
     const ChoiceTable& table = *(*listed)->table;
+    const bool has_model = learns && models_ && models_->find(problem, arch).model;
     Selection selection;
-    selection.candidates = table.first(problem, device_.max_threads(), 1);
+    selection.candidates =
+        has_model ? table.to_learn(problem, device_.max_threads()) : table.first(problem, device_.max_threads(), 1);
     if (selection.candidates.empty()) return {};
     selection.looked_through = table.size();
     if (const auto whole = arch.is_gpu() ? with_whole_channels(problem) : std::nullopt) {
@@ -226,9 +229,9 @@ std::optional<Selection> Dispatcher::select_first(const Problem& problem, const 
         const std::size_t offered = offer_ranked(problem, ranked, arch, device_.max_threads(), selection);
         if (offered < kOfferedPadded && ranked.size() == kRanked) return {};
     }
-    SelectOptions by_model;
-    by_model.strategy = Strategy::rules;
-    const RankContext context{problem, by_model, device_.max_threads(), nullptr, nullptr, nullptr, nullptr, &arch};
+    // As the chain of `options` does where there is no record; what the model's files are to blame for is told in any case.
+    const RankContext context{problem, options, device_.max_threads(), nullptr, nullptr, nullptr, nullptr,
+                              &arch,   models_};
     if (!choose(context, selection) || lacks_compiler(problem, *selection.plan->kernel)) return {};
     note_padding(selection);
     return selection;
@@ -310,7 +313,8 @@ Result<Plan> Dispatcher::named_plan(const Problem& problem, const KernelConfig& 
 // A built-in kernel for a problem whose own kernel has to be compiled first, which begins. Nothing where waiting is better: on a GPU,
 // for a kernel that was asked for or measured, and where results or a packed B must not depend on the time.
 std::optional<Executable> Dispatcher::serve_meanwhile(const Problem& problem, const Plan& plan) {
-    const bool is_ranked = plan.source == PlanSource::rules || plan.source == PlanSource::tuned;
+    const bool is_ranked =
+        plan.source == PlanSource::rules || plan.source == PlanSource::tuned || plan.source == PlanSource::model;
     if (device_.arch().is_gpu() || !builder_.settings().background || !is_ranked) return {};
     if (problem.packed_b || problem.deterministic || is_empty(problem)) return {};
     const auto wanted = choose_code(problem, plan.kernel->config, device_, builder_);

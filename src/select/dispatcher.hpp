@@ -16,6 +16,7 @@
 #include "build/builder.hpp"
 #include "config/rule_set.hpp"
 #include "device/device.hpp"
+#include "learn/model_store.hpp"
 #include "problem/problem_hash.hpp"
 #include "run/executable.hpp"
 #include "select/background_builds.hpp"
@@ -59,7 +60,10 @@ public:
     // executable has a note then.
     Result<std::shared_ptr<const Executable>> executable_now(const Problem& problem, const Plan& plan);
 
-    // After tuning records or packs were added: what is asked for from now on is chosen anew.
+    // Learned models, which must outlive this; before any problem is asked for.
+    void use_models(ModelStore& models) { models_ = &models; }
+
+    // After tuning records, packs or models were added: what is asked for from now on is chosen anew.
     void forget_plans() { ++generation_; }
 
 private:
@@ -133,6 +137,7 @@ private:
     Builder& builder_;
     TuningDatabase* tuning_;
     RecordStore* records_;
+    ModelStore* models_ = nullptr;
     std::atomic<std::uint32_t> generation_{0};
     std::atomic<bool> has_compiler_{false};  // for the device's code, once one was found
     BackgroundBuilds background_;

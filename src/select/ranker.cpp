@@ -10,16 +10,18 @@
 
 #include "family/launch_plan.hpp"
 #include "family/may_run.hpp"
+#include "select/learned_ranker.hpp"
 #include "select/measured_ranker.hpp"
 #include "select/tuned_ranker.hpp"
 
 namespace tilewise {
 namespace {
 
-constexpr Ranker kAutomatic[] = {rank_by_tuned_record, rank_by_model, rank_by_priority};
+constexpr Ranker kAutomatic[] = {rank_by_tuned_record, rank_by_learned_model, rank_by_model, rank_by_priority};
+constexpr Ranker kLearned[] = {rank_by_learned_model, fail_without_learned_model};
 constexpr Ranker kRules[] = {rank_by_model, rank_by_priority};
 constexpr Ranker kFirstFit[] = {rank_by_priority};
-constexpr Ranker kMeasure[] = {rank_by_kept_measurement, rank_by_measuring};
+constexpr Ranker kMeasure[] = {rank_by_kept_measurement, order_by_learned_model, rank_by_measuring};
 constexpr Ranker kCaller[] = {rank_by_caller};
 
 struct StrategyRow {
@@ -27,25 +29,10 @@ struct StrategyRow {
     std::span<const Ranker> rankers;
 };
 constexpr StrategyRow kStrategies[] = {
-    {Strategy::automatic, kAutomatic},
-    {Strategy::rules, kRules},
-    {Strategy::first_fit, kFirstFit},
-    {Strategy::measure, kMeasure},
+    {Strategy::automatic, kAutomatic}, {Strategy::rules, kRules},   {Strategy::first_fit, kFirstFit},
+    {Strategy::measure, kMeasure},     {Strategy::model, kLearned},
 };
 static_assert(std::size(kStrategies) == EnumNames<Strategy>::names.size());
-
-// "of 12 kernels that may run the problem; 3 may not", or "of 15 kernels" where only the first was looked for.
-std::string among(const Selection& selection) {
-    if (selection.looked_through > 0) return fmt::format("of {} kernels", selection.looked_through);
-    const auto padded = std::count_if(selection.candidates.begin(), selection.candidates.end(),
-                                      [](const Candidate& candidate) { return candidate.padding.has_value(); });
-    const bool all = static_cast<std::size_t>(padded) == selection.candidates.size();
-    return fmt::format("of {} kernels that may run the problem{}; {} may not", selection.candidates.size(),
-                       all          ? " padded, since none may as it is"
-                       : padded > 0 ? fmt::format(", {} of them padded", padded)
-                                    : "",
-                       selection.rejected_count);
-}
 
 // " on 2 threads", as many as the launch takes; nothing on a GPU. The plan that tells is kept for the launch.
 std::string on_threads(const RankContext& context, Candidate& candidate) {
@@ -60,6 +47,18 @@ std::string on_threads(const RankContext& context, Candidate& candidate) {
 }
 
 }  // namespace
+
+std::string among(const Selection& selection) {
+    if (selection.looked_through > 0) return fmt::format("of {} kernels", selection.looked_through);
+    const auto padded = std::count_if(selection.candidates.begin(), selection.candidates.end(),
+                                      [](const Candidate& candidate) { return candidate.padding.has_value(); });
+    const bool all = static_cast<std::size_t>(padded) == selection.candidates.size();
+    return fmt::format("of {} kernels that may run the problem{}; {} may not", selection.candidates.size(),
+                       all          ? " padded, since none may as it is"
+                       : padded > 0 ? fmt::format(", {} of them padded", padded)
+                                    : "",
+                       selection.rejected_count);
+}
 
 Result<Ranked> rank_by_model(const RankContext& context, Selection& selection) {
     Candidate& first = selection.candidates.front();

@@ -5,12 +5,14 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/note.hpp"
 #include "base/result.hpp"
 #include "build/builder.hpp"
 #include "device/device.hpp"
+#include "learn/model_store.hpp"
 #include "problem/problem.hpp"
 #include "select/record_store.hpp"
 #include "select/select.hpp"
@@ -30,6 +32,7 @@ struct RankContext {
     TuningDatabase* tuning = nullptr;  // null where nothing is remembered
     RecordStore* records = nullptr;    // null where nothing is recorded
     const ArchSpec* arch = nullptr;    // null where a choice need not say how it is launched
+    ModelStore* models = nullptr;      // null where nothing was learned
 };
 
 struct Ranked {
@@ -43,6 +46,9 @@ using Ranker = Result<Ranked> (*)(const RankContext& context, Selection& selecti
 Result<Ranked> rank_by_model(const RankContext& context, Selection& selection);     // passes where nothing is predicted
 Result<Ranked> rank_by_caller(const RankContext& context, Selection& selection);    // by SelectOptions::rank
 Result<Ranked> rank_by_priority(const RankContext& context, Selection& selection);  // the first fit; never passes
+
+// "of 12 kernels that may run the problem; 3 may not", or "of 15 kernels" where only the first was looked for.
+std::string among(const Selection& selection);
 
 // The rankers of the strategy, or the caller's own ranking where there is one.
 std::span<const Ranker> rankers_of(const SelectOptions& options);

@@ -41,6 +41,10 @@ Result<Runtime> open_runtime(const RuntimeOptions& options, const ArchCatalog& a
     if (auto status = take_tuning_of_packs(runtime); !status) return status.error();
     runtime.dispatcher = std::make_unique<Dispatcher>(*runtime.device, *runtime.builder, runtime.tuning.get(),
                                                       runtime.records.get(), *most_kept);
+    std::vector<std::string> folders = options.model_dirs;
+    for (std::string& folder : ModelStore::usual_folders()) folders.push_back(std::move(folder));
+    runtime.models = std::make_unique<ModelStore>(std::move(folders));
+    runtime.dispatcher->use_models(*runtime.models);
     return runtime;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything that running kernels on one device takes: the device, the builder, the tuning database, the records and a
-// dispatcher over them, with the settings of the environment. The command line and the C interface both start here.
+// Everything that running kernels on one device takes: the device, the builder, the tuning database, the records, the learned models and
+// a dispatcher over them, with the settings of the environment. The command line and the C interface both start here.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "config/arch_catalog.hpp"
 #include "device/make_device.hpp"
+#include "learn/model_store.hpp"
 #include "select/dispatcher.hpp"
 
 namespace tilewise {
@@ -18,7 +19,8 @@ namespace tilewise {
 struct RuntimeOptions {
     std::string device = "cpu";
     DeviceOptions device_options;
-    std::vector<std::string> packs;  // besides those of the environment
+    std::vector<std::string> packs;       // besides those of the environment
+    std::vector<std::string> model_dirs;  // asked for learned models before those of the environment
 };
 
 // How many problems a dispatcher keeps ready: TILEWISE_PLAN_CACHE, which must make sense.
@@ -29,6 +31,7 @@ struct Runtime {
     std::unique_ptr<Builder> builder;
     std::unique_ptr<TuningDatabase> tuning;
     std::unique_ptr<RecordStore> records;
+    std::unique_ptr<ModelStore> models;
     std::unique_ptr<Dispatcher> dispatcher;
 };
 // The catalogue must outlive the runtime. A pack that cannot be read is an error.

@@ -108,6 +108,18 @@ const RejectedKernel& furthest(const Selection& selection) {
 
 }  // namespace
 
+Result<Selection> select_by(const SelectOptions& options, ModelStore& models, const Problem& problem,
+                            const Registry& registry, const ArchSpec& arch, int threads) {
+    Selection selection = select_kernel(problem, registry, arch, threads);
+    if (!selection.plan || options.strategy == Strategy::rules || is_empty(problem)) return selection;
+    RankContext context{problem, options, threads};
+    context.arch = &arch;
+    context.models = &models;
+    if (auto status = choose(context, selection); !status) return status.error();
+    note_padding(selection);
+    return selection;
+}
+
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
                         Reasons reasons) {
     if (is_empty(problem)) {
@@ -206,6 +218,38 @@ std::string why_none(const Selection& selection) {
                        why.have, why.need);
 }
 
+namespace {
+
+Json error_to_json(const Estimate& estimate) { return estimate.error ? Json(*estimate.error) : Json(); }
+
+Json candidate_to_json(const Candidate& candidate) {
+    Json json = Json::object({{"name", candidate.kernel->name},
+                              {"predicted_us", candidate.predicted_us ? Json(*candidate.predicted_us) : Json()},
+                              {"padded", candidate.padding.has_value()}});
+    if (!candidate.learned) return json;
+    json.set("analytic_us", candidate.learned->analytic_us);
+    json.set("correction", candidate.learned->estimate.correction);
+    json.set("error", error_to_json(candidate.learned->estimate));
+    return json;
+}
+
+Json learned_to_json(const LearnedChoice& choice) {
+    Json::Array terms;
+    for (const auto& [name, correction] : choice.effects) {
+        terms.push_back(Json::object({{"name", name}, {"correction", correction}}));
+    }
+    return Json::object({{"name", choice.model},
+                         {"weight", choice.weight},
+                         {"confidence", choice.confidence},
+                         {"predicted_us", choice.estimate.us},
+                         {"analytic_us", choice.analytic_us},
+                         {"correction", choice.estimate.correction},
+                         {"error", error_to_json(choice.estimate)},
+                         {"terms", Json(std::move(terms))}});
+}
+
+}  // namespace
+
 Json selection_to_json(const Selection& selection) {
     Json plan;
     if (selection.plan) {
@@ -217,12 +261,10 @@ Json selection_to_json(const Selection& selection) {
                              {"why", selection.plan->why},
                              {"notes", notes_to_json(selection.plan->notes)},
                              {"available", kernel.available}});
+        if (selection.plan->learned) plan.set("model", learned_to_json(*selection.plan->learned));
     }
     Json::Array candidates, rejected;
-    for (const auto& [kernel, us, padding, _] : selection.candidates) {
-        candidates.push_back(Json::object(
-            {{"name", kernel->name}, {"predicted_us", us ? Json(*us) : Json()}, {"padded", padding.has_value()}}));
-    }
+    for (const Candidate& candidate : selection.candidates) candidates.push_back(candidate_to_json(candidate));
     for (const auto& [kernel, why] : selection.rejected) {
         rejected.push_back(
             Json::object({{"name", kernel->name}, {"rule", why.rule}, {"have", why.have}, {"need", why.need}}));

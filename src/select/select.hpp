@@ -10,18 +10,30 @@
 
 #include "base/json.hpp"
 #include "base/note.hpp"
+#include "base/work_parts.hpp"
 #include "family/launch_plan.hpp"
+#include "learn/model.hpp"
 #include "registry/registry.hpp"
 
 namespace tilewise {
 
 // Names who made a choice.
-enum class PlanSource : std::uint8_t { tuned, measured, rules, first_fit, callback, named };
+enum class PlanSource : std::uint8_t { tuned, measured, rules, first_fit, callback, named, model };
 template <>
 struct EnumNames<PlanSource> {
     static constexpr std::string_view kind = "source";
-    static constexpr std::array<std::string_view, 6> names = {"tuned",     "measured", "rules",
-                                                              "first-fit", "callback", "named"};
+    static constexpr std::array<std::string_view, 7> names = {"tuned",    "measured", "rules", "first-fit",
+                                                              "callback", "named",    "model"};
+};
+
+// What a learned model said about the kernel that it chose.
+struct LearnedChoice {
+    std::string model;      // its folder
+    double weight = 1;      // how much of the correction is taken, by the distance from the data
+    double confidence = 1;  // that the kernel is no slower than the next
+    double analytic_us = 0;
+    Estimate estimate{};
+    std::vector<Model::Effect> effects{};  // what sets it apart from the analytic model's first, or from the next
 };
 
 struct Plan {
@@ -30,6 +42,13 @@ struct Plan {
     std::string why;
     std::vector<Note> notes{};                   // what is not as it should be about the choice
     std::shared_ptr<const LaunchPlan> launch{};  // where choosing the kernel took a plan
+    std::shared_ptr<const LearnedChoice> learned{};
+};
+
+// A learned model's view of a candidate, whose predicted time is then the corrected one.
+struct LearnedTime {
+    double analytic_us = 0;
+    Estimate estimate{};
 };
 
 struct Candidate {
@@ -37,6 +56,8 @@ struct Candidate {
     std::optional<double> predicted_us;          // unset where there is no model for the arch
     std::optional<Note> padding{};               // of a kernel that runs the problem padded only
     std::shared_ptr<const LaunchPlan> launch{};  // of the first, where choosing it took a plan
+    std::optional<WorkParts> parts{};            // where they were noted with the time
+    std::optional<LearnedTime> learned{};
 };
 
 struct Selection {
@@ -53,6 +74,12 @@ struct Selection {
 // other, and on a GPU where the channels of a convolution are no whole chunks of 16 bytes.
 Selection select_kernel(const Problem& problem, const Registry& registry, const ArchSpec& arch, int threads,
                         Reasons reasons = Reasons::told);
+
+struct SelectOptions;
+class ModelStore;
+// The same by the strategy of the options, which needs no device, or by their own ranking; learned models are asked where they are to be.
+Result<Selection> select_by(const SelectOptions& options, ModelStore& models, const Problem& problem,
+                            const Registry& registry, const ArchSpec& arch, int threads);
 
 // Makes candidates of the rejected kernels that may run the problem padded, ranked likewise with the cost of the copies.
 void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Selection& selection);

@@ -15,13 +15,13 @@
 
 namespace tilewise {
 
-// automatic: a tuned record, else the analytic model. measure: the model's best few are timed on scratch
+// automatic: a tuned record, else a learned model, else the analytic one. model: a learned model or an error. measure: the model's best few are timed on scratch
 // tensors, unless that was done before and is remembered.
-enum class Strategy : std::uint8_t { automatic, rules, first_fit, measure };
+enum class Strategy : std::uint8_t { automatic, rules, first_fit, measure, model };
 template <>
 struct EnumNames<Strategy> {
     static constexpr std::string_view kind = "strategy";
-    static constexpr std::array<std::string_view, 4> names = {"auto", "rules", "first-fit", "measure"};
+    static constexpr std::array<std::string_view, 5> names = {"auto", "rules", "first-fit", "measure", "model"};
 };
 
 struct SelectOptions {

@@ -4,18 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "kernels/common/random.hpp"
 
 namespace tilewise {
 namespace {
 
-// How a kernel computes: the instruction, which operand fills its rows, and how the reduction is shared out.
-using Algorithm = std::tuple<int, bool, bool, bool, bool>;
-Algorithm algorithm_of(const KernelConfig& c) {
-    return {c.warp_tile.m, c.swap_ab, c.cluster_k, c.split_k > 1, c.stream_k != StreamK::off};
-}
 // The same, in the same tiles.
 using Tiling = std::tuple<Algorithm, int, int>;
 Tiling tiling_of(const KernelConfig& c) { return {algorithm_of(c), c.tile.m, c.tile.n}; }
@@ -25,6 +19,25 @@ constexpr double kWorstMeasured = 2.0;     // times the best prediction
 constexpr std::size_t kReservedShare = 4;  // one place in so many is for algorithms that are not among the first
 
 }  // namespace
+
+Algorithm algorithm_of(const KernelConfig& c) {
+    return {c.warp_tile.m, c.swap_ab, c.cluster_k, c.split_k > 1, c.stream_k != StreamK::off};
+}
+
+std::vector<std::size_t> places_to_learn(const std::vector<Candidate>& ranked) {
+    std::vector<std::size_t> places;
+    std::set<Algorithm> algorithms;
+    double slowest = 0;
+    for (std::size_t i = 0; i < ranked.size() && places.size() < kFirstLearned + kOtherLearned; ++i) {
+        if (ranked[i].padding || !ranked[i].predicted_us) continue;
+        if (places.empty()) slowest = kSlowestLearned * *ranked[i].predicted_us;
+        const bool is_first = places.size() < kFirstLearned;
+        if (!is_first && *ranked[i].predicted_us > slowest) continue;
+        const bool is_new = algorithms.insert(algorithm_of(ranked[i].kernel->config)).second;
+        if (is_first || is_new) places.push_back(i);
+    }
+    return places;
+}
 
 KernelList shortlist(const std::vector<Candidate>& ranked, std::size_t count) {
     KernelList chosen;

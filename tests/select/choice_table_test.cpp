@@ -75,6 +75,30 @@ TEST_P(ChoiceTableOn, FindsTheFirstOfTheRanking) {
     EXPECT_GT(chosen_, 0);
 }
 
+// What a learned model looks at, and what it sees of it.
+TEST_P(ChoiceTableOn, FindsWhatAModelLooksAt) {
+    if (!has_families(arch().backend)) return;
+    Random random(33);
+    int others = 0;
+    for (int i = 0; i < draws(120); ++i) {
+        const Problem p = i % 4 == 0 ? random_problem(random) : random_layer(random);
+        if (!has_families(arch().backend, p.op)) continue;
+        const std::vector<Candidate> all = ranking_of(p), found = listed_for(p).table->to_learn(p, kChoiceThreads);
+        const std::vector<std::size_t> places = places_to_learn(all);
+        ASSERT_EQ(found.size(), places.size()) << print_problem(p);
+        const WorkProblem work(p, arch(), kChoiceThreads);
+        for (std::size_t j = 0; j < places.size(); ++j) {
+            const Candidate& wanted = all[places[j]];
+            ASSERT_EQ(found[j].kernel->name, wanted.kernel->name) << print_problem(p) << " " << j;
+            ASSERT_EQ(found[j].predicted_us, wanted.predicted_us) << print_problem(p) << " " << j;
+            if (i % 8 == 0)
+                ASSERT_EQ(found[j].parts, work_parts_of(work, wanted.kernel->config)) << wanted.kernel->name;
+        }
+        if (places.size() > kFirstLearned) ++others;
+    }
+    EXPECT_TRUE(others > 0 || !arch().is_gpu() || arch().backend == Backend::hip);
+}
+
 // Whether or not a kernel may run the problem in the end.
 TEST_P(ChoiceTableOn, NoPredictionIsBelowItsBound) {
     Random random(32);

@@ -7,6 +7,7 @@
 
 #include "problem/problem_text.hpp"
 #include "registry/sample_kernels.hpp"
+#include "select/learned_ranker.hpp"
 #include "select/measured_ranker.hpp"
 #include "select/tuned_ranker.hpp"
 
@@ -30,10 +31,12 @@ std::vector<Ranker> chain_of(Strategy strategy) {
 
 TEST(Ranker, AStrategyIsAListOfRankers) {
     EXPECT_EQ(chain_of(Strategy::automatic),
-              (std::vector<Ranker>{rank_by_tuned_record, rank_by_model, rank_by_priority}));
+              (std::vector<Ranker>{rank_by_tuned_record, rank_by_learned_model, rank_by_model, rank_by_priority}));
+    EXPECT_EQ(chain_of(Strategy::model), (std::vector<Ranker>{rank_by_learned_model, fail_without_learned_model}));
     EXPECT_EQ(chain_of(Strategy::rules), (std::vector<Ranker>{rank_by_model, rank_by_priority}));
     EXPECT_EQ(chain_of(Strategy::first_fit), (std::vector<Ranker>{rank_by_priority}));
-    EXPECT_EQ(chain_of(Strategy::measure), (std::vector<Ranker>{rank_by_kept_measurement, rank_by_measuring}));
+    EXPECT_EQ(chain_of(Strategy::measure),
+              (std::vector<Ranker>{rank_by_kept_measurement, order_by_learned_model, rank_by_measuring}));
     SelectOptions callers;
     callers.strategy = Strategy::measure;
     callers.rank = [](const Problem&, const std::vector<Candidate>&) { return std::vector<std::string>(); };

@@ -39,7 +39,8 @@ constinit const Family kBlockedConv = {
     .ops = kEveryConv,
     .spec = block_spec,
     .plan = blocked_conv::plan,
-    .work = {blocked_conv_work<double>, blocked_conv_work<Term>, blocked_conv_least, blocked_conv_columns},
+    .work = {blocked_conv_work<double>, blocked_conv_work<Term>, blocked_conv_work<Part>, blocked_conv_least,
+             blocked_conv_columns},
     .source = blocked_conv::source,
 };
 

@@ -122,6 +122,7 @@ N channel_slice_cycles(const ChannelSlicePlan& plan, const Problem& p, const Ker
 template double channel_slice_cycles<double>(const ChannelSlicePlan&, const Problem&, const KernelConfig&,
                                              const ArchSpec&);
 template Term channel_slice_cycles<Term>(const ChannelSlicePlan&, const Problem&, const KernelConfig&, const ArchSpec&);
+template Part channel_slice_cycles<Part>(const ChannelSlicePlan&, const Problem&, const KernelConfig&, const ArchSpec&);
 
 ChannelSlicePlan channel_slice_plan_of(const GpuGrid& grid) {
     const auto& args = grid.family_args.as<ChannelSliceArgs>();

@@ -64,7 +64,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 }  // namespace depthwise_strips
 
-constinit const Family kDepthwiseStrips =
-    depthwise_strips::row(Backend::cuda, {depthwise_strips_work<double>, depthwise_strips_work<Term>});
+constinit const Family kDepthwiseStrips = depthwise_strips::row(
+    Backend::cuda, {depthwise_strips_work<double>, depthwise_strips_work<Term>, depthwise_strips_work<Part>});
 
 }  // namespace tilewise

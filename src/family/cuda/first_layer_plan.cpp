@@ -87,6 +87,7 @@ N first_layer_cycles(const FirstLayerPlan& plan, const KernelConfig& c, const Ar
 }
 template double first_layer_cycles<double>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
 template Term first_layer_cycles<Term>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
+template Part first_layer_cycles<Part>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
 
 FirstLayerPlan first_layer_plan_of(const GpuGrid& grid) {
     return {grid.family_args.as<FirstLayerConvArgs>(), grid.blocks, 0};

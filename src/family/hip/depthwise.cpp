@@ -8,8 +8,8 @@
 namespace tilewise {
 
 constinit const Family kHipDepthwiseAny =
-    depthwise_any::row(Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>});
-constinit const Family kHipDepthwiseStrips =
-    depthwise_strips::row(Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>});
+    depthwise_any::row(Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>, hip_depthwise_work<Part>});
+constinit const Family kHipDepthwiseStrips = depthwise_strips::row(
+    Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>, hip_depthwise_work<Part>});
 
 }  // namespace tilewise
