@@ -178,7 +178,8 @@ TILEWISE_API tilewise_status tilewise_config_set(const char* config, const char*
 TILEWISE_API tilewise_status tilewise_config_fields(char** json);
 
 /* Which kernels may run a problem, and which is chosen, on an arch that need not be here.
- *   options_json  {"arch", "rule_set", "strategy"}, all optional: the host's CPU, default, auto; NULL for none
+ *   options_json  {"arch", "rule_set", "strategy", "model_dir", "threads"}, all optional: the host's CPU, default, auto, no folder of
+ *                 learned models but the usual ones, the threads there are; NULL for none
  *   json          {"plan": {"kernel", "source", "why", ...} or null, "candidates": [...], "rejected": [...]}
  * A problem that no kernel may run is not a failure: the plan is null.
  */

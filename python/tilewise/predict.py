@@ -21,7 +21,7 @@ import numpy as np
 
 from . import _library
 from ._verbs import run, usage_error
-from .learning.features import FeatureEngine, address, name_of, query, texts
+from .learning.features import FeatureEngine, doubles, name_of, query, texts
 from .learning.model_folder import read_facts
 from .problem import Problem
 
@@ -44,7 +44,7 @@ class Predictor:
         names = [name_of(kernel) for kernel in kernels]
         us = np.empty(len(names))
         _library.check("tilewise_predict_times", self.model_dir, self.engine.problem(problem).text,
-                       query(self.engine.arch, self.engine.threads), texts(names), len(names), address(us), None, None)
+                       query(self.engine.arch, self.engine.threads), texts(names), len(names), doubles(us), None, None)
         return us
 
     def predict_latency(self, problem: Any, kernel: Kernel) -> float:

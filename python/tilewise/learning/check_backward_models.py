@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import os
 import pathlib
 from typing import Any
 
@@ -15,7 +14,6 @@ from ..api import find_kernel
 from ..problem import Problem
 from . import ledger, model_folder
 from .choice import choose
-from .features import MODEL_OPS
 from .targets import target, targets_of
 
 PROBLEMS = (
@@ -47,29 +45,26 @@ def _one(text: str, given: argparse.Namespace) -> dict[str, Any]:
             "model": (answer["plan"] or {}).get("model", {}).get("name")}
 
 
-def _scores_of(names: set[str], model_dir: str | None) -> dict[str, dict[str, Any]]:
-    """What the model.json of each model says, where it is at hand."""
-    root = ledger.checkout()
-    folders = [pathlib.Path(model_dir)] if model_dir else [model_folder.user_folder(), *([root / "models"] if root else [])]
-    found: dict[str, dict[str, Any]] = {}
+def _scores_of(names: set[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The operation and the scores that the model.json of each model says, where it is at hand."""
+    found = {}
     for name in sorted(names):
-        for place in [*(folder / name for folder in folders), *folders]:
-            if place.name == name and os.path.isfile(place / model_folder.FACTS):
-                found.setdefault(name, model_folder.read_facts(place).get("scores", {}))
+        place = ledger.folder_of(name)
+        if place:
+            facts = model_folder.read_facts(place)
+            found[pathlib.Path(name).name] = facts["op"], facts.get("scores", {})
     return found
 
 
 def check(given: argparse.Namespace) -> dict[str, Any]:
     problems = [_one(text, given) for text in PROBLEMS]
     names = {one["model"] for one in problems if one["model"]}
-    scores = _scores_of(names, given.model_dir)
-    of = {filed: op for op, filed in MODEL_OPS.items()}
     targets = [target("problems with a choice", 100.0 * sum(1 for one in problems if one["first"]) / len(problems), 99.0)]
-    for name, found in scores.items():
-        op = next(op for filed, op in of.items() if name.startswith(filed))
-        targets += targets_of(op, found, f"{name}: ")
+    for name, (op, scores) in _scores_of(names).items():
+        targets += targets_of(op, scores, f"{name}: ")
     pipelines = collections.Counter(one["pipeline"] for problem in problems for one in problem["first"])
-    return {"arch": given.arch, "version": _library.version(), "problems": problems, "models": sorted(names), "pipelines": dict(pipelines.most_common()),
+    return {"arch": given.arch, "version": _library.version(), "problems": problems, "models": sorted(pathlib.Path(name).name for name in names),
+            "pipelines": dict(pipelines.most_common()),
             "tflops": sum(one["first"][0]["tflops"] for one in problems) / len(problems), "targets": targets}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import pathlib
 import sys
 from typing import Any
 
@@ -70,16 +69,14 @@ def _read(given: argparse.Namespace) -> Table:
     return table
 
 
-def _model(given: argparse.Namespace, choice: Choice) -> tuple[str, dict[str, Any]]:
-    """What tells a model from others, and what its model.json says, where that is at hand."""
-    root = ledger.checkout()
+def _model(choice: Choice) -> tuple[str, dict[str, Any]]:
+    """What tells the model from others, and what its model.json says, where that is at hand."""
     names = [str(one["name"]) for one in choice.models]
-    places = [pathlib.Path(given.model_dir)] if given.model_dir else []
-    places += [folder / name for folder in [*places, model_folder.user_folder(), *([root / "models"] if root else [])] for name in names]
-    for place in places:
-        if (place / model_folder.FACTS).is_file():
+    for name in names:
+        place = ledger.folder_of(name)
+        if place:
             return model_folder.trees_hash(place), model_folder.read_facts(place)
-    return ", ".join(f"{one['name']} of {one.get('source')}" for one in choice.models), {}
+    return ", ".join(names), {}
 
 
 def _known_training_data(table: Table, facts: dict[str, Any]) -> str | None:
@@ -93,7 +90,7 @@ def _known_training_data(table: Table, facts: dict[str, Any]) -> str | None:
 def check(given: argparse.Namespace) -> dict[str, Any]:
     table = _read(given)
     choice = choice_of(table, model_dir=given.model_dir, rule_set=given.rule_set, threads=given.threads)
-    model, facts = _model(given, choice)
+    model, facts = _model(choice)
     warning = _known_training_data(table, facts)
     if warning:
         print(f"tilewise validate: warning: {warning}", file=sys.stderr)

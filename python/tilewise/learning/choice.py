@@ -38,7 +38,8 @@ def choice_of(table: Table, **options: Any) -> Choice:
     """By the learned model, or by another strategy."""
     names: list[Sequence[str]] = []
     predicted = np.full(len(table), np.nan)
-    pools, models = [], {}
+    pools: list[int] = []
+    models: dict[str, dict[str, Any]] = {}
     for problem, rows in zip(table.problems, table.rows()):
         answer = choose(problem.text, arch=table.facts["arch"], **options)
         candidates = answer["candidates"]
@@ -48,7 +49,7 @@ def choice_of(table: Table, **options: Any) -> Choice:
         pools.append(len(candidates))
         model = (answer["plan"] or {}).get("model")
         if model and model.get("name"):
-            models[model["name"], model.get("source")] = model
+            models[model["name"]] = model
     return Choice(ranking_of_names(table, names), predicted, pools, list(models.values()))
 
 

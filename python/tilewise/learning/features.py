@@ -31,8 +31,9 @@ def ops_of(name: str) -> list[str]:
     return found
 
 
-def address(array: np.ndarray) -> int:
-    return int(array.ctypes.data)
+def doubles(array: np.ndarray) -> Any:
+    """An array as the library is given it."""
+    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
 def texts(names: Sequence[str]) -> Any:
@@ -84,7 +85,7 @@ class FeatureEngine:
         table = np.empty((len(kernels), len(self.names)))
         analytic_us = np.empty(len(kernels))
         _library.check("tilewise_features", self.problem(problem).text, query(self.arch, self.threads), texts(kernels), len(kernels),
-                       address(table), address(analytic_us))
+                       doubles(table), doubles(analytic_us))
         return table, analytic_us
 
     # ---- in the original's words

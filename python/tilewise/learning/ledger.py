@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from .model_folder import today
+from .model_folder import FACTS, today
 
 _KEPT = ("problems", "mean", "median", "p10", "p1", "min", "match", "match_within_noise", "top3", "top8", "below_90", "accuracy", "pool",
          "noise", "ceiling")
@@ -25,6 +25,15 @@ def checkout() -> pathlib.Path | None:
 def default_path() -> pathlib.Path | None:
     root = checkout()
     return root / "data" / "test_scores.jsonl" if root else None
+
+
+def folder_of(model: str) -> pathlib.Path | None:
+    """The folder of a model that a plan names: the folder itself, or for one of the library's own that in the sources."""
+    root, place = checkout(), pathlib.Path(model)
+    for folder in (place, *([root / "models" / place.name] if root else [])):
+        if (folder / FACTS).is_file():
+            return folder
+    return None
 
 
 def _commit() -> str:

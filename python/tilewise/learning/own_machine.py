@@ -53,6 +53,10 @@ def _compared(frame: pd.DataFrame, part: tuple[str, str, str], folder: str, give
     return scores
 
 
+def is_better(scores: dict[str, Any]) -> bool:
+    return bool(scores["new"]["mean"] > scores["old"]["mean"])
+
+
 def _one(key: str, seconds: float, given: argparse.Namespace, train_one: TrainOne, say: Say) -> dict[str, Any]:
     """One operation: measured, learned, compared, and installed where it is better."""
     folder = pathlib.Path(given.out_dir) / "records"
@@ -63,8 +67,7 @@ def _one(key: str, seconds: float, given: argparse.Namespace, train_one: TrainOn
     part = OPS[key], dtype, arch
     made = train_one(training, part, given)
     scores = _compared(unseen, part, made["folder"], given, say)
-    better = scores["new"]["mean"] > scores["old"]["mean"]
-    place = model_folder.install(made["folder"]) if better else None
+    place = model_folder.install(made["folder"]) if is_better(scores) else None
     say(f"installed as {place}" if place else f"{folder_name(*part)} is not installed: it is no better than what is there")
     return {"model": folder_name(*part), "scores": scores, "installed": str(place) if place else None}
 

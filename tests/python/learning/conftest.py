@@ -28,6 +28,8 @@ def row_of(write_records, problem, a_set="gemm_training@0123456789abcdef", kerne
     draw = random.Random(problem)
     for row in write_records.swept(problem, kernels=kernels, rule_set="default", set=a_set, **changes):
         us = truth(row) * draw.lognormvariate(0, 0.01)
+        if row["status"] != "ok" and draw.random() < 0.9:  # fewer failures, which nothing foretells
+            row |= {"status": "ok", "reason": ""}
         yield row if row["status"] != "ok" else row | {"time_us": us, "time2_us": us * draw.lognormvariate(0, 0.003)}
 
 
