@@ -26,7 +26,8 @@ def truth(row):
 
 def row_of(write_records, problem, a_set="gemm_training@0123456789abcdef", kernels=KERNELS, **changes):
     draw = random.Random(problem)
-    for row in write_records.swept(problem, kernels=kernels, rule_set="default", set=a_set, **changes):
+    network = draw.choice(["net-a", "net-b"])
+    for row in write_records.swept(problem, kernels=kernels, rule_set="default", set=a_set, network=network, **changes):
         us = truth(row) * draw.lognormvariate(0, 0.01)
         if row["status"] != "ok" and draw.random() < 0.9:  # fewer failures, which nothing foretells
             row |= {"status": "ok", "reason": ""}

@@ -70,11 +70,28 @@ def test_objectives_are_compared_on_the_same_folds(data, tmp_path, capsys):
     assert made["scores"]["mean"] == max(table[name]["mean"] for name in ("residual", "mixed", "rank"))
 
 
+def test_a_search_keeps_what_is_better_and_its_parameters_begin_the_next(data, models, tmp_path, capsys):
+    words = ["train", "--data_dir", str(data), "--out_dir", str(tmp_path), "--json", "--n_splits", "2", "--trees", "8"]
+    assert main([*words, "--search", "0.5s"]) == 0
+    made, = json.loads(capsys.readouterr().out)["models"]
+    assert main([*words, "--parameters", str(tmp_path)]) == 0
+    again, = json.loads(capsys.readouterr().out)["models"]
+    assert again["parameters"] == made["parameters"] and again["scores"]["mean"] == made["scores"]["mean"]
+
+
 def test_it_goes_on_from_a_model(models, data, tmp_path):
     words = ["train", "--data_dir", str(data), "--out_dir", str(tmp_path), "--warm_start", str(models / NAME), *QUICK]
     assert main(words) == 0
     before, after = (lightgbm.Booster(model_file=folder / NAME / "model.txt").num_trees() for folder in (models, tmp_path))
     assert before < after
+
+
+def test_studies_leave_out_networks_and_kinds(data, tmp_path, frame, capsys):
+    assert main(["train", "--data_dir", str(data), "--out_dir", str(tmp_path), "--studies", "--json", *QUICK]) == 0
+    made, = json.loads(capsys.readouterr().out)["models"]
+    assert set(made["without_network"]) == {"net-a", "net-b"} and all(50 < mean <= 100 for mean in made["without_network"].values())
+    rows = frame.kernel_family.value_counts()
+    assert set(made["without_kind"]) == {kind for kind in rows.index if rows[kind] >= 210} and all(50 < mean <= 100 for mean in made["without_kind"].values())
 
 
 def test_what_judges_is_not_learned_from(data, unseen, tmp_path, capsys):
@@ -223,6 +240,27 @@ def test_the_models_own_data_is_warned_of(data, models, tmp_path, capsys):
 def test_what_cannot_be_judged_is_said(unseen, models, tmp_path, capsys, words, told):
     assert validated(unseen, models, tmp_path, *words) == 2
     assert told in capsys.readouterr().err
+
+
+def test_the_originals_modules_have_its_names(models):
+    program = """
+from feature_engine import FeatureEngine, GemmUniversalFeatureEngine
+from feature_engine_grouped_conv import GroupedConvFeatureEngine
+from predict import Predictor
+gemm = GemmUniversalFeatureEngine("sm_90a")
+conv = GroupedConvFeatureEngine("bwd_data", "sm_90a")
+assert conv.op == "conv_bwd_data" and isinstance(gemm, FeatureEngine) and gemm.get_feature_names() != conv.get_feature_names()
+problem, names = PROBLEM, NAMES
+assert gemm.extract_batch(problem, names).shape == (len(names), len(gemm.get_feature_names()))
+assert (gemm.extract(problem, {"kernel_name": names[0], "m": 1}) == gemm.extract_batch(problem, names)[0]).all()
+assert set(gemm.get_categorical_features()) < set(gemm.get_feature_names())
+print(Predictor(MODEL, gemm).select_best(problem, names))
+"""
+    names = [one.name for one in tilewise.select(problems()[0], arch="sm_90a").candidates[:3]]
+    for word, value in (("PROBLEM", tilewise.Problem(problems()[0]).fields), ("NAMES", names), ("MODEL", str(models / NAME))):
+        program = program.replace(word, repr(value))
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT / "heuristics", capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.strip() in names, done
 
 
 def test_under_the_names_of_the_original(unseen, models, data, tmp_path):
