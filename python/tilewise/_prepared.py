@@ -118,7 +118,7 @@ def prepare(problem: str | Problem, *, device: Any = "cpu", strategy: str | None
             rule_set: str | None = None, top: int | None = None) -> Prepared:
     """Chooses, builds and loads the kernel for a problem (its one-line text, or a Problem) on a device.
 
-    strategy: "auto", "rules", "first-fit" or "measure", which times the `top` best first; kernel: this one and no other.
+    strategy: "auto", "rules", "first-fit", "model" or "measure", which times the `top` best first; kernel: this one and no other.
     """
     text, name = problem_text(problem), device_name(device)
     # Only measuring asks for the stream: while torch captures it, nothing is measured.

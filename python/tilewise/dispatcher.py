@@ -27,7 +27,7 @@ class Dispatcher:
 
     registry  choose from these kernels alone;  rule_set: from another set than the default one
     rank      choose by this function: rank(problem, names, predicted_us) -> names or places, best first
-    strategy  auto, rules, first-fit or measure
+    strategy  auto, rules, first-fit, measure or model
     threads   of the CPU; 0: all that this process may use
     """
 

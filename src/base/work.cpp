@@ -118,24 +118,24 @@ double overlap(double share, std::initializer_list<double> times) {
     return overlap_of(share, times.begin(), times.size());
 }
 
-thread_local WorkParts* work_parts::noted_parts = nullptr;
+constinit thread_local WorkParts* work_parts::noted_parts = nullptr;
 
 namespace {
 
-std::array<double, kMostOperands> plain(std::initializer_list<Part> times) {
+std::array<double, kMostOperands> plain(std::initializer_list<Noted> times) {
     assert(times.size() <= kMostOperands);
     std::array<double, kMostOperands> numbers{};
-    std::transform(times.begin(), times.end(), numbers.begin(), [](const Part& time) { return time.value; });
+    std::transform(times.begin(), times.end(), numbers.begin(), [](const Noted& time) { return time.value; });
     return numbers;
 }
 
 }  // namespace
 
-Part soft_max(Part exponent, std::initializer_list<Part> times) {
+Noted soft_max(Noted exponent, std::initializer_list<Noted> times) {
     return {soft_max_of(exponent.value, plain(times).data(), times.size())};
 }
 
-Part overlap(Part share, std::initializer_list<Part> times) {
+Noted overlap(Noted share, std::initializer_list<Noted> times) {
     return {overlap_of(share.value, plain(times).data(), times.size())};
 }
 
@@ -173,7 +173,7 @@ Term::Term(const WorkNode& node) : node_(0) {
     node_ = static_cast<std::uint16_t>(recorded_work->nodes.size() - 1);
 }
 
-Term::Term(double count) : Term(of_count({}, count)) {}
+Term::Term(double count) : Term(of_count("", count)) {}
 Term::Term(const Price& price) : Term(of_price(price.value)) {}
 
 Term::Term(WorkForm form, std::span<const Term> operands)
@@ -185,9 +185,9 @@ Term::Term(WorkForm form, std::span<const Term> operands)
           return node;
       }()) {}
 
-Term Term::of_count(std::string_view name, double count) {
+Term Term::of_count(const WorkName& name, double count) {
     WorkNode node;
-    node.count = count, node.name = name;
+    node.count = count, node.name = name.text;
     return Term(node);
 }
 

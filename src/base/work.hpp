@@ -15,6 +15,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/work_name.hpp"
+
 namespace tilewise {
 
 // A number of a chip file. It takes a word to make a plain number of it, so that no price is lost in a count.
@@ -72,7 +74,7 @@ public:
     explicit Term(const Price& price);
     Term(WorkForm form, std::span<const Term> operands);
 
-    static Term of_count(std::string_view name, double count);
+    static Term of_count(const WorkName& name, double count);
     static Term of_price(const double& price);
     Term named(std::string_view name) const;
     // Makes this the whole of the work: what was recorded later is no part of it.
@@ -113,11 +115,11 @@ Term soft_max(Term exponent, std::initializer_list<Term> times);
 Term overlap(Term share, std::initializer_list<Term> times);
 
 // A part with a name. Where only the time is asked for, names cost nothing.
-inline double named(std::string_view, double number) { return number; }
-inline Term named(std::string_view name, Term number) { return number.named(name); }
+inline double named(const WorkName&, double number) { return number; }
+inline Term named(const WorkName& name, Term number) { return number.named(name.text); }
 
 template <class N>
-N counted(std::string_view name, double count) {
+N counted(const WorkName& name, double count) {
     if constexpr (std::is_same_v<N, double>) {
         return count;
     } else {
@@ -127,7 +129,7 @@ N counted(std::string_view name, double count) {
 
 // So many of something, each at a price.
 template <class N>
-N term(std::string_view name, double count, const Price& price) {
+N term(const WorkName& name, double count, const Price& price) {
     return named(name, N(count) * N(price));
 }
 
@@ -145,7 +147,7 @@ N rate(const double&&) = delete;
 
 // Microseconds of bytes at so many GB/s.
 template <class N>
-N bytes_us(std::string_view name, double bytes, N gbps) {
+N bytes_us(const WorkName& name, double bytes, N gbps) {
     return named(name, N(bytes) / (gbps * 1e3));
 }
 

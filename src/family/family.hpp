@@ -27,7 +27,7 @@ namespace tilewise {
 struct FamilyWork {
     double (*us)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
     Term (*term)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
-    Part (*parts)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
+    Noted (*parts)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
     // A time that `us` never falls below, whatever the plan, for any problem that keeps the rules that the config shares with others.
     // None where the prediction itself takes no longer. `columns` says what depends on the config and the arch alone.
     double (*least)(const WorkProblem&, const KernelConfig&, const WorkColumns&) = nullptr;

@@ -76,7 +76,7 @@ N peak_tflops(const ArchSpec& arch, DType dtype) {
 
 // Microseconds of cycles, by the clock that a chip's prices count in.
 template <class N>
-N cycles_us(std::string_view name, N cycles, const ArchSpec& arch) {
+N cycles_us(const WorkName& name, N cycles, const ArchSpec& arch) {
     return named(name, cycles / N(arch.prices.clock.cycles_per_us));
 }
 

@@ -32,15 +32,32 @@ std::int64_t category_of(double x) {
 
 // The number of a leaf in binary: a plane for each digit, with the rows whose leaf has a 1 there.
 constexpr std::size_t kDigits = 8;
-using Planes [[gnu::vector_size(kDigits * sizeof(std::uint32_t))]] = std::uint32_t;
+using Planes = std::array<std::uint32_t, kDigits>;
+
+using Half [[gnu::vector_size(kDigits / 2 * sizeof(std::uint32_t))]] = std::uint32_t;
 
 constexpr auto kDigitsOfLeaf = [] {
-    std::array<std::array<std::uint32_t, kDigits>, Forest::kMostLeaves> masks{};
+    std::array<Planes, Forest::kMostLeaves> masks{};
     for (std::size_t leaf = 0; leaf < masks.size(); ++leaf) {
         for (std::size_t digit = 0; digit < kDigits; ++digit) masks[leaf][digit] = (leaf >> digit & 1) != 0 ? ~0U : 0;
     }
     return masks;
 }();
+
+Planes planes_of(const std::uint32_t* reached, std::size_t leaf_count) {
+    Half low{}, high{};
+    for (std::size_t i = 0; i < leaf_count; ++i) {
+        Half low_digits, high_digits;
+        std::memcpy(&low_digits, &kDigitsOfLeaf[i][0], sizeof low_digits);
+        std::memcpy(&high_digits, &kDigitsOfLeaf[i][kDigits / 2], sizeof high_digits);
+        low |= low_digits & reached[i];
+        high |= high_digits & reached[i];
+    }
+    Planes planes;
+    std::memcpy(&planes[0], &low, sizeof low);
+    std::memcpy(&planes[kDigits / 2], &high, sizeof high);
+    return planes;
+}
 
 // The bits of a byte, each in a byte of its own.
 constexpr auto kSpread = [] {
@@ -143,12 +160,7 @@ void Forest::score_set(const double* rows, std::size_t count, double* sums, Batc
             reached[nodes[i].left] = left;
             reached[nodes[i].right] = here & ~left;
         }
-        Planes planes{};
-        for (std::size_t i = 0; i < tree.leaf_count; ++i) {
-            Planes digits;
-            std::memcpy(&digits, kDigitsOfLeaf[i].data(), sizeof digits);
-            planes |= digits & reached[kMostLeaves + i];
-        }
+        const Planes planes = planes_of(&reached[kMostLeaves], tree.leaf_count);
         const double* leaves = &leaves_[tree.first_leaf];
         const auto digits = static_cast<std::size_t>(std::bit_width(tree.leaf_count - 1U));
         constexpr std::size_t kAtOnce = 8;  // rows, a byte of each plane

@@ -172,7 +172,7 @@ Status ModelStore::add_folder(const std::string& folder, const ArchSpec& arch) {
 
 const FoundModel& ModelStore::find(const Problem& problem, const ArchSpec& arch) {
     const std::uint32_t generation = generation_;
-    if (const FoundModel* found = found_.find(KeyView{problem.op, problem.dtype_a, arch.name, generation}))
+    if (const FoundModel* found = found_.find(ModelKeyView{problem.op, problem.dtype_a, arch.name, generation}))
         return *found;
     FoundModel looked = look(problem, arch);
     const std::scoped_lock lock(fork_safe_mutex());

@@ -36,19 +36,19 @@ public:
     const FoundModel& find(const Problem& problem, const ArchSpec& arch);
 
 private:
-    struct Key {
+    struct ModelKey {
         Op op;
         DType dtype;
         std::string arch;
         std::uint32_t generation;
-        bool operator==(const Key&) const = default;
+        bool operator==(const ModelKey&) const = default;
     };
-    struct KeyView {
+    struct ModelKeyView {
         Op op;
         DType dtype;
         const std::string& arch;
         std::uint32_t generation;
-        friend bool operator==(const Key& a, const KeyView& b) {
+        friend bool operator==(const ModelKey& a, const ModelKeyView& b) {
             return a.op == b.op && a.dtype == b.dtype && a.generation == b.generation && a.arch == b.arch;
         }
     };
@@ -64,7 +64,7 @@ private:
 
     std::vector<std::string> folders_;  // under fork_safe_mutex once others may ask
     std::atomic<std::uint32_t> generation_{0};
-    GrowingTable<Key, FoundModel, KeyHash> found_;
+    GrowingTable<ModelKey, FoundModel, KeyHash> found_;
 };
 
 // Refuses a folder that is neither a model's nor has folders of models in it.

@@ -12,10 +12,10 @@
 namespace tilewise {
 namespace {
 
-constexpr const char* kArch = "cpu-avx2";
+constexpr const char* kModelArch = "cpu-avx2";
 
 Model model_with(double mean = 0) {
-    auto card = ModelCard::parse(card_text(Op::gemm, kArch, {"blocked_gemm m4"}, mean), "card");
+    auto card = ModelCard::parse(card_text(Op::gemm, kModelArch, {"blocked_gemm m4"}, mean), "card");
     EXPECT_TRUE(card.ok()) << card.error().message;
     auto model = Model::make(std::move(*card), one_test(Op::gemm, "tile_m", 64, -0.2, 0.4), "place");
     EXPECT_TRUE(model.ok()) << model.error().message;
@@ -24,14 +24,14 @@ Model model_with(double mean = 0) {
 
 KernelConfig config_of(int tile_m, int rows = 4) {
     KernelConfig config;
-    config.arch = kArch, config.tile = {tile_m, 64, 64}, config.warp_tile = {rows, 16, 1};
+    config.arch = kModelArch, config.tile = {tile_m, 64, 64}, config.warp_tile = {rows, 16, 1};
     return config;
 }
 
 // Estimates of a small tile, a large one, and one of a kind that was not seen.
 std::vector<Estimate> estimates(const Model& model, const std::string& text, double* weight = nullptr) {
     const Problem problem = *parse_problem(text);
-    const WorkProblem work(problem, arch_named(kArch), 1);
+    const WorkProblem work(problem, arch_named(kModelArch), 1);
     const ProblemFeatures features(work);
     const KernelConfig small = config_of(64), large = config_of(128), other = config_of(64, 8);
     const PricedKernel priced[] = {{&small, 10, {}}, {&large, 10, {}}, {&other, 10, {}}};
@@ -57,7 +57,7 @@ TEST(LearnedModel, AKindThatWasNotSeenGetsTheMeanCorrection) {
 // The data go from 1 to 2^12.
 TEST(LearnedModel, TheCorrectionFadesBeyondTheData) {
     const std::pair<int, double> kWeights[] = {{12, 1}, {13, 1}, {14, 0}, {16, 0}};
-    for (const auto [octave, expected] : kWeights) {
+    for (const auto& [octave, expected] : kWeights) {
         double weight = -1;
         const auto found =
             estimates(model_with(0.1), fmt::format("gemm:m={},n=64,k=64,dtype=fp32,layout=rcr", 1 << octave), &weight);
@@ -71,7 +71,7 @@ TEST(LearnedModel, TheCorrectionFadesBeyondTheData) {
 
 TEST(LearnedModel, TellsWhatSetsTwoKernelsApart) {
     const Problem problem = *parse_problem("gemm:m=512,n=512,k=512,dtype=fp32,layout=rcr");
-    const WorkProblem work(problem, arch_named(kArch), 1);
+    const WorkProblem work(problem, arch_named(kModelArch), 1);
     const KernelConfig small = config_of(64), large = config_of(128);
     const auto effects = model_with().effects(ProblemFeatures(work), {&small, 10, {}}, {&large, 10, {}}, 5);
     ASSERT_EQ(effects.size(), 1U);
@@ -88,7 +88,7 @@ TEST(LearnedModel, ConfidenceIsAChanceByTheErrorsOfTheKinds) {
 }
 
 TEST(LearnedModel, WhatDoesNotFitIsRefusedWithBothValues) {
-    const std::string good = card_text(Op::gemm, kArch, {"blocked_gemm m4"});
+    const std::string good = card_text(Op::gemm, kModelArch, {"blocked_gemm m4"});
     const auto with = [&](const std::string& from, const std::string& to) {
         std::string text = good;
         const std::size_t at = text.find(from);

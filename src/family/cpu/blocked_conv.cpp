@@ -39,7 +39,7 @@ constinit const Family kBlockedConv = {
     .ops = kEveryConv,
     .spec = block_spec,
     .plan = blocked_conv::plan,
-    .work = {blocked_conv_work<double>, blocked_conv_work<Term>, blocked_conv_work<Part>, blocked_conv_least,
+    .work = {blocked_conv_work<double>, blocked_conv_work<Term>, blocked_conv_work<Noted>, blocked_conv_least,
              blocked_conv_columns},
     .source = blocked_conv::source,
 };

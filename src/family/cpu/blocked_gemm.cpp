@@ -31,7 +31,7 @@ constinit const Family kBlockedGemm = {
     .ops = kGemmOnly,
     .spec = block_spec,
     .plan = blocked_gemm::plan,
-    .work = {blocked_gemm_work<double>, blocked_gemm_work<Term>, blocked_gemm_work<Part>, blocked_gemm_least,
+    .work = {blocked_gemm_work<double>, blocked_gemm_work<Term>, blocked_gemm_work<Noted>, blocked_gemm_least,
              blocked_gemm_columns},
     .source = blocked_gemm::source,
 };

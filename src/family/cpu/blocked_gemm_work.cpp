@@ -120,7 +120,7 @@ N blocked_gemm_work(const WorkProblem& problem, const KernelConfig& c, const Lau
 }
 template double blocked_gemm_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term blocked_gemm_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part blocked_gemm_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted blocked_gemm_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 WorkColumns blocked_gemm_columns(const KernelConfig& c, const ArchSpec& arch) {
     return WorkColumns(least_product_us(c, arch, arch.prices.blocked_gemm));

@@ -69,7 +69,7 @@ N blocked_conv_work(const WorkProblem& problem, const KernelConfig& c, const Lau
 }
 template double blocked_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term blocked_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part blocked_conv_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted blocked_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 WorkColumns blocked_conv_columns(const KernelConfig& c, const ArchSpec& arch) {
     return WorkColumns(least_product_us(c, arch, arch.prices.blocked_conv));
@@ -94,6 +94,6 @@ N direct_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double direct_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term direct_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part direct_conv_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted direct_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

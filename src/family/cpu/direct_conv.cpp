@@ -47,7 +47,7 @@ constinit const Family kDirectConv = {
     .ops = kEveryConv,
     .spec = block_spec,
     .plan = direct_conv::plan,
-    .work = {direct_conv_work<double>, direct_conv_work<Term>, direct_conv_work<Part>},
+    .work = {direct_conv_work<double>, direct_conv_work<Term>, direct_conv_work<Noted>},
     .source = direct_conv::source,
 };
 

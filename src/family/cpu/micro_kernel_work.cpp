@@ -70,7 +70,7 @@ N step_us(const KernelConfig& c, const ArchSpec& arch) {
 }
 template double step_us<double>(const KernelConfig&, const ArchSpec&);
 template Term step_us<Term>(const KernelConfig&, const ArchSpec&);
-template Part step_us<Part>(const KernelConfig&, const ArchSpec&);
+template Noted step_us<Noted>(const KernelConfig&, const ArchSpec&);
 
 MicroKernelWork& MicroKernelWork::operator+=(const MicroKernelWork& more) {
     products += more.products;

@@ -181,7 +181,7 @@ N block_product_us(const GemmView& v, const WorkProblem& problem, const KernelCo
 }
 template double block_product_us<double>(const GemmView&, const WorkProblem&, const KernelConfig&);
 template Term block_product_us<Term>(const GemmView&, const WorkProblem&, const KernelConfig&);
-template Part block_product_us<Part>(const GemmView&, const WorkProblem&, const KernelConfig&);
+template Noted block_product_us<Noted>(const GemmView&, const WorkProblem&, const KernelConfig&);
 
 template <class N>
 N block_gemm_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
@@ -201,6 +201,6 @@ N block_gemm_work(const WorkProblem& problem, const KernelConfig& c, const Launc
 }
 template double block_gemm_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term block_gemm_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part block_gemm_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted block_gemm_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

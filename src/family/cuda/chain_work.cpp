@@ -17,6 +17,6 @@ N chain_cycles(const WorkProblem& problem, double results) {
 }
 template double chain_cycles<double>(const WorkProblem&, double);
 template Term chain_cycles<Term>(const WorkProblem&, double);
-template Part chain_cycles<Part>(const WorkProblem&, double);
+template Noted chain_cycles<Noted>(const WorkProblem&, double);
 
 }  // namespace tilewise

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/rounding.hpp"
+#include "base/work_parts.hpp"
 #include "config/depthwise_spec.hpp"
 #include "config/rule_groups.hpp"
 #include "kernels/common/channel_slice_args.hpp"
@@ -122,7 +123,8 @@ N channel_slice_cycles(const ChannelSlicePlan& plan, const Problem& p, const Ker
 template double channel_slice_cycles<double>(const ChannelSlicePlan&, const Problem&, const KernelConfig&,
                                              const ArchSpec&);
 template Term channel_slice_cycles<Term>(const ChannelSlicePlan&, const Problem&, const KernelConfig&, const ArchSpec&);
-template Part channel_slice_cycles<Part>(const ChannelSlicePlan&, const Problem&, const KernelConfig&, const ArchSpec&);
+template Noted channel_slice_cycles<Noted>(const ChannelSlicePlan&, const Problem&, const KernelConfig&,
+                                           const ArchSpec&);
 
 ChannelSlicePlan channel_slice_plan_of(const GpuGrid& grid) {
     const auto& args = grid.family_args.as<ChannelSliceArgs>();

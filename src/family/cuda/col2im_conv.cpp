@@ -36,7 +36,7 @@ constinit const Family kCol2imConv = {
     .rules = col2im_conv::kRules,
     .spec = block_spec,
     .plan = col2im_grid,
-    .work = {col2im_conv_work<double>, col2im_conv_work<Term>, col2im_conv_work<Part>, col2im_conv_least,
+    .work = {col2im_conv_work<double>, col2im_conv_work<Term>, col2im_conv_work<Noted>, col2im_conv_least,
              col2im_conv_columns},
     .source = col2im_conv::source,
 };

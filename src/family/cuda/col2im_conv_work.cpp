@@ -55,7 +55,7 @@ N col2im_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double col2im_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term col2im_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part col2im_conv_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted col2im_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 WorkColumns col2im_conv_columns(const KernelConfig& c, const ArchSpec& arch) {
     return WorkColumns(block_columns(parts_config(c, arch), arch));

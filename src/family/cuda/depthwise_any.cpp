@@ -29,7 +29,7 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 
 }  // namespace depthwise_any
 
-constinit const Family kDepthwiseAny =
-    depthwise_any::row(Backend::cuda, {depthwise_any_work<double>, depthwise_any_work<Term>, depthwise_any_work<Part>});
+constinit const Family kDepthwiseAny = depthwise_any::row(
+    Backend::cuda, {depthwise_any_work<double>, depthwise_any_work<Term>, depthwise_any_work<Noted>});
 
 }  // namespace tilewise

@@ -56,6 +56,6 @@ N depthwise_any_work(const WorkProblem& problem, const KernelConfig& c, const La
 }
 template double depthwise_any_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term depthwise_any_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part depthwise_any_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted depthwise_any_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -76,7 +76,7 @@ constinit const Family kDepthwiseBlockDiagonal = {
     .rules = depthwise_block_diagonal::kRules,
     .spec = block_spec,
     .plan = depthwise_grid,
-    .work = {depthwise_matrix_work<double>, depthwise_matrix_work<Term>, depthwise_matrix_work<Part>},
+    .work = {depthwise_matrix_work<double>, depthwise_matrix_work<Term>, depthwise_matrix_work<Noted>},
     .source = depthwise_block_diagonal::source,
 };
 

@@ -77,7 +77,7 @@ constinit const Family kDepthwiseChannelSlice = {
     .spec = block_spec,
     .plan = channel_slice_grid,
     .searches = true,
-    .work = {depthwise_slice_work<double>, depthwise_slice_work<Term>, depthwise_slice_work<Part>},
+    .work = {depthwise_slice_work<double>, depthwise_slice_work<Term>, depthwise_slice_work<Noted>},
     .source = depthwise_channel_slice::source,
 };
 

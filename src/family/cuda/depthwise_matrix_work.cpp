@@ -98,6 +98,6 @@ N depthwise_matrix_work(const WorkProblem& problem, const KernelConfig& c, const
 }
 template double depthwise_matrix_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term depthwise_matrix_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part depthwise_matrix_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted depthwise_matrix_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

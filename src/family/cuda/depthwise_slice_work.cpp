@@ -14,6 +14,6 @@ N depthwise_slice_work(const WorkProblem& problem, const KernelConfig& c, const 
 }
 template double depthwise_slice_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term depthwise_slice_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part depthwise_slice_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted depthwise_slice_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

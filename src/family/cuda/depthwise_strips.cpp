@@ -65,6 +65,6 @@ std::string source(const KernelConfig& c, const ArchSpec& arch) {
 }  // namespace depthwise_strips
 
 constinit const Family kDepthwiseStrips = depthwise_strips::row(
-    Backend::cuda, {depthwise_strips_work<double>, depthwise_strips_work<Term>, depthwise_strips_work<Part>});
+    Backend::cuda, {depthwise_strips_work<double>, depthwise_strips_work<Term>, depthwise_strips_work<Noted>});
 
 }  // namespace tilewise

@@ -86,6 +86,6 @@ N depthwise_strips_work(const WorkProblem& problem, const KernelConfig& c, const
 }
 template double depthwise_strips_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term depthwise_strips_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part depthwise_strips_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted depthwise_strips_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

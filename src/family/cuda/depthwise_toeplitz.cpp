@@ -58,7 +58,7 @@ constinit const Family kDepthwiseToeplitz = {
     .rules = depthwise_toeplitz::kRules,
     .spec = block_spec,
     .plan = depthwise_grid,
-    .work = {depthwise_matrix_work<double>, depthwise_matrix_work<Term>, depthwise_matrix_work<Part>},
+    .work = {depthwise_matrix_work<double>, depthwise_matrix_work<Term>, depthwise_matrix_work<Noted>},
     .source = depthwise_toeplitz::source,
 };
 

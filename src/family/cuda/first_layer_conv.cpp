@@ -53,7 +53,7 @@ constinit const Family kFirstLayerConv = {
     .spec = block_spec,
     .plan = first_layer_grid,
     .searches = true,
-    .work = {first_layer_work<double>, first_layer_work<Term>, first_layer_work<Part>},
+    .work = {first_layer_work<double>, first_layer_work<Term>, first_layer_work<Noted>},
     .source = first_layer_conv::source,
 };
 

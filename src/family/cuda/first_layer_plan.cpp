@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/rounding.hpp"
+#include "base/work_parts.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 #include "family/cuda/patch_tile.hpp"
@@ -87,7 +88,7 @@ N first_layer_cycles(const FirstLayerPlan& plan, const KernelConfig& c, const Ar
 }
 template double first_layer_cycles<double>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
 template Term first_layer_cycles<Term>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
-template Part first_layer_cycles<Part>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
+template Noted first_layer_cycles<Noted>(const FirstLayerPlan&, const KernelConfig&, const ArchSpec&);
 
 FirstLayerPlan first_layer_plan_of(const GpuGrid& grid) {
     return {grid.family_args.as<FirstLayerConvArgs>(), grid.blocks, 0};

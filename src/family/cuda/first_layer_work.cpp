@@ -16,6 +16,6 @@ N first_layer_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double first_layer_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term first_layer_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part first_layer_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted first_layer_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -40,7 +40,7 @@ constinit const Family kFp64Gemm = {
     .rules = fp64_gemm::kRules,
     .spec = block_spec,
     .plan = block_grid,
-    .work = {block_gemm_work<double>, block_gemm_work<Term>, block_gemm_work<Part>, block_gemm_least,
+    .work = {block_gemm_work<double>, block_gemm_work<Term>, block_gemm_work<Noted>, block_gemm_least,
              block_gemm_columns},
     .source = fp64_gemm::source,
 };

@@ -30,7 +30,7 @@ N gather_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double gather_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term gather_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part gather_conv_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted gather_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 double gather_conv_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns& columns) {
     return block_product_least(worked_view(problem.view.problem, c), problem, c, columns.as<BlockColumns>()) *

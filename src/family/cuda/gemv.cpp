@@ -39,7 +39,7 @@ constinit const Family kGemv = {
     .rules = gemv::kRules,
     .spec = block_spec,
     .plan = block_grid,
-    .work = {gemv_work<double>, gemv_work<Term>, gemv_work<Part>},
+    .work = {gemv_work<double>, gemv_work<Term>, gemv_work<Noted>},
     .source = gemv::source,
 };
 

@@ -54,7 +54,7 @@ constinit const Family kGemvRows = {
     .rules = gemv_rows::kRules,
     .spec = block_spec,
     .plan = block_grid,
-    .work = {gemv_rows_work<double>, gemv_rows_work<Term>, gemv_rows_work<Part>},
+    .work = {gemv_rows_work<double>, gemv_rows_work<Term>, gemv_rows_work<Noted>},
     .source = gemv_rows::source,
 };
 

@@ -57,7 +57,7 @@ N gemv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*
 }
 template double gemv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term gemv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part gemv_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted gemv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 // The same where the large operand lies along its lines: a block has the lines of a tile, and of k what its part is.
 template <class N>
@@ -83,6 +83,6 @@ N gemv_rows_work(const WorkProblem& problem, const KernelConfig& c, const Launch
 }
 template double gemv_rows_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term gemv_rows_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part gemv_rows_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted gemv_rows_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

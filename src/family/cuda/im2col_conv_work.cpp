@@ -185,6 +185,6 @@ N im2col_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double im2col_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term im2col_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part im2col_conv_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted im2col_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -29,7 +29,7 @@ constinit const Family kMmaGemm = {
     .rules = mma_gemm::kRules,
     .spec = block_spec,
     .plan = block_grid,
-    .work = {block_gemm_work<double>, block_gemm_work<Term>, block_gemm_work<Part>, block_gemm_least,
+    .work = {block_gemm_work<double>, block_gemm_work<Term>, block_gemm_work<Noted>, block_gemm_least,
              block_gemm_columns},
     .source = mma_gemm::source,
 };

@@ -56,7 +56,7 @@ constinit const Family kPatchBoxConv = {
     .spec = block_spec,
     .plan = patch_grid,
     .searches = true,
-    .work = {patch_conv_work<double>, patch_conv_work<Term>, patch_conv_work<Part>, patch_conv_least},
+    .work = {patch_conv_work<double>, patch_conv_work<Term>, patch_conv_work<Noted>, patch_conv_least},
     .source = patch_box_conv::source,
 };
 

@@ -48,7 +48,7 @@ constinit const Family kPatchConv = {
     .spec = block_spec,
     .plan = patch_grid,
     .searches = true,
-    .work = {patch_conv_work<double>, patch_conv_work<Term>, patch_conv_work<Part>, patch_conv_least},
+    .work = {patch_conv_work<double>, patch_conv_work<Term>, patch_conv_work<Noted>, patch_conv_least},
     .source = patch_conv::source,
 };
 

@@ -148,7 +148,7 @@ N patch_conv_work(const WorkProblem& problem, const KernelConfig& c, const Launc
 }
 template double patch_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term patch_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part patch_conv_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted patch_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 namespace {
 

@@ -64,7 +64,7 @@ constinit const Family kPatchWgrad = {
     .spec = block_spec,
     .plan = patch_wgrad_grid,
     .searches = true,
-    .work = {patch_wgrad_work<double>, patch_wgrad_work<Term>, patch_wgrad_work<Part>, patch_wgrad_least},
+    .work = {patch_wgrad_work<double>, patch_wgrad_work<Term>, patch_wgrad_work<Noted>, patch_wgrad_least},
     .source = patch_wgrad::source,
 };
 

@@ -65,7 +65,7 @@ N patch_wgrad_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 }
 template double patch_wgrad_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term patch_wgrad_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part patch_wgrad_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted patch_wgrad_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 double patch_wgrad_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns&) {
     const ArchSpec& arch = problem.arch;

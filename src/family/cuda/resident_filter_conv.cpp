@@ -92,7 +92,7 @@ constinit const Family kResidentFilterConv = {
     .spec = block_spec,
     .plan = resident_filter_grid,
     .searches = true,
-    .work = {resident_filter_work<double>, resident_filter_work<Term>, resident_filter_work<Part>},
+    .work = {resident_filter_work<double>, resident_filter_work<Term>, resident_filter_work<Noted>},
     .source = resident_filter_conv::source,
 };
 

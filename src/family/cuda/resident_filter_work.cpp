@@ -60,6 +60,6 @@ N resident_filter_work(const WorkProblem& problem, const KernelConfig& c, const 
 }
 template double resident_filter_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term resident_filter_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part resident_filter_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted resident_filter_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/rounding.hpp"
+#include "base/work_parts.hpp"
 #include "config/geometry.hpp"
 #include "config/rule_groups.hpp"
 #include "family/cuda/patch_wgrad_plan.hpp"
@@ -255,7 +256,8 @@ N shifted_wgrad_cycles(const ShiftedWgradPlan& plan, const Problem& p, const Ker
 template double shifted_wgrad_cycles<double>(const ShiftedWgradPlan&, const Problem&, const KernelConfig&,
                                              const ArchSpec&);
 template Term shifted_wgrad_cycles<Term>(const ShiftedWgradPlan&, const Problem&, const KernelConfig&, const ArchSpec&);
-template Part shifted_wgrad_cycles<Part>(const ShiftedWgradPlan&, const Problem&, const KernelConfig&, const ArchSpec&);
+template Noted shifted_wgrad_cycles<Noted>(const ShiftedWgradPlan&, const Problem&, const KernelConfig&,
+                                           const ArchSpec&);
 
 ShiftedWgradPlan shifted_wgrad_plan_of(const GpuGrid& grid) {
     return {grid.family_args.as<ShiftedWgradArgs>(), grid.blocks / grid.split_k, grid.split_k, 0};

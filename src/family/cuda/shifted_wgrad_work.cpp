@@ -17,6 +17,6 @@ N shifted_wgrad_work(const WorkProblem& problem, const KernelConfig& c, const La
 }
 template double shifted_wgrad_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term shifted_wgrad_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part shifted_wgrad_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted shifted_wgrad_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -41,7 +41,7 @@ constinit const Family kSimtConv = {
     .rules = simt_conv::kRules,
     .spec = block_spec,
     .plan = gather_grid,
-    .work = {gather_conv_work<double>, gather_conv_work<Term>, gather_conv_work<Part>, gather_conv_least,
+    .work = {gather_conv_work<double>, gather_conv_work<Term>, gather_conv_work<Noted>, gather_conv_least,
              block_gemm_columns},
     .source = simt_conv::source,
 };

@@ -144,7 +144,7 @@ constinit const Family kWgmmaGemm = {
     .rules = wgmma_gemm::kRules,
     .spec = block_spec,
     .plan = block_grid,
-    .work = {block_gemm_work<double>, block_gemm_work<Term>, block_gemm_work<Part>, block_gemm_least,
+    .work = {block_gemm_work<double>, block_gemm_work<Term>, block_gemm_work<Noted>, block_gemm_least,
              block_gemm_columns},
     .source = wgmma_gemm::source,
 };

@@ -8,8 +8,8 @@
 namespace tilewise {
 
 constinit const Family kHipDepthwiseAny =
-    depthwise_any::row(Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>, hip_depthwise_work<Part>});
+    depthwise_any::row(Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>, hip_depthwise_work<Noted>});
 constinit const Family kHipDepthwiseStrips = depthwise_strips::row(
-    Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>, hip_depthwise_work<Part>});
+    Backend::hip, {hip_depthwise_work<double>, hip_depthwise_work<Term>, hip_depthwise_work<Noted>});
 
 }  // namespace tilewise

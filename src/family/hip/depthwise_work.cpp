@@ -42,6 +42,6 @@ N hip_depthwise_work(const WorkProblem& problem, const KernelConfig& c, const La
 }
 template double hip_depthwise_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term hip_depthwise_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part hip_depthwise_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted hip_depthwise_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -64,7 +64,7 @@ constinit const Family kMfmaConv = {
     .rules = mfma_conv::kRules,
     .spec = block_spec,
     .plan = gather_grid,
-    .work = {mfma_conv_work<double>, mfma_conv_work<Term>, mfma_conv_work<Part>},
+    .work = {mfma_conv_work<double>, mfma_conv_work<Term>, mfma_conv_work<Noted>},
     .source = mfma_conv::source,
 };
 

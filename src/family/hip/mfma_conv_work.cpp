@@ -17,6 +17,6 @@ N mfma_conv_work(const WorkProblem& problem, const KernelConfig& c, const Launch
 }
 template double mfma_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term mfma_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part mfma_conv_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted mfma_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -166,7 +166,7 @@ constinit const Family kMfmaGemm = {
     .spec = mfma_gemm::spec,
     .plan = mfma_gemm::plan,
     .searches = true,
-    .work = {mfma_gemm_work<double>, mfma_gemm_work<Term>, mfma_gemm_work<Part>},
+    .work = {mfma_gemm_work<double>, mfma_gemm_work<Term>, mfma_gemm_work<Noted>},
     .source = mfma_gemm::source,
 };
 

@@ -76,7 +76,7 @@ N mfma_product_us(const GemmView& v, double tiles, const WorkProblem& problem, c
 }
 template double mfma_product_us<double>(const GemmView&, double, const WorkProblem&, const KernelConfig&);
 template Term mfma_product_us<Term>(const GemmView&, double, const WorkProblem&, const KernelConfig&);
-template Part mfma_product_us<Part>(const GemmView&, double, const WorkProblem&, const KernelConfig&);
+template Noted mfma_product_us<Noted>(const GemmView&, double, const WorkProblem&, const KernelConfig&);
 
 template <class N>
 N mfma_gemm_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
@@ -86,6 +86,6 @@ N mfma_gemm_work(const WorkProblem& problem, const KernelConfig& c, const Launch
 }
 template double mfma_gemm_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term mfma_gemm_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
-template Part mfma_gemm_work<Part>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Noted mfma_gemm_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise
