@@ -18,7 +18,7 @@ std::size_t count_below(const double* thresholds, std::size_t count, double x) {
     const double* at = thresholds;
     while (count > 1) {
         const std::size_t half = count / 2;
-        at += at[half - 1] < x ? half : 0;
+        at += half & -static_cast<std::size_t>(at[half - 1] < x);  // no branch, which nobody could foresee
         count -= half;
     }
     return static_cast<std::size_t>(at - thresholds) + (count == 1 && *at < x ? 1 : 0);

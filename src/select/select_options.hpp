@@ -15,8 +15,8 @@
 
 namespace tilewise {
 
-// automatic: a tuned record, else a learned model, else the analytic one. model: a learned model or an error. measure: the model's best few are timed on scratch
-// tensors, unless that was done before and is remembered.
+// automatic: a tuned record, else a learned model, else the analytic one. model: a learned model or an error. measure: the model's best few
+// are timed on scratch tensors, unless that was done before and is remembered.
 enum class Strategy : std::uint8_t { automatic, rules, first_fit, measure, model };
 template <>
 struct EnumNames<Strategy> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A choice that was not made before costs little: a program pays it for every new shape. Each problem's CPU time is the least of 20
 // rounds, so that a busy machine does not matter; the limits are three times what is aimed at (20 us in the middle, 60 us for 99 of 100).
-// For builds with sanitizers there are none. Convolutions on a GPU search for plans, some for many: of theirs only the middle counts.
+// So do those with a learned model. For builds with sanitizers there are none. Convolutions on a GPU search for plans, some for many: of theirs only the middle counts.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -12,6 +12,7 @@
 #include "build/build_testing.hpp"
 #include "config/archs.hpp"
 #include "device/null/null_device.hpp"
+#include "learn/test_model.hpp"
 #include "select/dispatcher.hpp"
 #include "select/test_problems.hpp"
 
@@ -60,6 +61,22 @@ TEST_F(ChoiceCostTest, StaysWithinThreeTimesTheAim) {
             expect_cheap(dispatcher, set);
         }
     }
+}
+
+// 128 trees of 31 leaves.
+TEST_F(ChoiceCostTest, StaysWithinThreeTimesTheAimWithALearnedModel) {
+    NullDevice device(arch_named("sm_90a"));
+    const std::string dtypes = R"(["bf16","fp16","fp32","fp8","bf8","int8"])";
+    write_model(at("models/gemm"), card_text(Op::gemm, "sm_90a", {"wgmma_gemm m64", "wgmma_gemm m64 swap"}, 0, dtypes),
+                many_tests(Op::gemm, 128, 7));
+    ModelStore models({at("models")});
+    Builder builder(settings_);
+    Dispatcher dispatcher(device, builder, nullptr);
+    dispatcher.use_models(models);
+    const auto plan = dispatcher.plan(problems_of_set("gemm_test").front());
+    ASSERT_TRUE(plan.ok());
+    ASSERT_EQ((*plan)->source, PlanSource::model) << (*plan)->why;
+    expect_cheap(dispatcher, "gemm_test");
 }
 
 }  // namespace
