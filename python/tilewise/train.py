@@ -23,7 +23,8 @@ import pandas as pd
 from . import _library, records
 from ._verbs import run, usage_error
 from .learning import model_folder, own_machine, training
-from .learning.features import MODEL_OPS, FeatureEngine, examples_of, ops_of
+from .learning.choice import examples_of
+from .learning.features import MODEL_OPS, FeatureEngine, ops_of
 from .learning.fit import OBJECTIVES, OF_LIBRARY, Examples, Parameters, fit
 from .learning.table import table_from, use_of
 

@@ -13,7 +13,7 @@ from .. import records
 from .._verbs import usage_error
 from . import baselines, ledger, model_folder
 from . import scores as scoring
-from .choice import Choice, analytic_us, choice_of
+from .choice import Choice, choice_of
 from .features import ops_of
 from .table import Table, table_from, use_of
 from .targets import targets_of
@@ -94,10 +94,10 @@ def check(given: argparse.Namespace) -> dict[str, Any]:
     warning = _known_training_data(table, facts)
     if warning:
         print(f"tilewise validate: warning: {warning}", file=sys.stderr)
-    analytic = analytic_us(table, given.threads)
+    analytic = choice_of(table, strategy="rules", rule_set=given.rule_set, threads=given.threads)
     judged = scoring.judge(table, choice.ranking)
     known = table_from(records.read(*given.known, mix=True), op=table.facts["op"]) if given.known else table
-    rankings = {"analytic": baselines.by_analytic_model(table, analytic), "first fit": baselines.by_first_fit(table),
+    rankings = {"analytic": analytic.ranking, "first fit": baselines.by_first_fit(table),
                 "best single kernel": baselines.by_best_single(table, known)}
     if given.known:
         rankings["nearest shape"] = baselines.by_nearest(table, known)

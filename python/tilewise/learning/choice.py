@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _library
 from .features import FeatureEngine
+from .fit import Examples
 from .scores import Ranking, ranking_of_names
 from .table import Table
 
@@ -53,10 +54,14 @@ def choice_of(table: Table, **options: Any) -> Choice:
     return Choice(ranking_of_names(table, names), predicted, pools, list(models.values()))
 
 
-def analytic_us(table: Table, threads: int | None = None) -> np.ndarray:
-    """The analytic model's time of each row."""
+def examples_of(table: Table, threads: int | None = None) -> Examples:
+    """Features and analytic times of a table's rows; of kernels that run a problem padded what the analytic model says of that."""
     engine = FeatureEngine(table.facts["op"], table.facts["arch"], threads)
-    found = np.empty(len(table))
+    x, analytic_us, padded_us = np.empty((len(table), len(engine.names))), np.empty(len(table)), np.full(len(table), np.nan)
     for problem, rows in zip(table.problems, table.rows()):
-        found[rows] = engine.rows(problem, list(table.kernels[rows]))[1]
-    return found
+        x[rows], analytic_us[rows] = engine.rows(problem, list(table.kernels[rows]))
+        if np.isnan(analytic_us[rows]).any():
+            candidates = choose(problem.text, arch=table.facts["arch"], strategy="rules", threads=threads)["candidates"]
+            padded = {one["name"]: one.get("predicted_us") for one in candidates if one.get("padded")}
+            padded_us[rows] = [padded.get(str(name)) or np.nan for name in table.kernels[rows]]
+    return Examples(table, x, engine.names, engine.categorical, analytic_us, padded_us)

@@ -15,8 +15,6 @@ import numpy as np
 from .. import _library
 from .._verbs import usage_error
 from ..problem import Problem
-from .fit import Examples
-from .table import Table
 
 # The original's names of operations, in which models are filed.
 MODEL_OPS = {"gemm": "gemm_universal", "conv_fwd": "grouped_conv_forward", "conv_bwd_data": "grouped_conv_bwd_data",
@@ -120,10 +118,3 @@ class GroupedConvFeatureEngine(FeatureEngine):
         super().__init__(ops_of(f"grouped_conv_{direction}")[0], arch, threads)
 
 
-def examples_of(table: Table, threads: int | None = None) -> Examples:
-    """Features and analytic times of a table's rows."""
-    engine = FeatureEngine(table.facts["op"], table.facts["arch"], threads)
-    x, analytic_us = np.empty((len(table), len(engine.names))), np.empty(len(table))
-    for problem, rows in zip(table.problems, table.rows()):
-        x[rows], analytic_us[rows] = engine.rows(problem, list(table.kernels[rows]))
-    return Examples(table, x, engine.names, engine.categorical, analytic_us)

@@ -50,17 +50,24 @@ class Parameters:
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """A table with the library's features and analytic times of its rows."""
+    """A table with the library's features and analytic times of its rows. Trees do not see kernels that run a problem padded: these have no
+    analytic time here, and are predicted by `padded_us`, what the analytic model says of them."""
 
     table: Table
     features: np.ndarray
     names: list[str]
     categorical: list[str]
     analytic_us: np.ndarray
+    padded_us: np.ndarray
 
     def part(self, problems: np.ndarray) -> Examples:
         rows = problems[self.table.of]
-        return dataclasses.replace(self, table=self.table.part(problems), features=self.features[rows], analytic_us=self.analytic_us[rows])
+        return dataclasses.replace(self, table=self.table.part(problems), features=self.features[rows], analytic_us=self.analytic_us[rows],
+                                   padded_us=self.padded_us[rows])
+
+    def by_analytic_model(self) -> np.ndarray:
+        """Microseconds of every candidate; NaN for what is none."""
+        return np.where(np.isfinite(self.analytic_us), self.analytic_us, self.padded_us)
 
     def usable(self) -> np.ndarray:
         """Rows that can be learned from."""
@@ -200,7 +207,8 @@ def _watch(stop: Examples, objective: str, data: Any) -> dict[str, Any]:
 
     known = stop.usable()
     of, time = stop.table.of[known], stop.table.time[known]
-    base = dataclasses.replace(stop, table=_rows_of(stop.table, known), features=stop.features[known], analytic_us=stop.analytic_us[known])
+    base = dataclasses.replace(stop, table=_rows_of(stop.table, known), features=stop.features[known], analytic_us=stop.analytic_us[known],
+                               padded_us=stop.padded_us[known])
 
     def loss(output: np.ndarray, _data: Any) -> tuple[str, float, bool]:
         return "loss", expected_loss(of, time, log_time(base, objective, output)), False
@@ -215,9 +223,9 @@ def _rows_of(table: Table, rows: np.ndarray) -> Table:
 
 
 def predict(booster: Any, examples: Examples, objective: str) -> np.ndarray:
-    """Logarithms of microseconds; NaN where the library has no analytic time."""
+    """Logarithms of microseconds; NaN for what is no candidate."""
     found: np.ndarray = log_time(examples, objective, booster.predict(examples.features, num_threads=THREADS))
-    return np.where(np.isfinite(examples.analytic_us), found, np.nan)
+    return np.where(np.isfinite(examples.analytic_us), found, np.log(examples.padded_us))
 
 
 Progress = Callable[[str], None]

@@ -111,9 +111,9 @@ def scores_of(examples: Examples, log_us: np.ndarray) -> dict[str, Any]:
     """Of a prediction, with the analytic model's beside it."""
     table = examples.table
     own = scoring.judge(table, scoring.ranking_by(table, log_us))
-    analytic = scoring.judge(table, by_analytic_model(table, examples.analytic_us))
+    analytic = scoring.judge(table, by_analytic_model(table, examples.by_analytic_model()))
     return {**scoring.figures(own), "accuracy": scoring.accuracy(table, np.exp(log_us)),
-            "analytic": {**scoring.figures(analytic), "accuracy": scoring.accuracy(table, examples.analytic_us)}}
+            "analytic": {**scoring.figures(analytic), "accuracy": scoring.accuracy(table, examples.by_analytic_model())}}
 
 
 def model_facts(examples: Examples, chosen: OnFolds, engine: FeatureEngine, dtypes: Sequence[str], trees: int) -> dict[str, Any]:

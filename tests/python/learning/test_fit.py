@@ -29,7 +29,7 @@ def made(count=80, kernels=12, seed=1):
     of = np.repeat(np.arange(count), kernels)
     table = Table(problems, ["n"] * count, of, np.arange(count + 1) * kernels, np.array([f"k{i}" for i in range(kernels)] * count),
                   np.array(["a"] * len(of)), np.array(time), np.full(len(of), np.nan), {})
-    return Examples(table, np.array(features), ["log2_k", "kind", "log2_analytic"], ["kind"], np.array(analytic))
+    return Examples(table, np.array(features), ["log2_k", "kind", "log2_analytic"], ["kind"], np.array(analytic), np.full(len(of), np.nan))
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +97,8 @@ def test_failures_are_not_learned_from(examples):
     assert np.isfinite(predict(fit(failed, QUICK), failed, "residual")).all()
     unknown = dataclasses.replace(failed, analytic_us=np.where(np.arange(960) % 7 == 0, np.nan, failed.analytic_us))
     assert np.isnan(predict(fit(unknown, QUICK), unknown, "residual")).sum() == len(range(0, 960, 7))
+    padded = dataclasses.replace(unknown, padded_us=np.full(960, 7.5))
+    assert np.exp(predict(fit(padded, QUICK), padded, "residual")[::7]) == pytest.approx(7.5)
 
 
 def test_the_loss_to_stop_by_is_that_of_a_wavering_choice():

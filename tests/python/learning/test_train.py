@@ -12,7 +12,8 @@ import pytest
 import tilewise
 from tilewise import records
 from tilewise._verbs import main
-from tilewise.learning.features import FeatureEngine, examples_of, kind_of
+from tilewise.learning.choice import examples_of
+from tilewise.learning.features import FeatureEngine, kind_of
 from tilewise.learning.table import table_from
 from tilewise.predict import Predictor
 
