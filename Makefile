@@ -195,7 +195,7 @@ manifest: build ## write down what the rule sets expand to, after a wanted chang
 
 # With the objectives and parameters of the models that are there: the same records give the same bits.
 models: build ## train the models of models/ from the records in data/ (minutes; ARGS=--help)
-	@$(VENV)/python -m tilewise train --data_dir data --out_dir models --parameters models $(ARGS)
+	@$(VENV)/python -m tilewise train --data_dir data --out_dir models --parameters models --if_better $(ARGS)
 
 clean: ## remove what was built (not .venv)
 	@rm -rf build

@@ -49,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trees", type=int, default=Parameters.trees, help=f"at most so many; {Parameters.trees}")
     parser.add_argument("--search", metavar="TIME", help="search for parameters for so long: 90s, 20m, 1h")
     parser.add_argument("--warm_start", "--warm-start", metavar="DIR", help="go on from the model of a folder, which keeps its trees")
+    parser.add_argument("--if_better", "--if-better", action="store_true",
+                        help="write only models that choose better than the analytic model on folds")
     parser.add_argument("--studies", action="store_true", help="also leave out each network and each family of kernels in turn (minutes)")
     parser.add_argument("--threads", type=int, help="that the records of a CPU were measured with; 1")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of Dask, whose workers fit the last model")
@@ -171,6 +173,9 @@ def train_one(frame: pd.DataFrame, part: tuple[str, str, str], given: argparse.N
             _say(given, f"  {study.replace('_', ' each ')}: " + ", ".join(f"{label} {mean:.2f}" for label, mean in facts[study].items()))
     facts["scores"]["objectives"] = {objective: {key: scores[key] for key in ("mean", "median", "p10", "p1", "top8", "accuracy")}
                                      for objective, scores in compared.items()}
+    if given.if_better and facts["scores"]["mean"] <= facts["scores"]["analytic"]["mean"]:
+        _say(given, "  not written: it chooses no better than the analytic model")
+        return {"folder": None, **facts}
     folder = pathlib.Path(given.out_dir) / name
     model_folder.write(folder, training.trees_text(booster), facts)
     _say(given, f"  {folder}: {booster.num_trees()} trees by {chosen.parameters.objective}, {(folder / model_folder.TREES).stat().st_size} bytes")

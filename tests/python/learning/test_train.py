@@ -71,6 +71,14 @@ def test_objectives_are_compared_on_the_same_folds(data, tmp_path, capsys):
     assert made["scores"]["mean"] == max(table[name]["mean"] for name in ("residual", "mixed", "rank"))
 
 
+def test_a_model_that_is_no_better_may_be_left_out(rows, write_records, tmp_path, capsys):
+    exact = [row | {"status": "ok", "time_us": row["predicted_us"], "time2_us": row["predicted_us"]} for row in rows]
+    (tmp_path / "data").mkdir()
+    write_records(tmp_path / "data/x.csv", exact)
+    assert main(["train", "--data_dir", str(tmp_path / "data"), "--out_dir", str(tmp_path / "models"), "--if_better", *QUICK]) == 0
+    assert "not written: it chooses no better than the analytic model" in capsys.readouterr().out and not (tmp_path / "models").exists()
+
+
 def test_a_search_keeps_what_is_better_and_its_parameters_begin_the_next(data, models, tmp_path, capsys):
     words = ["train", "--data_dir", str(data), "--out_dir", str(tmp_path), "--json", "--n_splits", "2", "--trees", "8"]
     assert main([*words, "--search", "0.5s"]) == 0
