@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A number that the soft maximum of work.hpp never falls below, and is hardly a hundredth above, for bounds of times: without calls of
-// pow, which takes longer than all else in them.
+// A number that the soft maximum of work.hpp never falls below, and is not far above, for bounds of times: without calls of pow, which takes
+// longer than all else in them.
 #pragma once
 
 #include <algorithm>
@@ -31,22 +31,22 @@ inline double low_exp2(double x) {
            std::bit_cast<double>(static_cast<std::uint64_t>(whole + 1023) << 52);
 }
 
-// At most soft_max(sharpness, times). Times of 0 or less, and those far below the longest, count for nothing.
+// At most soft_max(sharpness, times), which falls with the sharpness: that is rounded up to a whole power. Times of 0 or less count for
+// nothing.
 inline double soft_max_bound(double sharpness, std::initializer_list<double> times) {
-    constexpr double kSlack = 1 - 2e-5, kNegligible = 0.05;
+    constexpr double kSlack = 1 - 2e-5;
     const double most = std::max(times);
     if (!(most > 0) || std::isinf(most)) return most;
+    const int power = static_cast<int>(sharpness) + 1;
+    const double per_most = 1 / most;
     double sum = 0;
     for (const double time : times) {
-        const double share = time / most;
-        if (share == 1) {
-            sum += 1;
-        } else if (share > kNegligible) {
-            sum += low_exp2(sharpness * low_log2(share));
-        }
+        const double share = std::max(0.0, time * per_most);
+        double raised = share;
+        for (int i = 1; i < power; ++i) raised *= share;
+        sum += raised;
     }
-    if (sum == 1) return most * kSlack;
-    return most * std::max(1.0, low_exp2(low_log2(sum) / sharpness)) * kSlack;
+    return most * std::max(1.0, low_exp2(low_log2(sum) / power)) * kSlack;
 }
 
 }  // namespace tilewise

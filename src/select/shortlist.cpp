@@ -26,14 +26,17 @@ Algorithm algorithm_of(const KernelConfig& c) {
 
 std::vector<std::size_t> places_to_learn(const std::vector<Candidate>& ranked) {
     std::vector<std::size_t> places;
-    std::set<Algorithm> algorithms;
+    places.reserve(kFirstLearned + kOtherLearned);
+    std::vector<Algorithm> algorithms;
     double slowest = 0;
     for (std::size_t i = 0; i < ranked.size() && places.size() < kFirstLearned + kOtherLearned; ++i) {
         if (ranked[i].padding || !ranked[i].predicted_us) continue;
         if (places.empty()) slowest = kSlowestLearned * *ranked[i].predicted_us;
         const bool is_first = places.size() < kFirstLearned;
         if (!is_first && *ranked[i].predicted_us > slowest) continue;
-        const bool is_new = algorithms.insert(algorithm_of(ranked[i].kernel->config)).second;
+        const Algorithm algorithm = algorithm_of(ranked[i].kernel->config);
+        const bool is_new = std::ranges::find(algorithms, algorithm) == algorithms.end();
+        if (is_new) algorithms.push_back(algorithm);
         if (is_first || is_new) places.push_back(i);
     }
     return places;

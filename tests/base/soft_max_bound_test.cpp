@@ -17,7 +17,7 @@ TEST(SoftMaxBound, IsBelowAndNear) {
         const double a = time(), b = a * time() / 16, c = random.chance(20) ? 0 : time();
         const double exact = soft_max(sharpness, {a, b, c}), bound = soft_max_bound(sharpness, {a, b, c});
         ASSERT_LE(bound, exact) << sharpness << " " << a << " " << b << " " << c;
-        ASSERT_GE(bound, exact * 0.97) << sharpness << " " << a << " " << b << " " << c;
+        ASSERT_GE(bound, exact * 0.8) << sharpness << " " << a << " " << b << " " << c;
     }
     for (double x = 0.001; x < 8; x *= 1.0003) {
         ASSERT_LE(low_log2(x), std::log2(x)) << x;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A choice that was not made before costs little: a program pays it for every new shape. Each problem's CPU time is the least of 20
 // rounds, so that a busy machine does not matter; the limits are three times what is aimed at (20 us in the middle, 60 us for 99 of 100).
-// So do those with a learned model. For builds with sanitizers there are none. Convolutions on a GPU search for plans, some for many: of theirs only the middle counts.
+// A choice by a learned model has the same. For builds with sanitizers there are none. Convolutions on a GPU search for plans, some for many:
+// of theirs only the middle counts.
 #include <gtest/gtest.h>
 #include <time.h>
 
