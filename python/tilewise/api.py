@@ -28,10 +28,10 @@ def kernels(op: str | None = None, arch: str | None = None, rule_set: str | None
     return list_of(Kernel, answer["kernels"])
 
 
-def select(problem: str | Problem, *, arch: str | None = None, rule_set: str | None = None) -> Plan:
+def select(problem: str | Problem, *, arch: str | None = None, rule_set: str | None = None, strategy: str | None = None) -> Plan:
     """Picks the kernel for a problem, on an arch that need not be here, and says which others may run it and which may not,
-    with the reason."""
-    return plan_from(_library.call("tilewise_select", problem_text(problem), query(arch=arch, rule_set=rule_set)))
+    with the reason. strategy: "auto", "model" (learned), "rules" (analytic) or "first-fit"."""
+    return plan_from(_library.call("tilewise_select", problem_text(problem), query(arch=arch, rule_set=rule_set, strategy=strategy)))
 
 
 def find_kernel(kernel: str | Mapping[str, Any] | KernelConfig, *, op: str | None = None, arch: str | None = None,
