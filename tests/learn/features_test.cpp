@@ -105,6 +105,10 @@ TEST(Features, KernelsOfAPoolHaveRowsOfTheirOwn) {
     }
 }
 
+TEST(Features, EveryFamilySaysItsParts) {
+    for (const Family* family : families()) EXPECT_NE(family->work.parts, nullptr) << family->name();
+}
+
 // The number that notes the parts is the time itself.
 TEST(Features, PartsAreNotedWithTheTime) {
     const ArchSpec& arch = arch_named("sm_90a");

@@ -33,7 +33,7 @@ constinit const Family kToyGemm = {
     .rules = toy_gemm::kRules,
     .spec = block_spec,
     .plan = toy_gemm::plan,
-    .work = {blocked_gemm_work<double>, blocked_gemm_work<Term>},
+    .work = {blocked_gemm_work<double>, blocked_gemm_work<Term>, blocked_gemm_work<Noted>},
     .source = toy_gemm::source,
 };
 
