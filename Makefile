@@ -4,7 +4,7 @@
 .NOTPARALLEL:
 .PHONY: help setup setup-hip build examples demo test test-full test-release lint test-asan test-ubsan test-tsan test-python \
         test-fuzz test-kernels test-adversary test-builds tidy test-pip test-install test-toy-family test-torch test-gpu test-sanitize \
-        bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs clean
+        bench-cpu bench-gpu bench-gpu-conv bench-models format manifest packs models clean
 .PHONY: test-quick test-dist test-containers bench-all dist deb docs containers
 .DEFAULT_GOAL := help
 
@@ -232,6 +232,10 @@ manifest: build ## write down what the rule sets expand to, after a wanted chang
 	@mkdir -p tests/golden
 	@mv build/rule_sets.txt tests/golden/rule_sets.txt
 	@tools/kernel_names
+
+# With the objectives and parameters of the models that are there: the same records give the same bits.
+models: build ## train the models of models/ from the records in data/ (minutes; ARGS=--help)
+	@$(VENV)/python -m tilewise train --data_dir data --out_dir models --parameters models --if_better $(ARGS)
 
 clean: ## remove what was built (not .venv)
 	@rm -rf build

@@ -178,7 +178,8 @@ TILEWISE_API tilewise_status tilewise_config_set(const char* config, const char*
 TILEWISE_API tilewise_status tilewise_config_fields(char** json);
 
 /* Which kernels may run a problem, and which is chosen, on an arch that need not be here.
- *   options_json  {"arch", "rule_set", "strategy"}, all optional: the host's CPU, default, auto; NULL for none
+ *   options_json  {"arch", "rule_set", "strategy", "model_dir", "threads"}, all optional: the host's CPU, default, auto, no folder of
+ *                 learned models but the usual ones, the threads there are; NULL for none
  *   json          {"plan": {"kernel", "source", "why", ...} or null, "candidates": [...], "rejected": [...]}
  * A problem that no kernel may run is not a failure: the plan is null.
  */
@@ -202,22 +203,23 @@ TILEWISE_API tilewise_status tilewise_feature_schema(const char* op, char** json
  *   analytic_us  may be NULL
  * NaN throughout for a kernel of another arch, and for one that may not run the problem as it is.
  */
-TILEWISE_API tilewise_status tilewise_features(const char* problem, const char* query_json, const char* const* kernels, int64_t count,
-                                               double* rows, double* analytic_us);
+TILEWISE_API tilewise_status tilewise_features(const char* problem, const char* query_json, const char* const* kernels,
+                                               int64_t count, double* rows, double* analytic_us);
 
 /* The kind of a kernel, about which a model says how well it knows it: "wgmma_gemm m64 swap". */
 TILEWISE_API tilewise_status tilewise_kernel_kind(const char* kernel, char** kind);
 
 /* What the trees of a model's folder give for rows of features. */
-TILEWISE_API tilewise_status tilewise_predict(const char* model_directory, const double* rows, int64_t count, double* scores);
+TILEWISE_API tilewise_status tilewise_predict(const char* model_directory, const double* rows, int64_t count,
+                                              double* scores);
 
 /* The times that the model of a folder gives kernels, as a choice by it takes them: beyond the model's data the correction fades.
  *   us, analytic_us, error  each may be NULL; the usual relative error for the kernel's kind, NaN for a kind that the model has not seen
  * NaN throughout for a kernel that may not run the problem as it is.
  */
-TILEWISE_API tilewise_status tilewise_predict_times(const char* model_directory, const char* problem, const char* query_json,
-                                                    const char* const* kernels, int64_t count, double* us, double* analytic_us,
-                                                    double* error);
+TILEWISE_API tilewise_status tilewise_predict_times(const char* model_directory, const char* problem,
+                                                    const char* query_json, const char* const* kernels, int64_t count,
+                                                    double* us, double* analytic_us, double* error);
 
 /* ---- Registries --------------------------------------------------------------------------------------------------
  * A set of kernels to choose from, in the order of priority, then name. Registries are independent of each other.

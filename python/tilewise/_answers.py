@@ -30,11 +30,13 @@ class Kernel:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A kernel that can do the problem, with its predicted time in microseconds."""
+    """A kernel that can do the problem, with its predicted time in microseconds. Those whose time a learned model has corrected come first,
+    and have the analytic one beside it."""
 
     name: str
     predicted_us: float | None = None
     padded: bool = False  # only with the problem padded, since no kernel fits it as it is
+    analytic_us: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)

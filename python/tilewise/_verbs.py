@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 
 from ._library import TOOLCHAIN, TilewiseError, UsageError
 
-VERBS = ("cluster", "convert", "crawl", "report")
+VERBS = ("cluster", "convert", "crawl", "predict", "report", "train", "validate")
 # The extra of the package that brings a module.
-EXTRAS = {"dask": "cluster", "distributed": "cluster", "numpy": "numpy", "onnx": "onnx", "pandas": "report", "pyarrow": "report",
-          "torch": "torch"}
+EXTRAS = {"dask": "cluster", "distributed": "cluster", "lightgbm": "train", "matplotlib": "train", "numpy": "numpy", "onnx": "onnx",
+          "pandas": "report", "pyarrow": "report", "sklearn": "train", "torch": "torch"}
 _USAGE = 2
 _INTERRUPTED = 130
 

@@ -28,10 +28,10 @@ def kernels(op: str | None = None, arch: str | None = None, rule_set: str | None
     return list_of(Kernel, answer["kernels"])
 
 
-def select(problem: str | Problem, *, arch: str | None = None, rule_set: str | None = None) -> Plan:
+def select(problem: str | Problem, *, arch: str | None = None, rule_set: str | None = None, strategy: str | None = None) -> Plan:
     """Picks the kernel for a problem, also for an arch that this machine does not have. The plan lists the other kernels that
-    may run it, and those that may not, with the reason."""
-    return plan_from(_library.call("tilewise_select", problem_text(problem), query(arch=arch, rule_set=rule_set)))
+    may run it, and those that may not, with the reason. strategy: "auto", "model" (learned), "rules" (analytic) or "first-fit"."""
+    return plan_from(_library.call("tilewise_select", problem_text(problem), query(arch=arch, rule_set=rule_set, strategy=strategy)))
 
 
 def find_kernel(kernel: str | Mapping[str, Any] | KernelConfig, *, op: str | None = None, arch: str | None = None,

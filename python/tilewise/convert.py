@@ -23,6 +23,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("records", metavar="RECORDS", nargs="+", help="files of records, CSV or Parquet")
     parser.add_argument("--out", metavar="FILE", required=True, help="the table: FILE.parquet, or FILE.csv without added columns")
     parser.add_argument("--narrow", action="store_true", help="leave out what can be computed again on reading (Parquet)")
+    parser.add_argument("--measured", action="store_true", help="leave out what was skipped, for want of time or after faults")
     parser.add_argument("--mix", action="store_true", help="take records of several devices or schemas into one table")
     parser.add_argument("--arch", help="refuse records of another arch")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -40,6 +41,10 @@ def main(words: Sequence[str]) -> int:
         raise usage_error(f"--narrow is a form of Parquet; --out is {given.out}")
     files = [records.read_file(path) for path in given.records]
     frame = records.read(*given.records, mix=given.mix)
+    if given.measured:
+        frame = frame[frame["status"] != "skipped"].reset_index(drop=True)
+        if frame.empty:
+            raise usage_error("--measured: all records were skipped; tilewise sweep --resume measures them")
     archs = sorted(frame["kernel_arch"].astype(str).unique())
     if given.arch and archs != [given.arch]:
         raise usage_error(f"--arch {given.arch}: the records are of {', '.join(archs)}")

@@ -167,14 +167,14 @@ def complete(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def predicted(frame: pd.DataFrame) -> pd.Series:
-    """The time that the library's model predicts today for each record, in microseconds, some milliseconds for each problem; nothing of CPUs, where it
+    """What the analytic model says today of each record, in microseconds, some milliseconds for each problem; nothing of CPUs, where it
     depends on threads that are not known here."""
     found: dict[tuple[str, str], float] = {}
     of_gpus = frame[~frame["kernel_arch"].astype(str).str.startswith("cpu")]
     for (arch, problem), group in of_gpus.groupby([of_gpus["kernel_arch"].astype(str), "problem"]):
         left = set(group["kernel_name"])
         for rule_set in ("default", "full"):  # the whole set only for kernels that the default one leaves out
-            for one in select(problem, arch=arch, rule_set=rule_set).candidates if left else ():
+            for one in select(problem, arch=arch, rule_set=rule_set, strategy="rules").candidates if left else ():
                 if one.name in left and one.predicted_us:
                     found[problem, one.name] = one.predicted_us
                     left.remove(one.name)

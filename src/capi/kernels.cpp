@@ -2,6 +2,8 @@
 // The C functions on kernels that need no device: list, find, select, and what a config is.
 #include <fmt/core.h>
 
+#include <optional>
+
 #include "capi/archs.hpp"
 #include "capi/call.hpp"
 #include "capi/handles.hpp"
@@ -53,16 +55,24 @@ Result<std::string> find_kernel(const char* text, const char* query_json) {
 Result<std::string> select(const char* problem_text, const char* options_json) {
     const auto problem = read_problem_argument(problem_text);
     if (!problem) return problem.error();
-    SelectOptions options;
-    auto query = read_query(options_json, false, &options.strategy);
+    ChoiceQuery choice;
+    auto query = read_query(options_json, false, &choice);
     if (!query) return query.error();
+    std::optional<ModelStore> named;
+    if (!choice.model_dir.empty()) {
+        named.emplace(ModelStore::usual_folders());
+        if (auto status = named->add_folder(choice.model_dir, *query->arch); !status) return status.error();
+    }
     auto list = list_kernels(query_for(*problem, *query->arch, query->set));
     if (!list) return list.error();
     Registry registry;
     registry.add(std::move(*list));
-    const auto threads = default_threads();
+    const auto threads = choice.threads ? Result<int>(choice.threads) : default_threads();
     if (!threads) return threads.error();
-    const auto selection = select_by(options, usual_models(), *problem, registry, *query->arch, *threads);
+    SelectOptions options;
+    options.strategy = choice.strategy;
+    const auto selection =
+        select_by(options, named ? *named : usual_models(), *problem, registry, *query->arch, *threads);
     if (!selection) return selection.error();
     return selection_to_json(*selection).dump();
 }

@@ -8,12 +8,16 @@
 
 namespace tilewise::capi {
 
+namespace {
+constexpr std::int64_t kMostThreads = 1 << 16;
+}
+
 Result<const ArchSpec*> read_arch(const char* name) {
     if (!archs()) return archs().error();
     return name && *name ? archs()->find(name) : host_cpu_arch(*archs());
 }
 
-Result<Query> read_query(const char* text, bool has_kernels, Strategy* strategy) {
+Result<Query> read_query(const char* text, bool has_kernels, ChoiceQuery* choice) {
     auto json = Json::parse(text && *text ? text : "{}");
     if (!json) return json.error();
     JsonObject from(*json, "query");
@@ -22,14 +26,18 @@ Result<Query> read_query(const char* text, bool has_kernels, Strategy* strategy)
     const std::string set_name = from.text_or("rule_set", name_of(RuleSet::standard));
     const std::string op_name = has_kernels ? from.text_or("op", "") : "";
     const std::string dtype_name = has_kernels ? from.text_or("dtype", "") : "";
-    const std::string strategy_name = strategy ? from.text_or("strategy", name_of(*strategy)) : "";
+    const std::string strategy_name = choice ? from.text_or("strategy", name_of(choice->strategy)) : "";
+    if (choice) {
+        choice->model_dir = from.text_or("model_dir", "");
+        choice->threads = static_cast<int>(from.integer_or("threads", 1, kMostThreads, 0));
+    }
     const bool only_available = has_kernels && from.flag_or("available", false);
     if (auto status = from.finish(); !status) return status.error();
-    if (strategy) {
+    if (choice) {
         const auto wanted = parse_enum<Strategy>(strategy_name);
         if (!wanted) return wanted.error();
         if (*wanted == Strategy::measure) return usage_error("the strategy measure needs a context");
-        *strategy = *wanted;
+        choice->strategy = *wanted;
     }
     auto arch = read_arch(arch_name.c_str());
     if (!arch) return arch.error();

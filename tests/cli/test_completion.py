@@ -6,9 +6,9 @@ import subprocess
 import pytest
 
 COMMANDS = ["run", "kernels", "check", "arch", "select", "build", "bench", "tune", "sweep", "problems", "fit", "cluster",
-            "convert", "crawl", "report", "cache", "doctor", "completion", "help"]
+            "convert", "crawl", "predict", "report", "train", "validate", "cache", "doctor", "completion", "help"]
 
-VERBS = {"cluster", "convert", "crawl", "report"}
+VERBS = {"cluster", "convert", "crawl", "predict", "report", "train", "validate"}
 
 
 def complete(script, *words):

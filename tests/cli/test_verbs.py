@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-VERBS = ["cluster", "convert", "crawl", "report"]
+VERBS = ["cluster", "convert", "crawl", "predict", "report", "train", "validate"]
 
 
 @pytest.fixture
@@ -100,6 +100,8 @@ def test_help_of_each_verb(run, verb):
 
 @pytest.mark.parametrize("words", [["crawl", "/nowhere/x.onnx"], ["convert", "/nowhere/x.csv", "--out", "x.csv"],
                                    ["report", "/nowhere/x.csv", "--out", "x.html"],
+                                   ["train", "--data_dir", "/nowhere/x", "--out_dir", "x"],
+                                   ["validate", "heuristic", "--data", "/nowhere/x.csv", "--dtype", "bf16"],
                                    ["cluster", "--problems", "/nowhere/x.txt", "--device", "cpu", "--local", "1", "--out", "/tmp/x.csv"]])
 def test_a_missing_file_is_named(run, words):
     answer = run(*words, "--json")

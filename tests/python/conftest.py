@@ -21,7 +21,7 @@ def swept(problem, arch="sm_90a", kernels=6, seed=0, device="NVIDIA H200; sm_90a
 
     draw = random.Random(f"{problem}{seed}")
     facts = tilewise.Problem(problem)
-    for place, candidate in enumerate(tilewise.select(problem, arch=arch, rule_set=rule_set).candidates[:kernels]):
+    for place, candidate in enumerate(tilewise.select(problem, arch=arch, rule_set=rule_set, strategy="rules").candidates[:kernels]):
         us = candidate.predicted_us * draw.lognormvariate(0, 0.2)
         failed = place > 0 and draw.random() < 0.1
         status = draw.choice(list(FAILURES)) if failed else "ok"

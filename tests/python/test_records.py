@@ -127,6 +127,17 @@ def test_what_cannot_be_written_is_said(path, capsys, monkeypatch, tmp_path, wor
     assert told in capsys.readouterr().err
 
 
+def test_what_was_skipped_may_be_left_out(rows, write_records, tmp_path, capsys):
+    given = [row | {"status": "skipped", "time_us": "", "reason": "budget"} if place % 2 else row for place, row in enumerate(rows)]
+    path, out = write_records(tmp_path / "r.csv", given), tmp_path / "x.parquet"
+    assert main(["convert", str(path), "--out", str(out), "--narrow", "--measured"]) == 0
+    assert (records.read(out).status != "skipped").all() and len(records.read(out)) == sum(row["status"] != "skipped" for row in given)
+    write_records(path, [row | {"status": "skipped"} for row in rows])
+    capsys.readouterr()
+    assert main(["convert", str(path), "--out", str(out), "--measured"]) == 2
+    assert "all records were skipped; tilewise sweep --resume measures them" in capsys.readouterr().err
+
+
 def test_under_the_name_of_the_original(path, tmp_path):
     script = ROOT / "heuristics" / "convert_csv_to_parquet.py"
     done = subprocess.run([sys.executable, script, "--input", path, path, "--output", tmp_path / "x.parquet", "--arch", "sm_90a"],

@@ -53,5 +53,5 @@ def test_python_runs_verbs_and_commands():
         return subprocess.run([sys.executable, "-m", "tilewise", *words], capture_output=True, text=True, check=False)
     assert run("crawl", "--help").stdout.startswith("usage: tilewise crawl")
     assert run("--version").stdout.startswith("tilewise ")
-    assert "this package has the verbs cluster, convert, crawl, report" in subprocess.run(
+    assert "this package has the verbs cluster, convert, crawl, predict, report, train, validate" in subprocess.run(
         [sys.executable, "-c", "from tilewise._verbs import main; main(['nonsense'])"], capture_output=True, text=True, check=False).stderr
