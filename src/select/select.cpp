@@ -161,7 +161,8 @@ std::size_t offer_ranked(const Problem& problem, const std::vector<Candidate>& r
         const KernelConfig& config = candidate.kernel->config;
         const auto padded = problem_to_run(problem, config, arch);
         if (!padded) continue;
-        selection.candidates.push_back({candidate.kernel, padded_us(*padded, config, arch, threads), padded->note, false});
+        selection.candidates.push_back(
+            {candidate.kernel, padded_us(*padded, config, arch, threads), padded->note, false});
         ++added;
     }
     sort_by_time(selection.candidates);

@@ -53,9 +53,9 @@ struct LearnedTime {
 
 struct Candidate {
     KernelPtr kernel;
-    std::optional<double> predicted_us;          // unset where there is no model for the arch
-    std::optional<Note> padding{};               // of a kernel that runs the problem padded only
-    bool is_as_given = true;                     // false where it runs another problem instead (family/problem_to_run.hpp)
+    std::optional<double> predicted_us;  // unset where there is no model for the arch
+    std::optional<Note> padding{};       // of a kernel that runs the problem padded only
+    bool is_as_given = true;             // false where it runs another problem instead (family/problem_to_run.hpp)
     std::shared_ptr<const LaunchPlan> launch{};  // of the first, where choosing it took a plan
     std::optional<WorkParts> parts{};            // where they were noted with the time
     std::optional<LearnedTime> learned{};

@@ -75,7 +75,7 @@ protected:
 };
 
 enum class Kind { product, merged, depthwise };
-Kind kind_of(const KernelConfig& c) {
+Kind padding_kind_of(const KernelConfig& c) {
     if (c.specialization == Specialization::depthwise) return Kind::depthwise;
     return c.num_groups_to_merge > 1 ? Kind::merged : Kind::product;
 }
@@ -85,7 +85,7 @@ std::optional<Kernel> strict_kernel(Random& random, const ArchSpec& arch, Op op,
     const auto configs = expand(arch, op, pair, RuleSet::standard);
     std::vector<KernelConfig> fitting;
     for (const KernelConfig& config : *configs) {
-        if (kind_of(config) == kind) fitting.push_back(config);
+        if (padding_kind_of(config) == kind) fitting.push_back(config);
     }
     if (fitting.empty()) return std::nullopt;
     KernelConfig c = random.pick(fitting);
