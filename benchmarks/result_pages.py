@@ -67,6 +67,14 @@ def worst(part: Part) -> str:
     return table(["problem", "default us", "`measure` us", "peer us", "ratio"], rows, 1)
 
 
+def each(part: Part) -> str:
+    """Every problem beside every peer, in milliseconds."""
+    peers = list(dict.fromkeys(name for result in part.results for name in result["peers_us"]))
+    rows = [[result["problem"], number(result["default_us"] / 1e3), *(number(us / 1e3) if us else "-" for us in map(result["peers_us"].get, peers)),
+             number(ratio(result, DEFAULT))] for result in part.results]
+    return table(["problem", "tilewise ms", *(f"{name} ms" for name in peers), "fastest peer / tilewise"], rows, 1)
+
+
 def plot_rows(part: Part) -> list[tuple[str, list[float]]]:
     groups: dict[str, list[float]] = {}
     for result in part.results:
@@ -85,14 +93,17 @@ def plot_name(part: Part) -> str:
     return f"{part.name}-{part.file['chip']}.svg"
 
 
+VIEWS = {"worst": worst, "each": each}
+
+
 def part_block(parts: list[Part], name: str, what: str) -> str:
     chosen = [part for part in parts if part.name == name]
     if not chosen:
         return f"No result file has this part yet. `make bench-all ARGS='--parts {name}'` measures it."
     texts = []
     for part in chosen:
-        if what == "worst":
-            texts.append(worst(part))
+        if what in VIEWS:
+            texts.append(VIEWS[what](part))
         else:
             picture = [f"![ratio of every problem, by group](plots/{plot_name(part)})", ""] if part.results else []
             texts.append("\n".join([facts(part), "", *picture, families(part)]))
