@@ -5,29 +5,15 @@
 
 #include <cmath>
 
-#include "build/build_testing.hpp"
-#include "build/nvrtc.hpp"
-#include "config/archs.hpp"
 #include "measure/float_gemm.hpp"
-#include "measure/gpu_twin.hpp"
+#include "measure/twin_testing.hpp"
 
 namespace tilewise {
 namespace {
 
 constexpr std::uint64_t kSeed = 4;
 
-class CheckedOperandsTest : public build_testing::BuildTest {
-protected:
-    void SetUp() override {
-        BuildTest::SetUp();
-        if (const auto found = find_nvrtc("", std::nullopt); !found) GTEST_SKIP() << found.error().message;
-        device = std::make_unique<TwinDevice>(arch_named("sm_90a"));
-        builder = std::make_unique<Builder>(settings_);
-    }
-
-    std::unique_ptr<TwinDevice> device;
-    std::unique_ptr<Builder> builder;
-};
+using CheckedOperandsTest = TwinTest;
 
 // One problem on the twin; results come from the host.
 struct Trial {

@@ -3,28 +3,14 @@
 // verdict is the host's, and whatever a kernel may do wrong is found. tests/gpu/verify_test.cpp does the same on a GPU.
 #include "measure/device_check.hpp"
 
-#include "build/build_testing.hpp"
-#include "build/nvrtc.hpp"
-#include "config/archs.hpp"
 #include "measure/checked_operands.hpp"
 #include "measure/device_check_cases.hpp"
-#include "measure/gpu_twin.hpp"
+#include "measure/twin_testing.hpp"
 
 namespace tilewise {
 namespace {
 
-class DeviceCheckTest : public build_testing::BuildTest {
-protected:
-    void SetUp() override {
-        BuildTest::SetUp();
-        if (const auto found = find_nvrtc("", std::nullopt); !found) GTEST_SKIP() << found.error().message;
-        device = std::make_unique<TwinDevice>(arch_named("sm_90a"));
-        builder = std::make_unique<Builder>(settings_);
-    }
-
-    std::unique_ptr<TwinDevice> device;
-    std::unique_ptr<Builder> builder;
-};
+using DeviceCheckTest = TwinTest;
 
 TEST_F(DeviceCheckTest, OperandsAreTheHostsBitForBit) {
     operands_are_the_hosts(*device, *builder, draws(40));
