@@ -9,6 +9,8 @@ import pytest
 
 GEMM = "gemm:m=64,n=48,k=32,dtype=fp32,layout=rcr"
 OTHER = "gemm:m=16,n=80,k=48,dtype=fp32,layout=rcr"
+# No other test tunes these: a kernel that was found before is measured beside the first of the ranking.
+NEVER_TUNED = ["gemm:m=65,n=49,k=33,dtype=fp32,layout=rcr", "gemm:m=17,n=81,k=49,dtype=fp32,layout=rcr"]
 POOL = ("--arch", "cpu-generic", "--rule-set", "tiny")
 ERASE = "\r\x1b[K"
 
@@ -22,8 +24,8 @@ def on_a_terminal(binary, cached, run_on_a_terminal):
 
 @pytest.mark.parametrize("words, steps", [
     (["bench", GEMM, OTHER, "--strategy", "rules", *POOL], ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]),
-    (["tune", GEMM, "--top", "2", "--again", *POOL], ["0 of 3", "1 of 3", "2 of 3"]),
-    (["run", OTHER, "--strategy", "measure", "--top", "1", "--again", *POOL], ["0 of 2", "1 of 2"]),
+    (["tune", NEVER_TUNED[0], "--top", "2", "--again", *POOL], ["0 of 3", "1 of 3", "2 of 3"]),
+    (["run", NEVER_TUNED[1], "--strategy", "measure", "--top", "1", "--again", *POOL], ["0 of 2", "1 of 2"]),
     (["build", *POOL, "--op", "gemm", "--dtype", "fp32", "--jobs", "2"], ["1 of 9", "9 of 9"]),
 ])
 def test_a_bar_shows_each_step_and_goes(on_a_terminal, words, steps):
