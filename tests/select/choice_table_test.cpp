@@ -96,7 +96,8 @@ TEST_P(ChoiceTableOn, FindsWhatAModelLooksAt) {
         }
         if (places.size() > kFirstLearned) ++others;
     }
-    EXPECT_TRUE(others > 0 || !arch().is_gpu() || arch().backend == Backend::hip);
+    const bool few = draws(120) < 120;  // a sanitizer draws fewer problems
+    EXPECT_TRUE(others > 0 || few || !arch().is_gpu() || arch().backend == Backend::hip);
 }
 
 // Whether or not a kernel may run the problem in the end.
