@@ -341,9 +341,29 @@ static void load(tilewise_context* context) {
     EXPECT(added == 1);
     EXPECT(tilewise_load_pack(context, path) != TILEWISE_OK); /* this is no pack */
     printf("not a pack: %s\n", tilewise_last_error());
-    EXPECT(tilewise_load_models(context, "models") == TILEWISE_UNSUPPORTED);
-    printf("models: %s\n", tilewise_last_error());
+    EXPECT(tilewise_load_models(context, path) != TILEWISE_OK); /* nor a folder of models */
+    printf("not a model: %s\n", tilewise_last_error());
     remove(path);
+}
+
+/* What a learned model is asked about a kernel, here one for a GPU that need not be there. */
+static void learned(void) {
+    static const char problem[] = "gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr", query[] = "{\"arch\": \"sm_90a\"}";
+    static const char* const kernel[] = {
+        "gemm_bf16_rcr_compv6_cshuffle_intrawave_256x128x64_2x1x1_64x128x16_va8_vb8_vc8_stages4_pers_pw1@sm_90a"};
+    double features[64], us = 0, score = 0;
+    char* text = NULL;
+    NEED(tilewise_feature_schema("gemm", &text));
+    show("features", text);
+    tilewise_free(text);
+    NEED(tilewise_features(problem, query, kernel, 1, features, &us));
+    EXPECT(us > 0 && features[0] == features[0]);
+    NEED(tilewise_kernel_kind(kernel[0], &text));
+    printf("the analytic model gives %s %.1f us\n", text, us);
+    tilewise_free(text);
+    EXPECT(tilewise_predict("/nonexistent", features, 1, &score) != TILEWISE_OK);
+    EXPECT(tilewise_predict_times("/nonexistent", problem, query, kernel, 1, &us, NULL, NULL) != TILEWISE_OK);
+    printf("no model: %s\n", tilewise_last_error());
 }
 
 /* Code of one's own in the cache of kernels; where there is no compiler there is none. */
@@ -392,6 +412,7 @@ int main(int argc, char** argv) {
     measure(context, gemm);
     measure(context, conv);
     load(context);
+    learned();
     extension();
     tilewise_context_destroy(context);
     tilewise_free(gemm);

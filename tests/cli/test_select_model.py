@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-GEMM = "gemm:m=1024,n=1024,k=1024,dtype=bf16,layout=rcr"
+GEMM = "gemm:m=1024,n=1024,k=1024,dtype=fp8,layout=rcr"  # a type without a model of the library's own
 ARCH = ("--arch", "sm_90a")
 TREES = """tree
 num_class=1
@@ -45,7 +45,7 @@ def model(tmp_path, schema, ask):
 
     def make(threshold=64, **changes):
         kinds = {f"{family} m64{more}": {"rows": 90, "error": 0.05} for more in ("", " swap", " split", " swap split", " stream")}
-        card = {"format": 1, "op": "gemm", "arch": "sm_90a", "dtypes": ["bf16"], "features": {"hash": schema["hash"]},
+        card = {"format": 1, "op": "gemm", "arch": "sm_90a", "dtypes": ["fp8"], "features": {"hash": schema["hash"]},
                 "target": "log_ratio", "ranges": {schema["names"][i]: [0, 12] for i in schema["ranged"]}, "kinds": kinds}
         (tmp_path / "model.json").write_text(json.dumps({**card, **changes}))
         (tmp_path / "model.txt").write_text(TREES.format(last=len(schema["names"]) - 1, names=" ".join(schema["names"]),
@@ -82,5 +82,5 @@ def test_a_broken_model_is_a_note(ask, run, model):
     assert plan["source"] == "rules"
     assert "have the feature hash '0123456789abcdef'; need '" in plan["notes"][0]["message"]
     refused = run("select", GEMM, *ARCH, "--strategy", "model", "--model-dir", model(format=7))
-    assert refused.code == 3 and "no learned model for gemm in bf16 on sm_90a" in refused.err and "format" in refused.err
+    assert refused.code == 3 and "no learned model for gemm in fp8 on sm_90a" in refused.err and "format" in refused.err
     assert run("select", GEMM, *ARCH, "--model-dir", "/nowhere").code == 2
