@@ -15,7 +15,7 @@ install(FILES ${version_file} DESTINATION ${package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)  # its name in Debian
 
-# Written while installing, since only then the prefix is known.
+# Written while installing: only then the prefix is known. It may be relative to the current folder, so it is made absolute.
 set(pc_template ${PROJECT_SOURCE_DIR}/cmake/tilewise.pc.in)
 set(pc_file ${CMAKE_CURRENT_BINARY_DIR}/tilewise.pc)
 cmake_path(APPEND pc_libdir "\${prefix}" ${CMAKE_INSTALL_LIBDIR})
@@ -24,6 +24,7 @@ install(CODE "set(PROJECT_VERSION \"${PROJECT_VERSION}\")
 set(PROJECT_DESCRIPTION \"${PROJECT_DESCRIPTION}\")
 set(pc_libdir [[${pc_libdir}]])
 set(pc_includedir [[${pc_includedir}]])
+get_filename_component(pc_prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
 configure_file(\"${pc_template}\" \"${pc_file}\" @ONLY)")
 install(FILES ${pc_file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
