@@ -142,8 +142,7 @@ template <class Sink>
 void visit_work(const WorkProblem& problem, const KernelConfig& c, double analytic_us, const WorkParts& parts,
                 double roof_us, Sink& sink) {
     const GemmView& v = problem.view.gemm;
-    const double rows = static_cast<double>(c.swap_ab ? v.n : v.m),
-                 columns = static_cast<double>(c.swap_ab ? v.m : v.n);
+    const auto rows = static_cast<double>(c.swap_ab ? v.n : v.m), columns = static_cast<double>(c.swap_ab ? v.m : v.n);
     const double tile_m = std::max(1, c.tile.m), tile_n = std::max(1, c.tile.n), tile_k = std::max(1, c.tile.k);
     const double tiles_m = std::ceil(rows / tile_m), tiles_n = std::ceil(columns / tile_n),
                  parts_k = std::max(1, c.split_k);

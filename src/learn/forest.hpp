@@ -48,7 +48,7 @@ private:
         MissingValues which = MissingValues::none;
         bool go_left = false;
 
-        auto operator<=>(const Missing&) const = default;
+        auto operator<=>(const Missing&) const = default;  // NOLINT(modernize-use-nullptr): the zeros are of the comparison itself
     };
     struct Categories {
         std::uint32_t begin, end;  // of words of bits

@@ -153,7 +153,7 @@ private:
         Forest::Missing missing{};
         std::vector<std::uint32_t> words{};  // bits of categories
 
-        auto operator<=>(const Test&) const = default;
+        auto operator<=>(const Test&) const = default;  // NOLINT(modernize-use-nullptr): the zeros are of the comparison itself
     };
     using Lists = std::vector<std::vector<std::uint32_t>>;
 
@@ -245,8 +245,7 @@ private:
     void number_tests() {
         std::vector<Test> sorted = tests_;
         std::ranges::sort(sorted, std::less());
-        const auto repeated = std::ranges::unique(sorted);
-        sorted.erase(repeated.begin(), repeated.end());
+        sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
         for (const Test& test : sorted) {
             Forest::Column& column = forest_.columns_[test.column];
             if (test.is_categorical) {

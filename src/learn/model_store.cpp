@@ -107,7 +107,7 @@ std::optional<Model> choose_offer(std::vector<Offer>& offers, const Problem& pro
                                   std::vector<Note>& notes) {
     const std::string wanted = folder_name(problem.op, problem.dtype_a, arch.name);
     const auto is_named = [&](const Offer& offer) { return fs::path(offer.place).filename() == wanted; };
-    std::ranges::stable_partition(offers, is_named);
+    std::stable_partition(offers.begin(), offers.end(), is_named);
     for (Offer& offer : offers) {
         if (!offer.card) {
             if (is_named(offer) || offers.size() == 1) notes.push_back(refused_note(offer.place, offer.card.error()));
