@@ -48,7 +48,8 @@ private:
         MissingValues which = MissingValues::none;
         bool go_left = false;
 
-        auto operator<=>(const Missing&) const = default;  // NOLINT(modernize-use-nullptr): the zeros are of the comparison itself
+        // NOLINTNEXTLINE(modernize-use-nullptr): the compiler compares its own result with 0
+        auto operator<=>(const Missing&) const = default;
     };
     struct Categories {
         std::uint32_t begin, end;  // of words of bits

@@ -153,7 +153,8 @@ private:
         Forest::Missing missing{};
         std::vector<std::uint32_t> words{};  // bits of categories
 
-        auto operator<=>(const Test&) const = default;  // NOLINT(modernize-use-nullptr): the zeros are of the comparison itself
+        // NOLINTNEXTLINE(modernize-use-nullptr): the compiler compares its own result with 0
+        auto operator<=>(const Test&) const = default;
     };
     using Lists = std::vector<std::vector<std::uint32_t>>;
 

@@ -91,8 +91,9 @@ TEST_P(ChoiceTableOn, FindsWhatAModelLooksAt) {
             const Candidate& wanted = all[places[j]];
             ASSERT_EQ(found[j].kernel->name, wanted.kernel->name) << print_problem(p) << " " << j;
             ASSERT_EQ(found[j].predicted_us, wanted.predicted_us) << print_problem(p) << " " << j;
-            if (i % 8 == 0)
+            if (i % 8 == 0) {
                 ASSERT_EQ(found[j].parts, work_parts_of(work, wanted.kernel->config)) << wanted.kernel->name;
+            }
         }
         if (places.size() > kFirstLearned) ++others;
     }

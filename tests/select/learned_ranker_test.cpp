@@ -108,7 +108,9 @@ TEST_F(LearnedRanker, TheCorrectedTimesDecide) {
     const auto& candidates = selection->candidates;
     EXPECT_EQ(candidates.size(), analytic->candidates.size());
     for (std::size_t i = 0; i + 1 < candidates.size(); ++i) {
-        if (candidates[i + 1].learned) EXPECT_LE(*candidates[i].predicted_us, *candidates[i + 1].predicted_us);
+        if (candidates[i + 1].learned) {
+            EXPECT_LE(*candidates[i].predicted_us, *candidates[i + 1].predicted_us);
+        }
     }
     SelectOptions rules;
     rules.strategy = Strategy::rules;
@@ -132,7 +134,9 @@ TEST_F(LearnedRanker, APlanIsTheFirstOfTheSelection) {
         if (!plan) continue;
         EXPECT_EQ((*plan)->kernel->name, selection->plan->kernel->name) << print_problem(problem);
         EXPECT_EQ((*plan)->source, selection->plan->source) << print_problem(problem);
-        if ((*plan)->learned) EXPECT_EQ((*plan)->learned->estimate.us, selection->plan->learned->estimate.us);
+        if ((*plan)->learned) {
+            EXPECT_EQ((*plan)->learned->estimate.us, selection->plan->learned->estimate.us);
+        }
         learned += (*plan)->source == PlanSource::model ? 1 : 0;
     }
     EXPECT_GT(learned, 5);
