@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "problem/joined_taps.hpp"
 
+#include "problem/facts.hpp"
+
 namespace tilewise {
 namespace {
 

@@ -79,6 +79,24 @@ def test_a_type_of_its_own_needs_no_header(tmp_path):
     assert result.returncode == 0, result.stderr
 
 
+CALLS = {"src/problem/facts.hpp": "bool has_bias(const Problem& problem);\n", "src/problem/all.hpp": '#include "problem/facts.hpp"\n'}
+
+
+@pytest.mark.parametrize("include, passes", [("problem/facts.hpp", True), ("problem/all.hpp", True), ("base/text.hpp", False)])
+def test_a_function_comes_with_its_header(tmp_path, include, passes):
+    source = f'#include "{include}"\n// has_bias(p) in a comment\nbool ends(const int& p) {{ return p && has_bias(p); }}\n'
+    result = check(tmp_path, {**GOOD, **CALLS, "src/family/ends.cpp": source})
+    assert (result.returncode == 0) == passes, result.stderr
+    assert passes or "src/family/ends.cpp:3: has_bias: include src/problem/facts.hpp" in result.stderr
+
+
+@pytest.mark.parametrize("declaration", ["bool has_bias(int p) { return p; }", "const auto has_bias = [](int p) { return p; };",
+                                         "struct S { bool has_bias(int p); bool f() { return has_bias(1); } };"])
+def test_a_function_of_its_own_needs_no_header(tmp_path, declaration):
+    result = check(tmp_path, {**GOOD, **CALLS, "src/family/ends.cpp": f"{declaration}\nconst bool b = has_bias(1);\n"})
+    assert result.returncode == 0, result.stderr
+
+
 def test_folder_without_sources_is_an_error(tmp_path):
     result = check(tmp_path, {})
     assert result.returncode == 1 and "no folder src" in result.stderr

@@ -9,6 +9,7 @@
 #include "config/archs.hpp"
 #include "device/null/null_device.hpp"
 #include "learn/test_model.hpp"
+#include "registry/rule_set_registry.hpp"
 #include "select/dispatcher.hpp"
 #include "select/measured_ranker.hpp"
 #include "select/test_problems.hpp"
