@@ -31,6 +31,27 @@ std::string parent_of(const std::string& path) { return path.substr(0, path.rfin
 
 }  // namespace
 
+// A file or folder, whatever name it has later. While it is held, no other gets its number.
+class KernelCache::Held {
+public:
+    explicit Held(const std::string& path) : fd_(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)) {}
+    ~Held() {
+        if (fd_ >= 0) close(fd_);
+    }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+
+    bool is_at(const std::string& path) const {
+        struct stat ours {};
+        struct stat now {};
+        return fstat(fd_, &ours) == 0 && lstat(path.c_str(), &now) == 0 && ours.st_dev == now.st_dev &&
+               ours.st_ino == now.st_ino;
+    }
+
+private:
+    int fd_;
+};
+
 Result<CacheEntry> read_entry(const std::string& folder, const std::string& digest, bool hash) {
     for (const std::string& level : {parent_of(folder), folder}) {
         if (auto status = check_owner(level, false); !status) return status.error();
@@ -103,6 +124,7 @@ Status KernelCache::check(std::string_view digest) const {
 std::optional<CacheEntry> KernelCache::find(const std::string& digest) {
     if (root_.empty() || !is_digest(digest)) return std::nullopt;
     const std::string folder = entry_dir(digest);
+    const Held there(folder);
     bool seen = false;
     {
         const std::scoped_lock lock(mutex_);
@@ -111,9 +133,9 @@ std::optional<CacheEntry> KernelCache::find(const std::string& digest) {
     auto entry = read_entry(folder, digest, !seen);
     if (!entry) {
         forget(digest);
-        // Whatever is there instead would be in the way of a good one. If it cannot be moved, the kernel is built
-        // elsewhere.
-        if (exists(folder)) static_cast<void>(discard(folder));
+        // Whatever was there instead would be in the way of a good one. If it cannot be moved, the kernel is built
+        // elsewhere. What another process has published since is good.
+        if (there.is_at(folder)) static_cast<void>(discard(folder, &there));
         return std::nullopt;
     }
     if (!seen) {
@@ -205,13 +227,15 @@ Result<std::optional<FileLock>> KernelCache::lock(const std::string& digest, std
 }
 
 // First out of sight by a rename, so that nobody ever sees half an entry, then removed.
-Status KernelCache::discard(const std::string& path) {
+Status KernelCache::discard(const std::string& path, const Held* only) {
     auto trash = private_dir();
     if (!trash) return trash.error();
     const std::string target = trash->inside() + "/gone";
-    if (rename(path.c_str(), target.c_str()) != 0 && errno != ENOENT) {
+    if (rename(path.c_str(), target.c_str()) != 0) {
+        if (errno == ENOENT) return {};
         return usage_error(fmt::format("cannot remove '{}': {}", path, std::strerror(errno)));
     }
+    if (only && !only->is_at(target)) static_cast<void>(publish_directory(target, path));
     return {};
 }
 

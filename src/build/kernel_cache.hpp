@@ -86,12 +86,15 @@ public:
     Result<std::int64_t> clear();  // all entries and leftovers; what is not of this layout stays
 
 private:
+    class Held;
+
     std::string entry_dir(const std::string& digest) const;
     Status make_folder(const std::string& path, std::string_view digest = {}) const;
     // An entry's folders by digest, readable or not.
     std::vector<std::string> digests() const;
     std::vector<std::string> failed() const;
-    Status discard(const std::string& path);
+    // With `only`: something else that has the name by now stays.
+    Status discard(const std::string& path, const Held* only = nullptr);
     void touch(const std::string& folder) const;
 
     std::string root_;

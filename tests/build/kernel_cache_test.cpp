@@ -2,6 +2,7 @@
 #include "build/kernel_cache.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "build/build_testing.hpp"
 
@@ -48,6 +49,31 @@ TEST_F(KernelCacheTest, EmptyAndMissingCaches) {
     }
     EXPECT_FALSE(fs::exists(at("not"))) << "looking creates nothing";
     EXPECT_FALSE(none.private_dir().ok());
+}
+
+// Who looks for an entry a moment before it is published sees none, and must not take the new one for a broken one.
+TEST_F(KernelCacheTest, LookingForAnEntryNeverRemovesOneThatIsPublishedMeanwhile) {
+    const std::string digest = built(1), kept = at("kept");
+    fs::copy(entry(digest), kept, fs::copy_options::recursive);
+    int lost = 0;
+    {
+        const std::jthread other([&](const std::stop_token& stop) {
+            KernelCache looking = cache();
+            while (!stop.stop_requested()) static_cast<void>(looking.find(digest));
+        });
+        for (int i = 0; i < 300; ++i) {
+            fs::rename(entry(digest), at("before"));
+            fs::remove_all(at("before"));
+            fs::copy(kept, at("made"), fs::copy_options::recursive);
+            fs::rename(at("made"), entry(digest));
+            std::this_thread::sleep_for(1ms);
+            if (fs::exists(entry(digest))) continue;
+            ++lost;
+            fs::copy(kept, at("made"), fs::copy_options::recursive);
+            fs::rename(at("made"), entry(digest));
+        }
+    }
+    EXPECT_EQ(lost, 0);
 }
 
 TEST_F(KernelCacheTest, TruncatedKernel) {
