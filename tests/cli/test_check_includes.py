@@ -73,9 +73,9 @@ def test_a_type_comes_with_its_header(tmp_path, include, passes):
     assert passes or "src/family/grid.cpp:3: FamilyId: include src/config/family.hpp" in result.stderr
 
 
-def test_a_type_of_its_own_needs_no_header(tmp_path):
-    source = "struct FamilyId {};\nconst FamilyId id;\n"
-    result = check(tmp_path, {**GOOD, **DECLARES, "src/family/grid.cpp": source})
+@pytest.mark.parametrize("declaration", ["struct FamilyId {};", "class Grid::FamilyId {};"])
+def test_a_type_of_its_own_needs_no_header(tmp_path, declaration):
+    result = check(tmp_path, {**GOOD, **DECLARES, "src/family/grid.cpp": f"{declaration}\nconst FamilyId id;\n"})
     assert result.returncode == 0, result.stderr
 
 
