@@ -7,9 +7,10 @@ import re
 
 import gpu_plot
 from gpu_report import number, table
-from result_files import DEFAULT, MEASURE, ROOT, Part, all_files, by_family, group_of, latest_parts, means, ratio
+from result_files import DEFAULT, DIRECTIONS, MEASURE, ROOT, Mean, Part, all_files, by_family, group_of, latest_parts, means, ratio
 
 BLOCK = re.compile(r"(<!-- results: ([\w -]+) -->\n).*?(<!-- end of results -->)", re.S)
+DIRECTION = re.compile("|".join(DIRECTIONS.values()))
 PAGES = ("README.md", *(f"docs/performance/{name}.md" for name in
                         ("index", "cuda-gemm", "cuda-conv", "cuda-epilogues", "models", "cpu-gemm", "cpu-conv", "history")))
 PLOTS = "docs/performance/plots"
@@ -31,13 +32,22 @@ def facts(part: Part) -> str:
     return "\n".join(filter(None, sentences))
 
 
+def summary_rows(part: Part) -> list[list[str]]:
+    """A row for each group; the directions of a convolution share one."""
+    rows: dict[str, list[Mean]] = {}
+    for mean in means(part):
+        if mean.group != "plain":
+            rows.setdefault(DIRECTION.sub("convolutions", mean.group), []).append(mean)
+
+    def shown(values: list[float | None]) -> str:
+        return " / ".join(map(number, values)) if any(values) else "-"
+
+    return [[f"{part.where}: {group}", str(sum(mean.cases for mean in found)), found[0].peer, shown([mean.default for mean in found]),
+             shown([mean.measure for mean in found]), f"{commit_text(part.file)}, {part.file['date']}"] for group, found in rows.items()]
+
+
 def summary(files: list[dict]) -> str:
-    rows = []
-    for part in latest_parts(files):
-        for mean in means(part):
-            if mean.group != "plain":
-                rows.append([f"{part.where}: {mean.group}", str(mean.cases), mean.peer, number(mean.default),
-                             number(mean.measure), f"{commit_text(part.file)}, {part.file['date']}"])
+    rows = [row for part in latest_parts(files) for row in summary_rows(part)]
     notes = [f"- {part.file['device']}, {part.name}: {part.content['note']}" for part in latest_parts(files) if "note" in part.content]
     notes += dict.fromkeys(f"- {part.file['device']}, {part.file['date']}: {part.file['note']}" for part in latest_parts(files)
                            if part.file.get("note"))

@@ -62,6 +62,13 @@ def test_a_block_is_filled():
     assert "make bench-all" in result_pages.block("models", [])
 
 
+def test_the_directions_of_a_convolution_share_a_row():
+    problems = [f"conv_{direction}:n=1,g=1,c=2,k=2,dtype=bf16" for direction in ("fwd", "bwd_data", "bwd_weight")]
+    part = rf.Part("conv", content("2026-01-01", []), {"results": [result(problem, default_us=us) for problem, us in zip(problems, (2.0, 4.0, 1.0))]})
+    (row,) = result_pages.summary_rows(part)
+    assert row[0] == "H200: bf16 convolutions, dense" and row[1] == "3" and row[3] == "2.00 / 1.00 / 4.00"
+
+
 def test_the_pages_follow_from_the_result_files():
     done = subprocess.run([sys.executable, ROOT / "tools/performance_pages", "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
