@@ -94,7 +94,9 @@ test-python:
 	$(PHASE) 'command line, Python package, documentation'
 	@$(VENV)/python -m pytest -q -rs tests/capi tests/cli tests/benchmarks tests/security tests/adversary > build/test-cli.log 2>&1 & first=$$!; \
 	{ TILEWISE_CXX=$(BUILTIN_ONLY) $(VENV)/python -m pytest -q -m 'not compiles' tests/python tests/original && \
-	TILEWISE_CXX=$(CURDIR)/tests/quick_compiler TILEWISE_CACHE_DIR=$(CURDIR)/build/quick-cache $(VENV)/python -m pytest -q -m compiles tests/python tests/original && $(VENV)/python -m pytest -q tests/docs tests/examples; }; second=$$?; \
+	export TILEWISE_CXX=$(CURDIR)/tests/quick_compiler && \
+	TILEWISE_CACHE_DIR=$(CURDIR)/build/quick-cache $(VENV)/python -m pytest -q -m compiles tests/python tests/original && \
+	$(VENV)/python -m pytest -q tests/docs tests/examples; }; second=$$?; \
 	wait $$first; first=$$?; cat build/test-cli.log; [ $$first = 0 ] && [ $$second = 0 ]
 
 test-fuzz:

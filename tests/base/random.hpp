@@ -10,9 +10,9 @@
 
 namespace tilewise {
 
-// So many random cases of a test; under a sanitizer, where each takes about ten times as long, some of them: it looks for
+// So many random cases of a test; under a sanitizer, where each takes about ten times as long, a tenth of them: it looks for
 // what the code does with memory and numbers, and the release build goes through all of them.
-inline int draws(int count) { return is_sanitized() ? count / 5 : count; }
+inline int draws(int count) { return is_sanitized() ? count / 10 : count; }
 
 class Random {
 public:

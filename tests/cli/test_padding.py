@@ -46,7 +46,7 @@ def test_bench_shows_the_note(ask_cached, cached):
     assert row["notes"][0]["kind"] == "padding" and row["notes"][0]["message"].startswith(NOTE)
     assert NOTE in cached("bench", GEMM, *ARCH, "--kernel", WHOLE_TILES).err
     fitting = ask_cached("bench", GEMM, *ARCH, "--rule-set", "tiny", "--strategy", "rules")["results"][0]
-    assert fitting["notes"] == []
+    assert not [note for note in fitting["notes"] if note["kind"] != "noise"]  # which a busy machine makes
 
 
 @pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])

@@ -16,7 +16,7 @@ namespace {
 TEST(ConfigName, PrintThenParseIsTheIdentity) {
     Random random(1);
     std::map<std::string, KernelConfig> seen;
-    for (int i = 0; i < 20000; ++i) {
+    for (int i = 0; i < draws(20000); ++i) {
         const KernelConfig config = random_config(random, i % 3 == 0 ? 10 : i % 3 == 1 ? 50 : 100);
         const std::string name = kernel_name(config);
         const auto again = parse_kernel_name(name);

@@ -79,7 +79,7 @@ TEST(Geometry, SharedMemoryOfAnythingIsCounted) {
     constexpr std::int64_t kMost = std::int64_t{1} << 60;
     Random random(21);
     for (const ArchSpec& arch : embedded_archs().archs()) {
-        for (int i = 0; i < 2000; ++i) {
+        for (int i = 0; i < draws(2000); ++i) {
             KernelConfig c = random_config(random, 50);
             if (random.chance(50)) c.op = Op::conv_fwd, c.specialization = Specialization::depthwise;
             c.arch = arch.name;
