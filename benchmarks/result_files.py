@@ -143,7 +143,7 @@ def means(part: Part, key: Callable[[dict], str] = group_of) -> list[Mean]:
     groups: dict[str, list[dict]] = {}
     for result in part.results:
         groups.setdefault(key(result), []).append(result)
-    peer = " and ".join(part.peers)
+    peer = ", ".join(part.peers)
     out = []
     for group, found in groups.items():
         ratios = {way: [value for value in (ratio(result, way) for result in found) if value] for way in (DEFAULT, MEASURE)}

@@ -19,7 +19,7 @@ WORST = 10
 
 def commit_text(content: dict) -> str:
     commit, _, changed = content["commit"].partition(".")
-    return f"`{commit[:12]}{'.' if changed else ''}{changed}`"
+    return f"`{commit[:8]}{'.' if changed else ''}{changed}`"
 
 
 def facts(part: Part) -> str:

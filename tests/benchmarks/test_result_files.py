@@ -53,7 +53,7 @@ def test_groups():
         "bf16 products", "fp32 forward, dense", "fp32 backward data, grouped", "fp32 backward weight, depthwise"]
     part = rf.Part("gemm", {}, {"results": [result(), result(default_us=1.0), result(status="failed")]})
     (mean,) = rf.means(part)
-    assert (mean.cases, mean.bad, mean.default, mean.measure, mean.least, mean.peer) == (3, 1, 2.0, 2.0, 1.0, "a and b and c")
+    assert (mean.cases, mean.bad, mean.default, mean.measure, mean.least, mean.peer) == (3, 1, 2.0, 2.0, 1.0, "a, b, c")
 
 
 def test_a_block_is_filled():
