@@ -262,6 +262,17 @@ def test_the_short_way_is_for_plain_calls(monkeypatch):
     assert_close(torch.func.grad(lambda w: tt.linear(x, w).sum())(w), x.sum(0).expand(5, 8))
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore::torch.jit.TracerWarning")
+def test_traces_keep_no_numbers_of_this_process():
+    """Those of the short way mean other geometries in the process that loads a trace."""
+    x, w = make(2, 4, 7, 8), make(6, 4, 3, 3)
+    want = tt.conv2d(x, w, stride=2)  # works the geometry out
+    traced = torch.jit.trace(lambda x, w: tt.linear(tt.conv2d(x, w, stride=2), x[0, 0, :3, :3]), (x, w))
+    assert_close(traced(x, w), F.linear(want, x[0, 0, :3, :3]))
+    used = {node.kind() for node in traced.inlined_graph.nodes() if node.kind().startswith("tilewise::")}
+    assert used == {"tilewise::conv", "tilewise::linear"}
+
+
 def test_the_short_way_casts_as_autocast_does():
     x, w, bias = make(2, 4, 5, 5), make(6, 4, 3, 3, grad=True), make(6)
     tt.conv2d(x, w, bias)  # works the geometry out

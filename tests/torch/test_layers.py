@@ -2,6 +2,8 @@
 """Layers of tilewise: memory formats, filters kept beside them, types and devices, deferred initialisation."""
 import copy
 import gc
+import re
+import warnings
 import weakref
 
 import pytest
@@ -171,6 +173,11 @@ def test_filters_that_are_not_kept(packing):
     assert kept(layer) is not None
     with torch.inference_mode():
         assert_close(layer(x), F.conv2d(x, layer.weight, layer.bias))
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, that traces are of the past
+        traced = torch.jit.trace(layer, x)
+        traced.weight.mul_(2)
+        assert_close(traced(x), F.conv2d(x, layer.weight, layer.bias))
     pointwise = nn.Conv2d(8, 6, 1).to(DEVICE).eval().to(memory_format=torch.channels_last)
     tt.replace(pointwise)
     with torch.no_grad():

@@ -42,8 +42,10 @@ def _stream(weight: torch.Tensor) -> int:
 
 def _is_lasting(weight: Any) -> bool:
     """Whether the weights are those of inference, so that a copy serves for longer: no gradient is recorded, and neither a
-    compiler nor a transform nor a CUDA graph looks on, which must see the parameter itself."""
+    compiler nor a trace nor a transform nor a CUDA graph looks on, which must see the parameter itself."""
     if type(weight) is not nn.Parameter or weight.is_inference() or weight.device.type not in ("cpu", "cuda"):
+        return False
+    if torch._C._is_tracing():
         return False
     if (weight.requires_grad and torch.is_grad_enabled()) or _autograd.is_transformed():
         return False

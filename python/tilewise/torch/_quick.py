@@ -13,6 +13,7 @@ from ._choice import now as _now
 
 _is_compiling = torch.compiler.is_dynamo_compiling  # what torch.export traces without Dynamo is no plain tensor
 _is_transformed = torch._C._are_functorch_transforms_active
+_is_traced = torch._C._is_tracing  # by torch.jit.trace: what it keeps outlives this process, and its numbers of geometries
 _TENSOR = torch.Tensor
 _NONE = -1
 
@@ -31,7 +32,7 @@ def open_ways() -> None:
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor | None:
     """None where the call is not a plain one."""
     if (_is_compiling() or _linear is None or type(x) is not _TENSOR or forward_ad._current_level >= 0 or _now.choice is not None
-            or _is_transformed()):
+            or _is_transformed() or _is_traced()):
         return None
     try:
         return _linear(x, weight, bias)
@@ -43,7 +44,7 @@ def conv(dims: int, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | 
          dilation: Any, groups: int) -> torch.Tensor | None:
     """None where the call is not a plain one, or the geometry was not met before."""
     if (_is_compiling() or _conv is None or type(x) is not _TENSOR or forward_ad._current_level >= 0 or _now.choice is not None
-            or _is_transformed()):
+            or _is_transformed() or _is_traced()):
         return None
     try:
         number = _geometries.get((dims, stride, padding, dilation, groups), _NONE)
