@@ -215,6 +215,15 @@ def test_what_tilewise_does_not_compute_is_left_to_torch(layer, dtype):
     assert torch.equal(ours(x), theirs(x))
 
 
+def test_torch_says_what_is_wrong_with_what_is_no_tensor(layer):
+    ours, theirs, _ = layer
+    for given in (None, [1.0, 2.0]):
+        with pytest.raises(TypeError) as want:
+            theirs(given)
+        with pytest.raises(TypeError, match=re.escape(str(want.value).splitlines()[0])):
+            ours(given)
+
+
 def test_types_must_agree():
     layer = nn.Linear(4, 4)
     tt.replace(layer)

@@ -252,6 +252,14 @@ def test_types_that_differ():
             call()
 
 
+@pytest.mark.parametrize("size", [(2, 3), (3, 1)])
+def test_an_image_smaller_than_the_filter(convolutions, size):
+    """One row less than the filter, which a stride would round to no result."""
+    for make_input in (make, lambda *shape: torch.empty(shape, device="meta")):
+        with pytest.raises(RuntimeError, match="is smaller than the filter"):
+            tt.conv2d(make_input(1, 4, *size), make_input(6, 4, 3, 3), stride=2, padding=(0, 0))
+
+
 @pytest.mark.parametrize("call, message", [
     (lambda: tt.linear(make(2, 3), make(4, 3), make(3)), r"bias: shape \(3,\); need \(4,\)"),
     (lambda: tt.conv_transpose2d(make(1, 4, 5, 5), make(3, 4, 3, 3)), "x has 4 channels"),

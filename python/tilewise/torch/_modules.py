@@ -19,7 +19,10 @@ _DEVICES = ("cpu", "cuda", "meta")
 
 
 def _computes(x: torch.Tensor, weight: torch.Tensor) -> bool:
-    """Whether tilewise computes tensors of this kind: a type and a device that it has, and memory of their own."""
+    """Whether tilewise computes tensors of this kind: a type and a device that it has, and memory of their own. torch says what
+    is wrong with what is no tensor."""
+    if not isinstance(x, torch.Tensor) or x.is_nested:
+        return False
     if x.dtype not in _functional.TYPES or weight.dtype not in _functional.TYPES or x.device.type not in _DEVICES:
         return False
     if x.layout != torch.strided or weight.layout != torch.strided:

@@ -70,12 +70,12 @@ def gemm_shape(a: torch.Tensor, b: torch.Tensor, layout: str) -> list[Any]:
 def conv_shape(x: torch.Tensor, w: torch.Tensor, stride: Sequence[Any], before: Sequence[Any], after: Sequence[Any],
                dilation: Sequence[Any]) -> list[Any]:
     # The library cannot be asked: sizes may be symbols here.
-    sizes = [(size + low + high - step * (taps - 1) - 1) // jump + 1 for size, low, high, step, taps, jump in
-             zip(x.shape[2:], before, after, dilation, w.shape[2:], stride)]
-    if not all(size >= 0 for size in sizes):
+    rooms = [size + low + high - step * (taps - 1) - 1 for size, low, high, step, taps in
+             zip(x.shape[2:], before, after, dilation, w.shape[2:])]
+    if not all(room >= 0 for room in rooms):
         raise RuntimeError(f"conv: x {tuple(x.shape)} with padding {list(before)}, {list(after)} is smaller than the "
                            f"filter {tuple(w.shape[2:])} with dilation {list(dilation)}")
-    return [x.size(0), w.size(0), *sizes]
+    return [x.size(0), w.size(0), *(room // jump + 1 for room, jump in zip(rooms, stride))]
 
 
 def empty(like: torch.Tensor, shape: Sequence[Any], *operands: torch.Tensor) -> torch.Tensor:

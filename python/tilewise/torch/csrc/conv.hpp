@@ -157,9 +157,9 @@ inline at::Tensor conv(const at::Tensor& x, const at::Tensor& w, const OptionalT
     Sizes sizes{p.n, p.k};
     for (int64_t i = 0; i < dims; ++i) {
         const int64_t room = p.in[i] + before[i] + after[i] - dilation[i] * (p.filter[i] - 1) - 1;
-        TORCH_CHECK(room >= -stride[i], "conv: x ", x.sizes(), " with padding ", before, ", ", after,
+        TORCH_CHECK(room >= 0, "conv: x ", x.sizes(), " with padding ", before, ", ", after,
                     " is smaller than the filter ", p.filter, " with dilation ", dilation);
-        sizes.push_back(room < 0 ? 0 : room / stride[i] + 1);
+        sizes.push_back(room / stride[i] + 1);
     }
     at::Tensor more;
     if (has(d)) {

@@ -17,7 +17,8 @@ namespace tilewise_torch {
 
 // A TypeError sends the caller the longer way, which knows what to do with other tensors.
 inline void check_strided(const at::Tensor& x, const char* name) {
-    TORCH_CHECK_TYPE(x.layout() == at::kStrided, name, ": a tensor of layout ", x.layout(), " has no plain memory");
+    TORCH_CHECK_TYPE(x.layout() == at::kStrided && !x.is_nested(), name, ": a tensor of layout ", x.layout(),
+                     x.is_nested() ? ", nested," : "", " has no plain memory");
 }
 
 // What torch.autocast makes of operands: as torch's own ops have them, weights cast once.
