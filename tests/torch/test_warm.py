@@ -7,6 +7,7 @@ from torch import nn
 
 import tilewise.torch as tt
 from tilewise import _entry, _warm
+from tilewise.torch._warm import problem_counts
 
 
 def network():
@@ -40,6 +41,32 @@ def test_the_model_is_left_as_it_was(convolutions):
     assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
     assert [type(layer) for layer in model.modules()] == layers and torch.equal(torch.get_rng_state(), before)
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_every_way_to_call_a_model_is_recorded():
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.gate = nn.Linear(4, 6), nn.Linear(4, 6)
+
+        def forward(self, x, *, gated=False):
+            return self.inner(x) * self.gate(x) if gated else self.inner(x)
+
+    model, x = Gated().to(DEVICE).eval(), torch.randn(3, 4, device=DEVICE)
+    once = tt.problems(model, x)
+    assert kinds(once) == ["gemm"] and problem_counts(model, x, example_kwargs={"gated": True}) == {once[0]: 2}
+    assert tt.warm(model, x, example_kwargs={"gated": True}, progress=False) == once
+    with torch.inference_mode():
+        assert tt.problems(model, x) == once
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_layers_whose_sizes_the_first_input_tells(replaced):
+    model, x = nn.Sequential(nn.LazyLinear(6)).to(DEVICE).eval(), torch.randn(3, 4, device=DEVICE)
+    if replaced:
+        tt.replace(model)
+    assert tt.problems(model, x) == tt.problems(nn.Linear(4, 6).to(DEVICE).eval(), x)
+    assert model[0].has_uninitialized_params(), "the model is left as it was"
 
 
 def test_those_recorded_are_those_that_run(convolutions):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _warm
@@ -25,13 +26,17 @@ class _PythonOps(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kernel = _ops.KERNELS.get(func._opname) if func.namespace == "tilewise" else None
+        if kernel is None and func.namespace == "tilewise":  # a short way to an op, which inference mode shows
+            with self:
+                return func.decompose(*args, **(kwargs or {}))
         return (kernel or func)(*args, **(kwargs or {}))
 
 
 @contextlib.contextmanager
 def _unchanged(model: nn.Module) -> Iterator[None]:
     """Whatever the model writes to its buffers and to the state of random numbers is put back."""
-    before = {name: buffer.detach().clone() for name, buffer in model.named_buffers()}
+    before = {name: buffer.detach().clone() for name, buffer in model.named_buffers()
+              if not isinstance(buffer, UninitializedBuffer)}
     on = {buffer.device.index or 0 for _, buffer in _tensors(model) if buffer.is_cuda}
     try:
         with torch.random.fork_rng(devices=sorted(on)):
@@ -48,11 +53,16 @@ def _tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     yield from model.named_buffers()
 
 
-def _ours(model: nn.Module) -> nn.Module:
-    """The model, or a copy with its layers replaced where it has none of ours."""
-    if any(isinstance(layer, tuple(OURS.values())) for layer in model.modules()):
+def _ours(model: nn.Module, call: Callable[[nn.Module], Any]) -> nn.Module:
+    """The model, or a copy with its layers replaced where it has none of ours, and with their sizes where the first call tells
+    them."""
+    is_lazy = any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters())
+    if not is_lazy and any(isinstance(layer, tuple(OURS.values())) for layer in model.modules()):
         return model
     copied = copy.deepcopy(model)
+    if is_lazy:
+        with torch.no_grad():
+            call(copied)
     replace(copied)
     return copied
 
@@ -68,10 +78,15 @@ def _results(result: Any) -> Iterator[torch.Tensor]:
             yield from _results(value)
 
 
-def _record(model: nn.Module, example: tuple[Any, ...], training: bool) -> Recording:
-    model = _ours(model)
+def _record(model: nn.Module, example: tuple[Any, ...], named: Mapping[str, Any] | None, training: bool | None) -> Recording:
+    training = model.training if training is None else training
+
+    def call(model: nn.Module) -> Any:
+        return model(*example, **(named or {}))
+
+    model = _ours(model, call)
     with _unchanged(model), recording() as recorded, _PythonOps(), torch.set_grad_enabled(training):
-        result = model(*example)
+        result = call(model)
         if training:
             losses = [y.float().sum() for y in _results(result) if y.requires_grad]
             wanted = [p for p in model.parameters() if p.requires_grad]
@@ -80,42 +95,44 @@ def _record(model: nn.Module, example: tuple[Any, ...], training: bool) -> Recor
     return recorded
 
 
-def problems(model: nn.Module, *example: Any, training: bool | None = None) -> list[str]:
+def problems(model: nn.Module, *example: Any, example_kwargs: Mapping[str, Any] | None = None,
+             training: bool | None = None) -> list[str]:
     """The problems that the layers of a model run on an example, as texts; with those of the gradients where the model is in
-    training mode, or with training=True.
+    training mode, or with training=True. example_kwargs: arguments of the model by name.
 
     The model is called once; tilewise's operations run nothing, all others do. A model without replaced layers is asked as if
     `replace` had been called. What it writes to its buffers is put back.
     """
-    return list(problem_counts(model, *example, training=training))
+    return list(problem_counts(model, *example, example_kwargs=example_kwargs, training=training))
 
 
-def problem_counts(model: nn.Module, *example: Any, training: bool | None = None) -> dict[str, int]:
+def problem_counts(model: nn.Module, *example: Any, example_kwargs: Mapping[str, Any] | None = None,
+                   training: bool | None = None) -> dict[str, int]:
     """As `problems`, with how often each is run."""
-    return _record(model, example, model.training if training is None else training).counts()
+    return _record(model, example, example_kwargs, training).counts()
 
 
-def warm(model: nn.Module, *example: Any, training: bool | None = None, strategy: str | None = None, jobs: int = 0,
-         progress: Progress = None) -> list[str]:
+def warm(model: nn.Module, *example: Any, example_kwargs: Mapping[str, Any] | None = None, training: bool | None = None,
+         strategy: str | None = None, jobs: int = 0, progress: Progress = None) -> list[str]:
     """Compiles all kernels that a model needs for an example on all cores, so that its first call waits for none; returns the
     problems.
 
-    strategy, jobs, progress: as tilewise.build has them; training: as `problems` has it
+    strategy, jobs, progress: as tilewise.build has them; example_kwargs, training: as `problems` has them
     """
-    recorded = _record(model, example, model.training if training is None else training)
+    recorded = _record(model, example, example_kwargs, training)
     for device in recorded.devices:
         _warm.build(recorded.problems(device), device=device, strategy=strategy, jobs=jobs, progress=progress)
     return recorded.problems()
 
 
-def tune(model: nn.Module, *example: Any, seconds: float = 60.0, training: bool | None = None, jobs: int = 0,
-         progress: Progress = None) -> _warm.Tuned:
+def tune(model: nn.Module, *example: Any, example_kwargs: Mapping[str, Any] | None = None, seconds: float = 60.0,
+         training: bool | None = None, jobs: int = 0, progress: Progress = None) -> _warm.Tuned:
     """Measures the best few kernels of each problem of a model, for `seconds` and a little more, and remembers the winners:
     calls from now on, in this process and others, take them. Returns the kernels, and the problems that are left.
 
-    training, jobs, progress: as `warm` has them
+    example_kwargs, training, jobs, progress: as `warm` has them
     """
-    recorded = _record(model, example, model.training if training is None else training)
+    recorded = _record(model, example, example_kwargs, training)
     tuned = _warm.Tuned({})
     for device in recorded.devices:
         part = recorded.problems(device)
