@@ -187,6 +187,15 @@ def test_what_is_computed_of_constants_is_computed_once() -> None:
                                       "aten.new_empty_strided.default"}
 
 
+@pytest.mark.parametrize("only", [None, nn.Conv1d, ["0"]])
+def test_parametrized_layers_are_told_by_their_names(only: Any) -> None:
+    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Conv1d(4, 6, 3)), nn.GELU()).eval().to(DEVICE)
+    x = torch.randn(2, 4, 9, device=DEVICE)
+    optimized = optimize(model, x, only=only)
+    assert optimized.report.replaced == {"0": "conv + gelu"} and optimized.report.kept == {}
+    assert error(optimized(x), model(x).detach()) <= 1e-6
+
+
 def test_autocast() -> None:
     model, x = graph_models.residual(), torch.randn(2, 3, 16, 16, device=DEVICE)
     with torch.no_grad(), torch.autocast(DEVICE.partition(":")[0], torch.bfloat16):

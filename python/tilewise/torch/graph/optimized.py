@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch import nn
+from torch.nn.utils import parametrize
 
 from ... import _library, _runtime
 from .. import _choice
@@ -199,6 +200,8 @@ def _fill_in(report: Report, session: Session) -> None:
     for name, layer in report.model.named_modules():
         if name in session.done:
             report.replaced[name] = session.done[name]
+        elif isinstance(layer, parametrize.ParametrizationList):  # belongs to the layer that holds it
+            continue
         elif next(layer.parameters(recurse=False), None) is None:
             continue
         elif name in session.left:
