@@ -40,9 +40,13 @@ std::string_view whole_lines(std::string_view text) {
 // Another schema has other columns, so that the first cell of the first record says more than its header.
 Status check_schema(std::string_view text, const std::string& path) {
     const std::size_t end = end_of_record(text, 0);
+    // A header that a killed process left in part is begun again; any other text is somebody's.
+    if (end == std::string_view::npos && record_header().starts_with(text)) return {};
     const std::string_view header = trim(text.substr(0, end));
     if (header == record_header()) return {};
-    if (!header.starts_with("schema,")) return usage_error(fmt::format("'{}' has no records of a sweep", path));
+    if (end == std::string_view::npos || !header.starts_with("schema,")) {
+        return usage_error(fmt::format("'{}' has no records of a sweep: name another file with --out", path));
+    }
     const std::string_view first = text.substr(end);
     const std::string_view have = first.substr(0, first.find(','));
     return other_file(path, "schema", have.empty() ? "other columns" : have, fmt::format("{}", kRecordSchema));
@@ -119,11 +123,11 @@ Result<RecordFile> RecordFile::resume(const std::string& path, const std::string
     if (stat(path.c_str(), &info) != 0 && errno == ENOENT) return begin(path);
     const auto text = read_file(path);
     if (!text) return text.error();
+    if (auto status = check_schema(*text, path); !status) return status.error();
     const std::string_view whole = whole_lines(*text);
     std::vector<Record> kept;
     std::string lines = record_header() + '\n';
     if (!whole.empty()) {
-        if (auto status = check_schema(whole, path); !status) return status.error();
         auto records = records_from_csv(whole, path);
         if (!records) return records.error();
         if (auto status = check_same(*records, path, device, set); !status) return status.error();

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -72,7 +71,7 @@ public:
             status = leave_out({order.begin() + static_cast<std::ptrdiff_t>(done_), order.end()});
         if (!status) return status.error();
         summary_.seconds = seconds_since(begin_);
-        summary_.without_kernels = without_kernels_;
+        summary_.without_kernels = without_kernels_.size();
         summary_.reference_us = reference_.last_us;
         if (reference_.first_us && reference_.last_us) {
             summary_.reference_drift = *reference_.last_us / *reference_.first_us - 1;
@@ -96,7 +95,7 @@ private:
         const Problem& problem = options_.problems[index].problem;
         auto planned = planned_kernels(dispatcher_, problem, options_.pool);
         if (!planned) return planned.error();
-        if (planned->empty()) ++without_kernels_;
+        if (planned->empty()) without_kernels_.insert(index);
         const std::string text = print_problem(problem);
         std::erase_if(*planned, [&](const PlannedKernel& one) { return before_.contains({text, one.kernel->name}); });
         return planned;
@@ -276,7 +275,8 @@ private:
     ReferenceKernel reference_;
     SweepSummary summary_;
     std::size_t total_ = 0, done_ = 0;
-    std::atomic<std::size_t> without_kernels_{0};
+    std::set<std::size_t>
+        without_kernels_;  // problems; who makes them ready, and only then what is left out, adds to it
 };
 
 }  // namespace

@@ -51,7 +51,8 @@ Status WorkerClient::ensure() {
     if (!started) return started.error();
     process_ = std::make_unique<WorkerProcess>(std::move(*started));
     Json hello;
-    const auto wait = receive(hello);
+    // However little time there is: without a worker nothing is known of the device, not even what is left out.
+    const auto wait = receive(hello, SweepClock::time_point::max());
     const Json* device = hello.find("device");
     if (wait == WorkerProcess::Wait::line && device) return description_ = *device, Status();
     const std::string why = text_of(hello, "failed"), end = process_->end();
@@ -66,9 +67,9 @@ Result<Json> WorkerClient::open() {
     return description_;
 }
 
-WorkerProcess::Wait WorkerClient::receive(Json& json) {
+WorkerProcess::Wait WorkerClient::receive(Json& json, SweepClock::time_point deadline) {
     std::string line;
-    const auto wait = process_->receive(line, std::min(SweepClock::now() + timeout_, deadline_));
+    const auto wait = process_->receive(line, std::min(SweepClock::now() + timeout_, deadline));
     if (wait != WorkerProcess::Wait::line) return wait;
     auto parsed = Json::parse(line);
     if (!parsed) return WorkerProcess::Wait::gone;
@@ -96,7 +97,8 @@ Result<WorkerEnd> WorkerClient::measure(const std::string& problem, const std::v
     if (!process_->send(request_of(problem, kernels).dump())) return lost(WorkerProcess::Wait::gone, in_hand, said);
     while (true) {
         Json json;
-        if (const auto wait = receive(json); wait != WorkerProcess::Wait::line) return lost(wait, in_hand, said);
+        if (const auto wait = receive(json, deadline_); wait != WorkerProcess::Wait::line)
+            return lost(wait, in_hand, said);
         if (json.find("done")) return WorkerEnd{WorkerEnd::Kind::done, std::nullopt, text_of(json, "reason")};
         if (json.find("failed")) said = text_of(json, "failed");
         if (const auto at = number_of(json, "at")) {
@@ -114,7 +116,7 @@ Result<std::optional<double>> WorkerClient::time_reference(const std::string& pr
     if (auto status = ensure(); !status) return status.error();
     process_->send(Json::object({{"reference", problem}, {"kernel", kernel}}).dump());
     Json json;
-    const auto wait = receive(json);
+    const auto wait = receive(json, deadline_);
     if (wait == WorkerProcess::Wait::line && json.find("reference_us")) return number_of(json, "reference_us");
     static_cast<void>(lost(wait, std::nullopt, ""));
     return std::optional<double>();

@@ -52,7 +52,7 @@ public:
 
 private:
     Status ensure();
-    WorkerProcess::Wait receive(Json& json);
+    WorkerProcess::Wait receive(Json& json, SweepClock::time_point deadline);
     WorkerEnd lost(WorkerProcess::Wait wait, std::optional<std::size_t> kernel, const std::string& said);
 
     std::vector<std::string> argv_;

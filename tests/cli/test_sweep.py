@@ -195,6 +195,14 @@ def test_a_budget_ends_in_time_and_says_what_it_left_out(sweep, undisturbed, pro
     assert keys(out) == keys(undisturbed)
 
 
+def test_a_budget_that_is_over_at_once_counts_each_problem_once(cached, tmp_path):
+    problems, out = tmp_path / "none.txt", tmp_path / "out.csv"
+    write_problems(problems, [f"gemm:m={m},n=8,k=8,dtype=fp8,layout=ccr" for m in range(8, 20)])  # no tiny kernel runs these
+    answer = cached("sweep", "--problems", str(problems), "--out", str(out), "--device", "emulated:sm_90a", "--rule-set", "tiny",
+                    "--budget", "0.001s", "--json")
+    assert answer.code == 0 and answer.json["without_kernels"] == 12 and read(out) == [], answer
+
+
 def test_configs_name_the_kernels_and_those_that_cannot_run_are_rejected(cached, few, kernels, tmp_path):
     config, out = tmp_path / "configs.json", tmp_path / "out.csv"
     other = "gemm_bf16_rcr_compv3_default_intrawave_64x64x32_2x2x1_16x8x16@sm_90a"
@@ -230,13 +238,14 @@ def test_the_bar_has_a_rate_and_the_time_left(binary, cached, few, tmp_path, run
     (["--problems", "{few}", "--out", "{other}", "--resume"], ["other.csv", "another device", "cpu-generic"]),
     (["--problems", "{few}", "--out", "{old}", "--resume"], ["old.csv", "schema", "have 1", "is 2"]),
     (["--problems", "{few}", "--out", "{list}", "--resume"], ["list.csv", "problem list", "few@"]),
+    (["--problems", "{few}", "--out", "{diary}", "--resume"], ["diary.csv", "no records"]),
     ([], ["--problems"]),
     (["--problems", "{few}", "--out", ""], ["--out"]),
 ])
 def test_what_makes_no_sense_is_refused(cached, few, undisturbed, tmp_path, words, told):
     files = {"few": few, "empty": tmp_path / "empty.txt", "bad": tmp_path / "bad.txt", "config": tmp_path / "config.json",
              "nowhere": tmp_path / "nowhere" / "out.csv", "there": tmp_path / "there.csv", "other": tmp_path / "other.csv",
-             "old": tmp_path / "old.csv", "list": tmp_path / "list.csv"}
+             "old": tmp_path / "old.csv", "list": tmp_path / "list.csv", "diary": tmp_path / "diary.csv"}
     files["empty"].write_text("# nothing\n\n")
     files["bad"].write_text(f"{PROBLEMS[0]}\ngemm:m=oops\n")
     files["config"].write_text('{"colour": ["red"]}')
@@ -246,11 +255,12 @@ def test_what_makes_no_sense_is_refused(cached, few, undisturbed, tmp_path, word
     files["list"].write_text(lines[0] + lines[1])
     files["other"].write_text((lines[0] + lines[1]).replace(row["device"], "another device"))
     files["old"].write_text("schema,device\n1,x\n")
+    files["diary"].write_text("Dear diary")
     given = [word.format(**files) for word in words]
     out = [] if "--out" in given else ["--out", str(tmp_path / "new.csv")]
     answer = cached("sweep", "--arch", "cpu-generic", "--threads", "1", *out, *given)
     assert answer.code in (2, 3) and all(text in answer.err for text in told), answer
-    assert not (tmp_path / "new.csv").exists()
+    assert not (tmp_path / "new.csv").exists() and files["diary"].read_text() == "Dear diary"
 
 
 def test_two_sweeps_do_not_share_a_device(cached, binary, problems, few, tmp_path):

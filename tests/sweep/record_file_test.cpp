@@ -52,6 +52,20 @@ TEST_F(RecordFileTest, BeginsWithAHeaderAndGoesOn) {
     EXPECT_FALSE(RecordFile::begin(path).ok()) << "nothing is overwritten";
 }
 
+TEST_F(RecordFileTest, AFileOfSomethingElseStaysAsItIs) {
+    for (const std::string other : {"my diary", "a line\nanother", "\"a quote that never ends\nschema,set\n"}) {
+        ASSERT_TRUE(write_file(path, other).ok());
+        const auto refused = resume();
+        ASSERT_FALSE(refused.ok()) << other;
+        EXPECT_NE(refused.error().message.find("has no records of a sweep"), std::string::npos)
+            << refused.error().message;
+        EXPECT_EQ(text(), other);
+    }
+    ASSERT_TRUE(write_file(path, record_header().substr(0, 20)).ok()) << "of a process that was killed at once";
+    ASSERT_TRUE(resume().ok());
+    EXPECT_EQ(text(), record_header() + '\n');
+}
+
 TEST_F(RecordFileTest, GoingOnWithAMissingOrEmptyFileBeginsIt) {
     ASSERT_TRUE(resume().ok());
     EXPECT_EQ(text(), record_header() + '\n');
