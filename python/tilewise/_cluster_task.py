@@ -8,6 +8,7 @@ import ctypes
 import dataclasses
 import fcntl
 import hashlib
+import io
 import os
 import pathlib
 import signal
@@ -16,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 
 from ._command import command
+from ._files import read_text, whole_records
 from ._library import TilewiseError
 from ._verbs import usage_error
 from .problem import Problem
@@ -43,8 +45,8 @@ def _die_with_parent() -> None:
 
 def read_cells(path: pathlib.Path) -> tuple[Cells, list[Cells]]:
     """Header and records of a CSV file, without a last line that has no end."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    rows = list(csv.reader(text[:text.rfind("\n") + 1].splitlines(keepends=True)))
+    text = whole_records(read_text(path)) if path.exists() else ""
+    rows = list(csv.reader(io.StringIO(text, newline="")))
     return (rows[0], rows[1:]) if rows else ([], [])
 
 
@@ -80,13 +82,13 @@ def problem_lines(problems: str) -> tuple[str, list[str]]:
     """The name of a set or file, and its lines, one problem each."""
     path = pathlib.Path(problems)
     if path.is_file():
-        name, text = path.stem, path.read_text(encoding="utf-8")
+        name, text = path.stem, read_text(path)
     else:
         done = subprocess.run([command(), "problems", problems], capture_output=True, text=True, check=False)
         if done.returncode:
             raise usage_error(f"--problems {problems}: no such file, and {done.stderr.strip().removeprefix('tilewise: ')}")
         name, text = problems, done.stdout
-    lines = [line for line in text.splitlines() if line.partition("#")[0].strip()]
+    lines = [line for line in text.split("\n") if line.partition("#")[0].strip()]
     if not lines:
         raise usage_error(f"--problems {problems}: there is no problem in it")
     return name, lines

@@ -7,10 +7,12 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 
+from ._files import new_file, read_text, whole_records
 from ._verbs import usage_error
 
 Cells = list[str]
 _SAME = ("schema", "set", "device")  # in all records of a file
+_BEGIN = "schema,"  # of a file
 
 
 def _text(rows: Sequence[Cells]) -> str:
@@ -35,12 +37,11 @@ class Writer:
 
     def _take_up(self) -> None:
         """Goes on with what is there. The problem that was written last may not be whole: it is taken away, and done again."""
-        with open(self.path, encoding="utf-8", newline="") as file:
-            text = file.read()
-        rows = list(csv.reader(io.StringIO(text[:text.rfind("\n") + 1], newline="")))
-        if not rows:
+        text = read_text(self.path)
+        rows = list(csv.reader(io.StringIO(whole_records(text), newline="")))
+        if not rows and text[:len(_BEGIN)] == _BEGIN[:len(text)]:  # nothing, or a header that was being written
             return os.truncate(self.path, 0)
-        self._header = rows[0]
+        self._header = rows[0] if rows else []
         if "problem" not in self._header:
             raise usage_error(f"--out {self.path}: it is no file of records; name another")
         at = self._header.index("problem")
@@ -54,10 +55,8 @@ class Writer:
         last = kept[-1][at] if kept else ""
         kept = [row for row in kept if row[at] != last]
         self.done = {row[at] for row in kept}
-        part = f"{self.path}.part"  # takes the file's place in one step: a kill loses nothing
-        with open(part, "w", encoding="utf-8", newline="") as file:
-            file.write(_text([self._header, *kept]))
-        os.replace(part, self.path)
+        with new_file(self.path) as part:
+            part.write_text(_text([self._header, *kept]), encoding="utf-8", newline="")
 
     def _facts(self, row: Cells) -> dict[str, str]:
         return {name: row[self._header.index(name)] for name in _SAME if name in self._header}

@@ -16,6 +16,7 @@ from typing import Any
 from . import _library
 from ._cluster_task import problem_lines, problem_of
 from ._command import command
+from ._files import new_file
 from ._original_conv import _NAMES, _value
 from ._original_conv_problem import VARIANTS
 from ._verbs import usage_error
@@ -133,12 +134,10 @@ def write_columns(records: pathlib.Path, out: pathlib.Path, columns: Columns, li
     whose places they are numbered."""
     with open(records, encoding="utf-8", newline="") as file:
         made = list(_with_columns(csv.DictReader(file), columns, listed))
-    part = pathlib.Path(f"{out}.part")
-    with open(part, "w", encoding="utf-8", newline="") as file:
+    with new_file(out) as part, open(part, "w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, list(made[0]) if made else ["kernel"], lineterminator="\n")
         table.writeheader()
         table.writerows(made)
-    part.replace(out)
     return len(made)
 
 

@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> int:
     if given.narrow and suffix != ".parquet":
         raise usage_error(f"--narrow is a form of Parquet; --out is {given.out}")
     files = [records.read_file(path) for path in given.records]
-    frame = records.read(*given.records, mix=given.mix)
+    frame = records.joined(files, given.records, given.mix)
     if given.measured:
         frame = frame[frame["status"] != "skipped"].reset_index(drop=True)
         if frame.empty:

@@ -19,15 +19,18 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from . import _library
+from ._files import new_file, read_text, whole_records
 from ._verbs import usage_error
 from .api import find_kernel, select
 from .problem import Problem
 
 NEEDED = ["schema", "device", "problem", "kernel_name", "status", "time_us"]
 NUMBERS = ["clock_mhz", "predicted_us", "time_us", "spread", "samples", "time2_us", "max_error", "tflops", "gbps", "roof", "reference_us"]
+TEXTS = ["device", "problem", "kernel_name", "status", "repro"]
 # Two records of the same are measurements of one thing; the newer counts.
 KEY = ["device", "problem", "kernel_name", "code_digest"]
 # They follow from others, so that the narrow form is without them.
@@ -42,11 +45,25 @@ _LEVEL = 19  # of compression: files are written once
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
+def _check(frame: pd.DataFrame, path: pathlib.Path) -> None:
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if missing:
+        raise usage_error(f"{path}: no table of records: it has no column {', '.join(missing)}")
+    for name in TEXTS:
+        if name in frame.columns and not all(isinstance(one, str) for one in frame[name].unique()):
+            raise usage_error(f"{path}: no table of records: column {name} has something else than texts")
+    for name in set(NUMBERS) & set(frame.columns):
+        if not pd.api.types.is_numeric_dtype(frame[name]):
+            raise usage_error(f"{path}: no table of records: column {name} has something else than numbers")
+        wrong = (frame[name] < 0) | (np.isinf(frame[name]) & (name != "max_error"))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise usage_error(f"{path}: record {row + 1}: column {name} is {frame[name].iloc[row]}; need a number from 0, or nothing")
+
+
 def _from_csv(path: pathlib.Path) -> pd.DataFrame:
-    text = path.read_text(encoding="utf-8")
-    text = text[:text.rfind("\n") + 1]  # a last line without an end was being written when the sweep was killed
     try:
-        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+        frame = pd.read_csv(io.StringIO(whole_records(read_text(path)), newline=""), dtype=str, keep_default_na=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise usage_error(f"{path}: no table of records: {error}") from None
     for name in set(NUMBERS) & set(frame.columns):
@@ -56,6 +73,7 @@ def _from_csv(path: pathlib.Path) -> pd.DataFrame:
             row = int(wrong.argmax())
             raise usage_error(f"{path}: record {row + 1}: column {name} is '{frame[name].iloc[row]}'; need a number, or nothing")
         frame[name] = numbers
+    _check(frame, path)
     return frame
 
 
@@ -64,12 +82,14 @@ def _from_parquet(path: pathlib.Path) -> pd.DataFrame:
     import pyarrow.parquet
 
     try:
-        frame = pyarrow.parquet.read_table(path).to_pandas()
-    except pyarrow.ArrowInvalid as error:
+        with open(path, "rb") as file:
+            frame = pyarrow.parquet.read_table(file).to_pandas()
+    except (pyarrow.ArrowException, ValueError) as error:
         raise usage_error(f"{path}: no Parquet file: {error}") from None
     for name in frame.columns:
         if isinstance(frame[name].dtype, pd.CategoricalDtype):
             frame[name] = frame[name].astype(object)
+    _check(frame, path)
     if "repro" in frame.columns:
         frame["repro"] = [one.replace("{problem}", shlex.quote(problem)).replace("{kernel}", shlex.quote(kernel))
                           for one, problem, kernel in zip(frame["repro"], frame["problem"], frame["kernel_name"])]
@@ -81,11 +101,7 @@ def _from_parquet(path: pathlib.Path) -> pd.DataFrame:
 def read_file(path: str | os.PathLike[str]) -> pd.DataFrame:
     """The records of one file, CSV or Parquet, as they are there."""
     where = pathlib.Path(path)
-    frame = _from_parquet(where) if where.suffix == ".parquet" else _from_csv(where)
-    missing = [name for name in NEEDED if name not in frame.columns]
-    if missing:
-        raise usage_error(f"{path}: no table of records: it has no column {', '.join(missing)}")
-    return frame
+    return _from_parquet(where) if where.suffix == ".parquet" else _from_csv(where)
 
 
 def _refuse_mixed(frames: Sequence[pd.DataFrame], paths: Sequence[Any]) -> None:
@@ -113,7 +129,11 @@ def read(*paths: str | os.PathLike[str], mix: bool = False) -> pd.DataFrame:
     """The records of files, merged and complete. Those of several devices or schemas are refused unless mix=True."""
     if not paths:
         raise usage_error("no files of records are given")
-    frames = [read_file(path) for path in paths]
+    return joined([read_file(path) for path in paths], paths, mix)
+
+
+def joined(frames: Sequence[pd.DataFrame], paths: Sequence[Any], mix: bool = False) -> pd.DataFrame:
+    """What read() makes of the records of files."""
     if not mix:
         _refuse_mixed(frames, paths)
     return complete(merged(frames))
@@ -224,11 +244,10 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     floats = [name for name in frame.columns if frame[name].dtype in ("float32", "float64") and name not in (*ROUNDED, LEAST)]
     table = pyarrow.Table.from_pandas(frame.astype({name: "category" for name in texts}), preserve_index=False)
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _METADATA: _metadata(frame)})
-    part = pathlib.Path(f"{os.fspath(path)}.part")  # nobody finds half a file under the name
     dictionaries = [name for name in frame.columns if name not in floats and frame[name].dtype != bool]
-    pyarrow.parquet.write_table(table, part, compression="zstd", compression_level=_LEVEL, use_dictionary=dictionaries,
-                                use_byte_stream_split=floats)
-    part.replace(path)
+    with new_file(path) as part:
+        pyarrow.parquet.write_table(table, part, compression="zstd", compression_level=_LEVEL, use_dictionary=dictionaries,
+                                    use_byte_stream_split=floats)
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -246,6 +265,5 @@ def write_csv(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Writes the columns of a sweep, which every other command reads."""
     own = [name for name in frame.columns if name not in ("is_valid", "is_best") and not name.startswith("problem_")
            and (not name.startswith("kernel_") or name in ("kernel_name", "kernel_id", "kernel_family"))]
-    part = pathlib.Path(f"{os.fspath(path)}.part")
-    frame[own].to_csv(part, index=False)
-    part.replace(path)
+    with new_file(path) as part:
+        frame[own].to_csv(part, index=False)

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from . import records
+from ._files import new_file
 from ._library import version
 from ._verbs import run, usage_error
 
@@ -100,7 +101,8 @@ def main(words: Sequence[str]) -> int:
     frame = records.read(*given.records, mix=given.mix)
     if "predicted_us" not in frame.columns:  # the narrow form
         frame["predicted_us"] = records.predicted(frame)
-    pathlib.Path(given.out).write_text(page(frame, given.title), encoding="utf-8")
+    with new_file(given.out) as part:
+        part.write_text(page(frame, given.title), encoding="utf-8")
     facts = {"out": given.out, "records": len(frame), "problems": frame["problem"].nunique(), "bytes": pathlib.Path(given.out).stat().st_size}
     print(json.dumps(facts) if given.json else "{out}: {records} records of {problems} problems; {bytes} bytes".format(**facts))
     return 0

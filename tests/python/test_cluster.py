@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from tilewise import _library  # noqa: E402
+from tilewise._cluster_task import read_cells  # noqa: E402
 from tilewise._cluster_writer import Writer  # noqa: E402
 from tilewise._verbs import main  # noqa: E402
 
@@ -144,6 +145,24 @@ def test_the_writer_refuses_what_does_not_belong_together(tmp_path):
     again.add(HEADER, [ROW])
     again.close()
     assert pathlib.Path(path).read_text().count("gemm:m=1") == 1
+
+
+def test_a_file_of_something_else_stays_as_it_is(tmp_path):
+    path = tmp_path / "out.csv"
+    for text in ("my diary", 'a,b\n1,2\n', '"a quote that never ends\n'):
+        path.write_text(text)
+        with pytest.raises(_library.UsageError, match="no file of records"):
+            Writer(str(path), True)
+        assert path.read_text() == text
+    path.write_text("schema,se")  # of a process that was killed at once
+    Writer(str(path), True).close()
+    assert path.read_text() == ""
+
+
+def test_a_cell_may_have_any_character(tmp_path):
+    path = tmp_path / "records.csv"
+    path.write_text('problem,reason\np,a\u2028b\x0cc\nq,"d\r\ne"\nr,"f\n', newline="")
+    assert read_cells(path) == (["problem", "reason"], [["p", "a\u2028b\x0cc"], ["q", "d\r\ne"]])
 
 
 @pytest.mark.parametrize("words, told", [

@@ -57,8 +57,10 @@ def test_of_the_same_measurement_the_newest_counts(rows, write_records, tmp_path
 
 
 def test_a_torn_last_line_is_no_record(path, rows):
-    path.write_bytes(path.read_bytes() + b'2,gemm_test,"Fal')
-    assert len(records.read(path)) == len(rows)
+    whole = path.read_bytes()
+    for torn in (b'2,gemm_test,"Fal', b'2,gemm_test,"a compiler,\nwhich said\n'):
+        path.write_bytes(whole + torn)
+        assert len(records.read(path)) == len(rows)
 
 
 @pytest.mark.parametrize("column, other, told", [("device", "AMD MI300X", "records of 2 devices: "), ("schema", "3", "records of 2 schemas: ")])
@@ -73,6 +75,8 @@ def test_records_that_do_not_belong_together_are_refused(path, rows, write_recor
 @pytest.mark.parametrize("text, told", [
     ("", "no table of records"), ("a,b\n1,2\n", "no column schema, device, problem"),
     ("schema,device,problem,kernel_name,status,time_us\n2,d,p,k,ok,fast\n", "record 1: column time_us is 'fast'; need a number"),
+    ("schema,device,problem,kernel_name,status,time_us\n2,d,p,k,ok,inf\n", "record 1: column time_us is inf; need a number from 0"),
+    ("schema,device,problem,kernel_name,status,time_us\n2,d,p,k,ok,-1\n", "record 1: column time_us is -1"),
     ("schema,device,problem,kernel_name,status,time_us\n", "there are no records"),
     ("schema,device,problem,kernel_name,status,time_us\n2,d,gemm:m=x,k,ok,1\n", "problem 'gemm:m=x': .*not a whole number"),
 ])
@@ -81,6 +85,25 @@ def test_a_file_of_something_else_is_refused(tmp_path, text, told):
     path.write_text(text)
     with pytest.raises(tilewise.UsageError, match=told):
         records.read(path)
+
+
+@pytest.mark.parametrize("suffix, told", [("csv", "byte 4 is no part of a text in UTF-8"), ("parquet", "no Parquet file")])
+def test_a_file_that_is_no_text_is_refused(tmp_path, capsys, suffix, told):
+    (tmp_path / f"records.{suffix}").write_bytes(b"PAR1\xff\xfe\x00PAR1")
+    assert main(["convert", str(tmp_path / f"records.{suffix}"), "--out", str(tmp_path / "out.parquet")]) == 2
+    assert told in capsys.readouterr().err
+    assert main(["convert", str(tmp_path / f"none.{suffix}"), "--out", str(tmp_path / "out.parquet")]) == 2
+    assert f"none.{suffix}: No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns, told", [({"repro": ["x"], "a": [1]}, "no column schema, device, problem"),
+                                           ({"problem": [1]}, "problem has something else than texts"),
+                                           ({"time_us": ["1"]}, "time_us has something else than numbers")])
+def test_a_parquet_file_of_something_else_is_refused(tmp_path, columns, told):
+    record = {"schema": ["2"], "device": ["d"], "problem": ["p"], "kernel_name": ["k"], "status": ["ok"], "time_us": [1.0]}
+    pd.DataFrame(columns if "repro" in columns else record | columns).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(tilewise.UsageError, match=told):
+        records.read(tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize("narrow", [[], ["--narrow"]])
