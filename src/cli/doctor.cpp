@@ -29,6 +29,7 @@ std::vector<Finding> examine(const Context& context) {
     } else {
         all.push_back({"settings", settings.error().message, Level::fail});
     }
+    add(check_models(context.arguments.values("model-dir")));
     add(check_gpus());
     add(check_variables(context.arguments.has("all")));
     return all;

@@ -20,6 +20,7 @@
 #include "config/rules.hpp"
 #include "device/cpu/host_cpu.hpp"
 #include "device/list_gpus.hpp"
+#include "learn/model_store.hpp"
 #include "select/record_store.hpp"
 #include "select/tuning_database.hpp"
 
@@ -156,7 +157,29 @@ std::vector<Finding> check_kernels(const BuildSettings& settings) {
                                 : Finding{"pack", pack.error().message, Level::fail});
     }
     if (settings.packs.empty()) findings.push_back({"packs", "none (TILEWISE_PACKS)"});
-    findings.push_back({"models", "none: kernels are chosen by tuning results and the analytic model"});
+    return findings;
+}
+
+std::vector<Finding> check_models(const std::vector<std::string>& folders) {
+    std::vector<Finding> findings;
+    for (const std::string& folder : folders) {
+        if (const auto status = check_model_folder(folder); !status) {
+            findings.push_back({"model", status.error().message, Level::fail});
+        }
+    }
+    std::vector<std::string> all = folders;
+    const auto usual = ModelStore::usual_folders();
+    all.insert(all.end(), usual.begin(), usual.end());
+    for (const auto& [place, card] : list_models(all)) {
+        if (!card) {
+            findings.push_back({"model", fmt::format("{} is not used: {}", place, card.error().message), Level::warn});
+            continue;
+        }
+        std::vector<std::string_view> dtypes;
+        for (const DType dtype : card->dtypes) dtypes.push_back(name_of(dtype));
+        findings.push_back(
+            {"model", fmt::format("{}: {} in {} on {}", place, name_of(card->op), join(dtypes, ", "), card->arch)});
+    }
     return findings;
 }
 

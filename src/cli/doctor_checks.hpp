@@ -40,6 +40,8 @@ std::vector<Finding> check_host(const ArchCatalog& archs);
 std::vector<Finding> check_archs(const ArchCatalog& archs);         // expands every rule set
 std::vector<Finding> check_storage(const BuildSettings& settings);  // writes to the cache
 std::vector<Finding> check_kernels(const BuildSettings& settings);  // built in and in packs
+std::vector<Finding> check_models(
+    const std::vector<std::string>& folders);  // in these, in the usual ones, in the library
 std::vector<Finding> check_compilers(const BuildSettings& settings, const ArchCatalog& archs);  // compiles a stub
 std::vector<Finding> check_gpus();
 std::vector<Finding> check_variables(bool unset_too);

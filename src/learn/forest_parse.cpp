@@ -177,13 +177,19 @@ private:
     }
 
     Lists read_lists(const Block& block) {
-        constexpr double kMostWords = 64, kMostWord = 4294967295.0;
+        constexpr std::uint32_t kMostWords = 64;  // of a list: 2048 categories
+        constexpr double kMostWord = 4294967295.0;
         const std::size_t count = block.contains("num_cat") ? number(block, "num_cat", 0, Forest::kMostLeaves) : 0;
         Lists lists(count);
         if (count == 0) return lists;
         const auto ends =
-            numbers<std::uint32_t>(block, "cat_boundaries", count + 1, 0, kMostWords * Forest::kMostLeaves);
+            numbers<std::uint32_t>(block, "cat_boundaries", count + 1, 0, double{kMostWords} * Forest::kMostLeaves);
         if (!std::ranges::is_sorted(ends) || ends.front() != 0) fail("have cat_boundaries that do not ascend from 0");
+        const auto is_long = [&](std::uint32_t begin, std::uint32_t end) { return end - begin > kMostWords; };
+        if (std::ranges::adjacent_find(ends, is_long) != ends.end()) {
+            fail(fmt::format("have a list of categories of more than {} words in cat_boundaries; need fewer",
+                             kMostWords));
+        }
         if (error_) return lists;
         const auto words = numbers<std::uint32_t>(block, "cat_threshold", ends.back(), 0, kMostWord);
         for (std::size_t i = 0; i < count; ++i) lists[i].assign(words.begin() + ends[i], words.begin() + ends[i + 1]);

@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kCardFile = "model.json", kTreesFile = "model.txt";
 
+constexpr const char* kModelDir = "TILEWISE_MODEL_DIR";
+
 std::string variable(const char* name) {
     const char* value = secure_getenv(name);
     return value ? value : "";
@@ -98,6 +100,12 @@ std::vector<Offer> own_offers() {
     return offers;
 }
 
+Result<Model> read_offer(Offer& offer) {
+    if (!offer.card) return offer.card.error();
+    return offer.trees.empty() ? read_trees(std::move(*offer.card), offer.place)
+                               : Model::make(std::move(*offer.card), offer.trees, offer.place);
+}
+
 Note refused_note(const std::string& place, const Error& error) {
     return {"model", error.code, fmt::format("the learned model '{}' is not used: {}", place, error.message)};
 }
@@ -114,8 +122,7 @@ std::optional<Model> choose_offer(std::vector<Offer>& offers, const Problem& pro
             continue;
         }
         if (!offer.card->covers(problem, arch)) continue;
-        auto model = offer.trees.empty() ? read_trees(std::move(*offer.card), offer.place)
-                                         : Model::make(std::move(*offer.card), offer.trees, offer.place);
+        auto model = read_offer(offer);
         if (model) return std::move(*model);
         notes.push_back(refused_note(offer.place, model.error()));
     }
@@ -126,7 +133,7 @@ std::optional<Model> choose_offer(std::vector<Offer>& offers, const Problem& pro
 
 std::vector<std::string> ModelStore::usual_folders() {
     std::vector<std::string> folders;
-    if (const std::string named = variable("TILEWISE_MODEL_DIR"); !named.empty()) folders.push_back(named);
+    if (const std::string named = variable(kModelDir); !named.empty()) folders.push_back(named);
     // The XDG specification: a path that is not absolute is to be ignored.
     if (const std::string data = variable("XDG_DATA_HOME"); data.starts_with('/')) {
         folders.push_back(data + "/tilewise/models");
@@ -134,6 +141,19 @@ std::vector<std::string> ModelStore::usual_folders() {
         folders.push_back(home + "/.local/share/tilewise/models");
     }
     return folders;
+}
+
+std::vector<ListedModel> list_models(const std::vector<std::string>& folders) {
+    std::vector<ListedModel> listed;
+    const auto add = [&](std::vector<Offer> offers) {
+        for (Offer& offer : offers) {
+            const auto model = read_offer(offer);
+            listed.push_back({offer.place, model ? Result<ModelCard>(model->card()) : model.error()});
+        }
+    };
+    for (const std::string& folder : folders) add(offers_of(folder));
+    add(own_offers());
+    return listed;
 }
 
 Status check_model_folder(const std::string& folder) {
@@ -193,6 +213,11 @@ FoundModel ModelStore::look(const Problem& problem, const ArchSpec& arch) {
             found.notes.push_back(refused_note(
                 folder,
                 unsupported_error(fmt::format("it is for {}; this is {}", offers.front().card->arch, arch.name))));
+        }
+        // The user's data folder may be missing; one that the environment names is there for a reason.
+        if (offers.empty() && folder == variable(kModelDir)) {
+            found.notes.push_back({"model", ErrorCode::usage,
+                                   fmt::format("{}: {}", kModelDir, check_model_folder(folder).error().message)});
         }
         found.model = choose_offer(offers, problem, arch, found.notes);
         if (found.model) return found;

@@ -67,6 +67,13 @@ private:
     GrowingTable<ModelKey, FoundModel, KeyHash> found_;
 };
 
+// Every model of the folders, then of the library itself, in the order in which they are asked; or why one cannot be used.
+struct ListedModel {
+    std::string place;
+    Result<ModelCard> card;
+};
+std::vector<ListedModel> list_models(const std::vector<std::string>& folders);
+
 // Refuses a folder that is neither a model's nor has folders of models in it.
 Status check_model_folder(const std::string& folder);
 // The model of one folder.

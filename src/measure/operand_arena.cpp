@@ -86,8 +86,9 @@ Result<std::byte*> OperandArena::region(const Key& key, std::int64_t bytes) {
         found = Region();  // gives back what there is before more is asked for
         auto memory = device_memory(device_, bytes);
         if (!memory) return memory.error();
-        found = {std::move(*memory), bytes};
-        if (auto status = fill(key, found); !status) return status.error();
+        Region made{std::move(*memory), bytes};
+        if (auto status = fill(key, made); !status) return status.error();
+        found = std::move(made);  // only when it is full: the next problem takes what it finds
     }
     return static_cast<std::byte*>(found.memory.get());
 }

@@ -20,9 +20,20 @@ def test_all_is_well(run, ask, root):
     assert checks["host CPU"]["found"].startswith("cpu-")
     assert checks["version"]["found"] in run("--version").out
     assert "compiles for cpu-" in checks["compiler"]["found"]
-    assert {"cuda GPUs", "hip GPUs"} & set(checks) and {"packs", "models", "tuning results"} <= set(checks)
+    assert {"cuda GPUs", "hip GPUs"} & set(checks) and {"packs", "model", "tuning results"} <= set(checks)
     text = run("doctor")
     assert text.code == 0 and all(name in text.out for name in checks)
+
+
+def test_models_are_listed_and_those_that_cannot_be_used(ask, run, tmp_path):
+    found = [item["found"] for item in ask("doctor")["checks"] if item["check"] == "model"]
+    assert "models/gemm_universal_bf16_sm_90a: gemm in bf16, fp16 on sm_90a" in found
+    (tmp_path / "model.json").write_text("{")
+    answer = ask("doctor", env={"TILEWISE_MODEL_DIR": str(tmp_path)})
+    broken, = (item for item in answer["checks"] if item["check"] == "model" and str(tmp_path) in item["found"])
+    assert broken["level"] == "warn" and "is not used: " in broken["found"]
+    named = run("doctor", "--model-dir", str(tmp_path / "nothing"))
+    assert named.code == 1 and "has no model" in named.out
 
 
 def test_environment_variables_are_listed_with_their_values(run, new_arch):

@@ -106,6 +106,8 @@ TEST(Forest, AMalformedTextIsRefusedWithItsPlace) {
         {with("split_feature=", "split_feature=9"), "in split_feature"},
         {with("decision_type=2", "decision_type=1"), "have list 64 of categories; need one of 0"},
         {with("decision_type=2", "decision_type=14"), "have decision_type 14"},
+        // A text of a megabyte must not become gigabytes of lists that its nodes share.
+        {with("num_cat=0", "num_cat=1\ncat_boundaries=0 65"), "list of categories of more than 64 words"},
         {with("num_leaves=2", "num_leaves=1000"), "have '1000' in num_leaves"},
         {with("end of trees", "Tree=7"), "have 'Tree=7'"},
     };

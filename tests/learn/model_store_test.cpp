@@ -96,6 +96,33 @@ TEST_F(ModelStoreTest, AModelOfAnotherArchIsNoted) {
     EXPECT_EQ(store.add_folder(folder("one"), arch_named(kArch)).error().code, ErrorCode::unsupported);
 }
 
+// Silence would let the user believe that the folder serves.
+TEST_F(ModelStoreTest, AFolderThatTheEnvironmentNamesInVainIsNoted) {
+    ASSERT_EQ(setenv("TILEWISE_MODEL_DIR", folder("nothing").c_str(), 1), 0);
+    ModelStore store(ModelStore::usual_folders());
+    const FoundModel& found = look(store);
+    unsetenv("TILEWISE_MODEL_DIR");
+    ASSERT_EQ(found.notes.size(), 1U);
+    EXPECT_NE(found.notes[0].message.find("TILEWISE_MODEL_DIR: '" + folder("nothing") + "' has no model"),
+              std::string::npos)
+        << found.notes[0].message;
+}
+
+TEST_F(ModelStoreTest, AListHasEveryModelAndWhatIsWrongWithIt) {
+    write_model(folder("m/" + std::string(kFolder)), card(), trees());
+    write_model(folder("m/z_broken"), card(), "tree\n");
+    const auto listed = list_models({folder("m"), folder("missing")});
+    ASSERT_GE(listed.size(), 2U);
+    EXPECT_EQ(listed[0].place, folder("m/" + std::string(kFolder)));
+    ASSERT_TRUE(listed[0].card.ok());
+    EXPECT_EQ(listed[0].card->arch, kArch);
+    ASSERT_FALSE(listed[1].card.ok());
+    EXPECT_NE(listed[1].card.error().message.find("line 1"), std::string::npos) << listed[1].card.error().message;
+    for (std::size_t i = 2; i < listed.size(); ++i) {
+        EXPECT_TRUE(listed[i].place.starts_with("models/") && listed[i].card.ok()) << listed[i].place;
+    }
+}
+
 TEST_F(ModelStoreTest, AFolderThatIsAddedComesFirst) {
     write_model(folder("old/" + std::string(kFolder)), card(), trees());
     write_model(folder("new/" + std::string(kFolder)), card(), trees());
