@@ -29,7 +29,8 @@ from .learning.fit import OBJECTIVES, OF_LIBRARY, Examples, Parameters, fit
 from .learning.table import table_from, use_of
 
 COMPARE = "compare"
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_MOST_SECONDS = 1e7  # as for tilewise sweep
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -60,10 +61,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def seconds_of(option: str, text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if not found or float(found[1]) == 0:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    seconds = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    if not 0 < seconds <= _MOST_SECONDS:
         raise usage_error(f"{option} {text}: need a time above 0 such as 90s, 25m or 1h")
-    return float(found[1]) * _SECONDS[found[2]]
+    return seconds
 
 
 # ---- what there is to learn from -----------------------------------------------------------------------------------
@@ -118,7 +120,10 @@ def _parameters(name: str, given: argparse.Namespace) -> Parameters:
     """To begin with."""
     folder = pathlib.Path(given.parameters or "") / name
     if given.parameters and folder.is_dir():
-        return Parameters(**model_folder.read_facts(folder)["parameters"])
+        try:
+            return Parameters(**model_folder.read_facts(folder)["parameters"])
+        except (KeyError, TypeError) as error:
+            raise usage_error(f"--parameters {given.parameters}: {folder / model_folder.FACTS} has no parameters of this version: {error}") from None
     return Parameters(objective=given.objective if given.objective != COMPARE else Parameters.objective, trees=given.trees)
 
 
@@ -136,14 +141,16 @@ def _choose(examples: Examples, parameters: Parameters, given: argparse.Namespac
     return chosen, {"analytic": analytic, **table}
 
 
-def _begin_with(folder: str | None, engine: FeatureEngine, op: str) -> str | None:
+def _begin_with(folder: str | None, op: str) -> str | None:
     if not folder:
         return None
+    try:
+        _library.check("tilewise_predict", folder, None, 0, None)  # by the library, which takes no harm from a broken file
+    except _library.TilewiseError as error:
+        raise usage_error(f"--warm_start {folder}: {error}") from None
     facts = model_folder.read_facts(folder)
-    if facts["op"] != op or facts["features"]["hash"] != engine.hash:
-        raise usage_error(f"--warm_start {folder}: a model of {facts['op']} for the features {facts['features']['hash']}; need {op} and "
-                          f"{engine.hash}; train without it")
-    _library.check("tilewise_predict", folder, None, 0, None)  # by the library, which takes no harm from a broken file
+    if facts["op"] != op:
+        raise usage_error(f"--warm_start {folder}: a model of {facts['op']}; need {op}; train without it")
     return str(pathlib.Path(folder) / model_folder.TREES)
 
 
@@ -156,7 +163,7 @@ def train_one(frame: pd.DataFrame, part: tuple[str, str, str], given: argparse.N
     if len(table.facts["devices"]) > 1:
         raise usage_error(f"{name}: records of several devices: {', '.join(table.facts['devices'])}; a model is of one; train them apart")
     engine = FeatureEngine(op, arch, given.threads or 1)
-    begin_with = _begin_with(given.warm_start, engine, op)
+    begin_with = _begin_with(given.warm_start, op)
     _say(given, f"{name}: {len(table)} records of {len(table.problems)} problems, {', '.join(table.facts['devices'])}")
     examples = examples_of(table, given.threads or 1)
     chosen, compared = _choose(examples, _parameters(name, given), given)
@@ -182,12 +189,27 @@ def train_one(frame: pd.DataFrame, part: tuple[str, str, str], given: argparse.N
     return {"folder": str(folder), **facts}
 
 
-def main(words: Sequence[str]) -> int:
-    given = _parser().parse_args(words)
+def _check(given: argparse.Namespace) -> None:
+    """What would else be found out after minutes."""
     if not given.device and not given.out_dir:
         raise usage_error("--data_dir needs --out_dir, where the models go")
+    for name, least in (("n_splits", 2), ("trees", 1), ("threads", 1)):
+        number = getattr(given, name)
+        if number is not None and number < least:
+            raise usage_error(f"--{name} {number}: need at least {least}")
+    if given.parameters and not pathlib.Path(given.parameters).is_dir():
+        raise usage_error(f"--parameters {given.parameters}: there is no such folder of models")
+    out = pathlib.Path(given.out_dir or ".")
+    nearest = next(place for place in (out, *out.resolve().parents) if place.exists())
+    if not nearest.is_dir():
+        raise usage_error(f"--out_dir {given.out_dir}: {nearest} is no folder")
     if given.search:
         seconds_of("--search", given.search)
+
+
+def main(words: Sequence[str]) -> int:
+    given = _parser().parse_args(words)
+    _check(given)
     import lightgbm  # noqa: F401  what is missing is said before anything is begun
 
     if given.device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
+import sys
 from collections.abc import Sequence
 
 from .. import _library
@@ -13,15 +14,15 @@ from .._verbs import usage_error
 
 
 def sweep(problems: str, device: str, out: pathlib.Path, more: Sequence[str] = ()) -> None:
-    """Measures, and writes records; a failure is the command's, with its message."""
+    """Measures, and writes records; a failure is the command's, with its message. On a terminal the command shows how far it is."""
     words = [str(command()), "sweep", "--problems", problems, "--device", device, "--out", str(out), "--json", *more]
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=None if sys.stderr.isatty() else subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         return
     try:
         told = json.loads(done.stdout.splitlines()[-1])["error"]["message"]
     except (IndexError, KeyError, TypeError, ValueError):
-        told = done.stderr.strip() or f"it ended with {done.returncode}"
+        told = (done.stderr or "").strip() or f"it ended with {done.returncode}"
     raise _library.TilewiseError(done.returncode if done.returncode > 0 else 1, f"sweep of {problems} on {device}: {told}")
 
 

@@ -21,8 +21,12 @@ MOST_BYTES = 1024 * 1024
 
 def user_folder() -> pathlib.Path:
     """Where the library looks for the models of this user."""
-    data = _library.variable("XDG_DATA_HOME")
-    return pathlib.Path(data or pathlib.Path.home() / ".local" / "share") / "tilewise" / "models"
+    data, home = pathlib.Path(_library.variable("XDG_DATA_HOME")), pathlib.Path(_library.variable("HOME"))
+    if not data.is_absolute():  # which the XDG specification says to ignore
+        data = home / ".local" / "share"
+    if not data.is_absolute():
+        raise usage_error("there is no place for the models of this user: neither XDG_DATA_HOME nor HOME is an absolute path; set one")
+    return data / "tilewise" / "models"
 
 
 def read_facts(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -73,7 +77,12 @@ def _put(made: pathlib.Path, place: pathlib.Path) -> None:
     old = made.with_name(f"{made.name}.old")
     if place.exists():
         place.rename(old)
-    made.rename(place)
+    try:
+        made.rename(place)
+    except OSError:
+        if old.exists():
+            old.rename(place)
+        raise
     shutil.rmtree(old, ignore_errors=True)
 
 

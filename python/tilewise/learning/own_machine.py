@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -23,6 +23,8 @@ from .table import table_from
 from .training import folder_name, types_like
 
 TRAINING_SHARE = 0.75  # of the budget; validation has the rest
+LEAST_SECONDS = 60     # of an operation; most of the first goes to compilers
+LEAST_PROBLEMS = {"training": 20, "validation": 10}  # on fewer a better mean is chance
 
 TrainOne = Callable[[pd.DataFrame, tuple[str, str, str], argparse.Namespace], dict[str, Any]]
 Say = Callable[[str], None]
@@ -65,22 +67,41 @@ def _one(key: str, seconds: float, given: argparse.Namespace, train_one: TrainOn
     unseen = records.read(_measured(key, "validation", (1 - TRAINING_SHARE) * seconds, given, folder, say))
     dtype, arch = str(training["problem_dtype"].iloc[0]), str(training["kernel_arch"].iloc[0])
     part = OPS[key], dtype, arch
+    told: dict[str, Any] = {"model": folder_name(*part), "scores": None, "installed": None}
+    for use, frame in (("training", training), ("validation", unseen)):
+        measured = frame["problem"][frame["is_valid"]].nunique()
+        if measured < LEAST_PROBLEMS[use]:
+            say(f"{told['model']} is not made: {measured} {use} problems were measured; need at least {LEAST_PROBLEMS[use]}. The same command "
+                "goes on with these records; a longer --budget measures more at once")
+            return told
     made = train_one(training, part, given)
+    if made["folder"] is None:  # which --if_better has said
+        return told
     scores = _compared(unseen, part, made["folder"], given, say)
     place = model_folder.install(made["folder"]) if is_better(scores) else None
     say(f"installed as {place}" if place else f"{folder_name(*part)} is not installed: it is no better than what is there")
-    return {"model": folder_name(*part), "scores": scores, "installed": str(place) if place else None}
+    return {**told, "scores": scores, "installed": str(place) if place else None}
+
+
+def _with_time(keys: Sequence[str], seconds: float, say: Say) -> Sequence[str]:
+    """As many of the operations as there is time for."""
+    count = max(1, int(seconds // LEAST_SECONDS))
+    if count < len(keys):
+        say(f"{seconds:g} s are enough for {count} of {len(keys)} operations: {', '.join(keys[:count])}. --op chooses another; "
+            f"--budget {LEAST_SECONDS * len(keys)}s is the least for all")
+    return keys[:count]
 
 
 def train(given: argparse.Namespace, seconds: float, train_one: TrainOne, say: Say) -> int:
-    """Of the operations that are asked for, each with its share of the time."""
+    """Of the operations that are asked for, each with its share of the time. 1 where too little was measured for any."""
     for name in ("dtype", "arch"):
         if getattr(given, name):
             raise usage_error(f"--{name} is for records; the sets that are measured on {given.device} have their own types, and the device its arch")
-    given.out_dir = given.out_dir or str(model_folder.user_folder().parent / "training")
+    own = model_folder.user_folder()  # asked first: there is nothing to measure for where nothing can be installed
+    given.out_dir = given.out_dir or str(own.parent / "training")
     wanted = ops_of(given.op) if given.op else list(OPS.values())
-    keys = [key for key, op in OPS.items() if op in wanted]
+    keys = _with_time([key for key, op in OPS.items() if op in wanted], seconds, say)
     made = [_one(key, seconds / len(keys), given, train_one, say) for key in keys]
     if given.json:
         print(json.dumps({"models": made}))
-    return 0
+    return 0 if any(one["scores"] for one in made) else 1

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Folders of models are there whole or not at all, and looks at test sets are written down."""
 import json
+import pathlib
 
 import pytest
 
@@ -29,6 +30,30 @@ def test_it_is_installed_where_the_library_looks(tmp_path, monkeypatch):
     model_folder.write(tmp_path / "m", "trees", {"op": "gemm"})
     assert model_folder.install(tmp_path / "m") == tmp_path / "data/tilewise/models/m"
     assert (tmp_path / "data/tilewise/models/m/model.txt").read_text() == "trees"
+
+
+def test_a_relative_path_is_no_place_as_for_the_library(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert model_folder.user_folder() == tmp_path / ".local/share/tilewise/models"
+    monkeypatch.setenv("HOME", "")
+    with pytest.raises(tilewise.UsageError, match="neither XDG_DATA_HOME nor HOME is an absolute path"):
+        model_folder.user_folder()
+
+
+def test_a_failed_rename_leaves_the_older_one(tmp_path, monkeypatch):
+    model_folder.write(tmp_path / "m", "first", {"op": "gemm"})
+    rename = pathlib.Path.rename
+
+    def fails(self, target):
+        if (self / "model.txt").is_file() and (self / "model.txt").read_text() == "second":
+            raise OSError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(pathlib.Path, "rename", fails)
+    with pytest.raises(OSError, match="no"):
+        model_folder.write(tmp_path / "m", "second", {"op": "gemm"})
+    assert (tmp_path / "m/model.txt").read_text() == "first" and [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
 def test_each_look_at_a_test_set_is_a_line(tmp_path):

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tilewise import train
 from tilewise._verbs import main
 from tilewise.learning import measuring, own_machine
 
@@ -62,6 +63,26 @@ def test_what_is_no_better_is_not_installed(machine, tmp_path, monkeypatch, caps
     made, = json.loads(capsys.readouterr().out)["models"]
     assert made["installed"] is None and set(made["scores"]) == {"old", "new"}
     assert not (tmp_path / "data/tilewise/models").exists()
+
+
+def test_a_model_that_folds_find_no_better_is_not_judged(machine, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(train, "train_one", lambda *given: {"folder": None})
+    assert main(["train", "--device", "cuda:0", "--op", "gemm", "--if_better", "--json"]) == 1
+    made, = json.loads(capsys.readouterr().out)["models"]
+    assert made == {"model": "gemm_universal_bf16_sm_90a", "scores": None, "installed": None}
+
+
+def test_too_few_problems_make_no_model(machine, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(own_machine, "LEAST_PROBLEMS", {"training": 20, "validation": 13})
+    assert main(["train", "--device", "cuda:0", "--op", "gemm"]) == 1
+    told = capsys.readouterr().out
+    assert "gemm_universal_bf16_sm_90a is not made: 12 validation problems were measured; need at least 13" in told and "goes on" in told
+
+
+def test_operations_that_there_is_no_time_for_are_left_out(machine, capsys):
+    assert main(["train", "--device", "cuda:0", "--budget", "1m", "--n_splits", "2", "--trees", "5"]) in (0, 1)
+    assert "60 s are enough for 1 of 4 operations: gemm. --op chooses another; --budget 240s is the least for all" in capsys.readouterr().out
+    assert [words[2] for words in machine()] == ["gemm_training", "gemm_validation"]
 
 
 def test_better_is_a_better_mean():

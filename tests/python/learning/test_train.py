@@ -111,15 +111,19 @@ def test_what_judges_is_not_learned_from(data, unseen, tmp_path, capsys):
 
 
 def test_what_it_is_asked_for_has_to_be_there(data, tmp_path, capsys):
-    for words, told in ((["--op", "gem"], "unknown operation 'gem'; need one of gemm, "), (["--n_splits", "1"], "1 folds; need at least 2"),
+    for words, told in ((["--op", "gem"], "unknown operation 'gem'; need one of gemm, "), (["--n_splits", "1"], "--n_splits 1: need at least 2"),
+                        (["--trees", "0"], "--trees 0: need at least 1"), (["--threads", "-3"], "--threads -3: need at least 1"),
+                        (["--parameters", "/nowhere"], "--parameters /nowhere: there is no such folder"),
+                        (["--out_dir", str(data / "gemm.csv" / "models")], "gemm.csv is no folder"),
                         (["--op", "conv_fwd", "--dtype", "bf16", "--arch", "sm_90a"], "no records with op conv_fwd"),
-                        (["--search", "soon"], "--search soon: need a time above 0"), (["--warm_start", "/nowhere"], "it has no model.json")):
+                        (["--search", "soon"], "--search soon: need a time above 0"), (["--search", "9" * 400], "need a time above 0"),
+                        (["--warm_start", "/nowhere"], "--warm_start /nowhere: '/nowhere/model.json' is no file")):
         assert main(["train", "--data_dir", str(data), "--out_dir", str(tmp_path), *words]) == 2
         assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("changes, told", [
-    ({"time_us": "nan"}, "column time_us is 'nan'; need a number"), ({"time_us": ""}, "column time_us is nan where the status is ok"), ({"time_us": "1e999"}, "column time_us is inf where the status is ok"),
+    ({"time_us": "nan"}, "column time_us is 'nan'; need a number"), ({"time_us": ""}, "column time_us is nan where the status is ok"), ({"time_us": "1e999"}, "column time_us is inf; need a number from 0"),
     ({"status": "crash", "time_us": ""}, "no record has a time (40 crash); nothing can be learned from failures alone"),
     ({"problem": problems()[0]}, "1 shapes in 1 groups of neighbours, too few for 5 folds; measure more shapes"),
     ({"problem": "gemm:m=8"}, "problem 'gemm:m=8': ")])
