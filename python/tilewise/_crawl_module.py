@@ -21,7 +21,7 @@ def _model(name: str) -> Any:
     from torch import nn
 
     module, _, function = name.partition(":")
-    if not module or not function.isidentifier():
+    if not module or module.startswith(".") or not function.isidentifier():
         raise ValueError(f"{name}: need MODULE:FUNCTION, such as torchvision.models:resnet50")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # the user names a module of theirs; what is installed comes first

@@ -105,18 +105,34 @@ def _product(node: Any, attributes: Mapping[str, Any], shapes: _Shapes) -> Field
     raise Unmappable(f"adds a tensor of {added}; need one value for each column, or for each element")
 
 
+def _load(path: str, sizes: Mapping[str, int]) -> Any:
+    import onnx
+
+    try:
+        model = onnx.load(path, load_external_data=False)
+        if model.functions:
+            from onnx import inliner
+            model = inliner.inline_local_functions(model)
+    except OSError:
+        raise
+    except Exception as error:  # of onnx or of protobuf, which have classes of their own
+        raise ValueError(f"{path}: no ONNX file: {error}") from None
+    if not model.HasField("graph"):
+        raise ValueError(f"{path}: no ONNX file: it has no graph")
+    _set_sizes(onnx, model, sizes)
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except Exception as error:
+        raise ValueError(f"{path}: onnx cannot infer its shapes: {error}") from None
+
+
 def crawl_onnx(path: str, sizes: Mapping[str, int]) -> Iterator[Found]:
     import onnx
 
-    model = onnx.load(path, load_external_data=False)
-    if model.functions:
-        from onnx import inliner
-        model = inliner.inline_local_functions(model)
-    _set_sizes(onnx, model, sizes)
-    model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    model = _load(path, sizes)
     shapes = _Shapes(model.graph, onnx.TensorProto.DataType)
     for node in model.graph.node:
-        name = node.name or node.output[0]
+        name = node.name or next(iter(node.output), "")
         standard = node.domain in ("", "ai.onnx")
         mapped = {"Conv": _convolution, "ConvTranspose": _convolution, "Gemm": _product, "MatMul": _product}
         try:
@@ -131,3 +147,5 @@ def crawl_onnx(path: str, sizes: Mapping[str, int]) -> Iterator[Found]:
                 yield Found(name, node.op_type, mapped[node.op_type](node, attributes, shapes))
         except Unmappable as error:
             yield Found(name, node.op_type, None, str(error))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # nobody has checked the file
+            yield Found(name, node.op_type, None, f"its inputs or attributes are not those of the operator: {error}")

@@ -95,7 +95,10 @@ def _product(sizes: _Sizes, node: Any) -> Fields:
 def crawl_exported(path: str, given: Mapping[str, int]) -> Iterator[Found]:
     import torch
 
-    program = torch.export.load(path).run_decompositions()
+    try:
+        program = torch.export.load(path).run_decompositions()
+    except Exception as error:  # whatever a file that is something else leads to
+        raise ValueError(f"{path}: no file of this version of torch.export: {error}") from None
     aten = torch.ops.aten
     mapped = {aten.convolution.default: _convolution, aten.addmm.default: _product, aten.mm.default: _product,
               aten.bmm.default: _product, aten.baddbmm.default: _product, aten.mv.default: _product}

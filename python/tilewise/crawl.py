@@ -58,7 +58,8 @@ class Crawled:
 
     def __str__(self) -> str:
         lines = [f"{text}  # {self.network}, {count}x" for text, count in self.counts.items()]
-        return "\n".join(lines + [f"# not mapped: {one.operation} {one.node}: {one.reason}" for one in self.unmapped])
+        lines += [f"# not mapped: {one.operation} {one.node}: {one.reason}" for one in self.unmapped]
+        return "\n".join(" ".join(line.splitlines()) for line in lines)  # a model may name its nodes as it likes
 
 
 def crawl(path: str, *, sizes: Mapping[str, int] | None = None, backward: bool = False, dtype: str | None = None) -> Crawled:
@@ -122,7 +123,10 @@ def main(words: Sequence[str]) -> int:
         crawled = _crawled(given)
     except ValueError as error:
         raise usage_error(str(error)) from None
-    print(json.dumps(crawled.to_dict()) if given.json else crawled)
+    if given.json or crawled.counts or crawled.unmapped:
+        print(json.dumps(crawled.to_dict()) if given.json else crawled)
+    if not crawled.counts:
+        print(f"tilewise crawl: no operation of {given.model} is a problem", file=sys.stderr)
     if crawled.unmapped:
         print(f"tilewise crawl: {len(crawled.unmapped)} operations that multiply are not mapped; they are listed at the end",
               file=sys.stderr)

@@ -95,6 +95,25 @@ def test_what_cannot_be_mapped_is_listed(saved, capsys):
         "# not mapped: Einsum sum: no problem computes the same", "# not mapped: Secret secret: an operator of my.ops"]
 
 
+def test_a_file_of_something_else_is_refused(tmp_path, capsys):
+    for content, told in ((b"", "it has no graph"), (b"\xff" * 300, "no ONNX file"), (b"\x08", "no ONNX file")):
+        (tmp_path / "x.onnx").write_bytes(content)
+        assert main(["crawl", str(tmp_path / "x.onnx")]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_an_operator_that_is_none_is_listed(saved, capsys):
+    nodes = [helper.make_node("Conv", ["x"], ["a"]), helper.make_node("Conv", ["x", "w"], ["b"], strides=[0, 0], auto_pad="SAME_UPPER"),
+             helper.make_node("Conv", ["x", "w"], ["c"], pads=[1]), helper.make_node("Gemm", ["x", "w"], ["d"], transA="yes"),
+             helper.make_node("Einsum", ["x"], ["e"], name="none\ngemm:m=1,n=1,k=1", equation="i->i")]
+    path = saved(nodes, {"x": [1, 8, 16, 16]}, {}, {"w": [8, 8, 3, 3]})
+    assert main(["crawl", path]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert len(lines) == 5 and all(line.startswith("# not mapped: ") for line in lines), out
+    assert "none gemm:m=1,n=1,k=1" in lines[-1] and "no operation of" in err
+
+
 def test_a_type_that_the_library_has_not_is_listed(saved):
     path = saved([helper.make_node("MatMul", ["a", "b"], ["c"])], {"a": [2, 3], "b": [3, 4]}, {"c": [2, 4]}, {})
     model = onnx.load(path)
