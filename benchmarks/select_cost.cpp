@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // select_cost: what a choice costs that was not made before, and what it spends its time on. Asks a dispatcher for the plans of distinct
 // problems, those of the test sets, as a program that meets them for the first time does, on a device that runs nothing; kernels of the
-// types are listed beforehand. Times are CPU time of the thread, each the least of a few rounds.
-//   select_cost [FOLDER] [MODELS]    with the problem sets, problems/ otherwise; a folder of learned models, which then choose
+// types are listed beforehand. Times are CPU time of the thread, each the least of a few rounds. Where there is a learned model, a second
+// line has what the choice costs that it makes.
+//   select_cost [FOLDER] [MODELS]    with the problem sets, problems/ otherwise; a folder of learned models beside the library's own
 #include <fmt/core.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,13 +54,15 @@ double cpu_us() {
 }
 
 // Microseconds of each choice; those of problems that no kernel takes count as well.
-std::vector<double> times_of(Dispatcher& dispatcher, const std::vector<Problem>& problems) {
+std::vector<double> times_of(Dispatcher& dispatcher, const std::vector<Problem>& problems, Strategy strategy) {
+    SelectOptions options;
+    options.strategy = strategy;
     std::vector<double> times(problems.size(), 1e9);
     for (int round = 0; round < kRounds; ++round) {
         dispatcher.forget_plans();
         for (std::size_t i = 0; i < problems.size(); ++i) {
             const double begin = cpu_us();
-            static_cast<void>(dispatcher.plan(problems[i]));
+            static_cast<void>(dispatcher.plan(problems[i], options));
             times[i] = std::min(times[i], cpu_us() - begin);
         }
     }
@@ -89,7 +92,8 @@ void add_learned(const Model& model, const Problem& problem, const ArchSpec& arc
     parts.features_us += filled - begin, parts.trees_us += cpu_us() - filled;
 }
 
-Parts cost_of(const std::vector<Problem>& problems, const ArchSpec& arch, ModelStore& models) {
+// Of a model, or without one.
+Parts cost_of(const std::vector<Problem>& problems, const ArchSpec& arch, const Model* model) {
     Parts parts;
     ChoiceCost& cost = parts.search;
     auto kernels = list_kernels(query_for(problems.front(), arch, RuleSet::standard));
@@ -98,7 +102,6 @@ Parts cost_of(const std::vector<Problem>& problems, const ArchSpec& arch, ModelS
     registry.add(std::move(*kernels));
     const ChoiceTable table(*registry.kernels(), arch);
     for (const Problem& problem : problems) {
-        const auto& model = models.find(problem, arch).model;
         const auto found = model ? table.to_learn(problem, 1, &cost) : table.first(problem, 1, 1, &cost);
         if (model) add_learned(*model, problem, arch, found, parts);
     }
@@ -108,6 +111,25 @@ Parts cost_of(const std::vector<Problem>& problems, const ArchSpec& arch, ModelS
     return parts;
 }
 
+void print_line(std::string_view arch, Op op, const std::vector<double>& times, const Parts& parts, bool is_learned) {
+    const ChoiceCost& cost = parts.search;
+    const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+    const double rest = mean - cost.bounds_us - cost.plans_us - cost.analytic_us - parts.features_us - parts.trees_us;
+    std::puts(fmt::format("{:11} {:16} {:8} {:9.1f} {:8.1f} {:8.1f} {:18.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f}",
+                          arch, name_of(op), is_learned ? "model" : "rules", times[times.size() / 2],
+                          times[times.size() * 99 / 100], times.back(), cost.bounds_us, cost.plans_us, cost.analytic_us,
+                          parts.features_us, parts.trees_us, std::max(0.0, rest))
+                  .c_str());
+}
+
+void measure(Dispatcher& dispatcher, Op op, const std::vector<Problem>& problems, ModelStore& models) {
+    const ArchSpec& arch = dispatcher.device().arch();
+    print_line(arch.name, op, times_of(dispatcher, problems, Strategy::rules), cost_of(problems, arch, nullptr), false);
+    const auto& model = models.find(problems.front(), arch).model;
+    if (!model) return;
+    print_line(arch.name, op, times_of(dispatcher, problems, Strategy::model), cost_of(problems, arch, &*model), true);
+}
+
 int run(const std::filesystem::path& folder, const std::vector<std::string>& model_dirs) {
     const auto archs = ArchCatalog::embedded();
     auto settings = build_settings();
@@ -115,9 +137,9 @@ int run(const std::filesystem::path& folder, const std::vector<std::string>& mod
     settings->cache_dir = std::filesystem::temp_directory_path() / fmt::format("tilewise-select-cost-{}", getpid());
     ModelStore models(model_dirs);
     std::puts(
-        "arch        operation        median us   P99 us  most us    mean us: bounds    plans analytic features    "
-        "trees     rest");
-    for (const char* name : {"cpu-avx2", "cpu-avx512", "sm_80", "sm_90a"}) {
+        "arch        operation        by       median us   P99 us  most us    mean us: bounds    plans analytic "
+        "features    trees     rest");
+    for (const char* name : {"cpu-avx2", "cpu-avx512", "cpu-amx", "sm_80", "sm_90a", "gfx90a", "gfx942", "gfx950"}) {
         NullDevice device(**archs->find(name));
         Builder builder(*settings);
         Dispatcher dispatcher(device, builder, nullptr);
@@ -128,18 +150,7 @@ int run(const std::filesystem::path& folder, const std::vector<std::string>& mod
                 std::fputs(fmt::format("no problems in {}\n", (folder / file).string()).c_str(), stderr);
                 return 1;
             }
-            const std::vector<double> times = times_of(dispatcher, problems);
-            const Parts parts = cost_of(problems, device.arch(), models);
-            const ChoiceCost& cost = parts.search;
-            const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
-            const double rest =
-                mean - cost.bounds_us - cost.plans_us - cost.analytic_us - parts.features_us - parts.trees_us;
-            std::puts(
-                fmt::format("{:11} {:16} {:9.1f} {:8.1f} {:8.1f} {:18.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f}",
-                            name, name_of(op), times[times.size() / 2], times[times.size() * 99 / 100], times.back(),
-                            cost.bounds_us, cost.plans_us, cost.analytic_us, parts.features_us, parts.trees_us,
-                            std::max(0.0, rest))
-                    .c_str());
+            measure(dispatcher, op, problems, models);
         }
     }
     std::filesystem::remove_all(settings->cache_dir);

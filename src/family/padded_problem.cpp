@@ -149,6 +149,41 @@ Note padding_note(const Problem& given, const PaddedProblem& to, const Rejected&
                     why.rule, why.have, why.need, sizes_text(given, to.problem), operands, to.tensors.bytes)};
 }
 
+// The workspace that the kernel takes for the padded problem, copies included; nothing where it does not run even that.
+std::optional<std::int64_t> needed_bytes(const PaddedProblem& padded, const KernelConfig& config,
+                                         const ArchSpec& arch) {
+    const ProblemView view(padded.problem);
+    std::optional<LaunchPlan> plan;
+    if (!may_run(view, config, arch, nullptr, &plan)) return std::nullopt;
+    return padded.tensors.bytes + workspace_bytes(view, config, arch, plan ? plan->planned_parts() : 0);
+}
+
+// The problem with the sizes that the kernel needs.
+std::optional<PaddedProblem> pad(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
+                                 const Problem* fitting, Rejected* why) {
+    if (given.packed_b) return std::nullopt;  // it has the form of the sizes that it was packed for
+    PaddedProblem result{given, {}, {}, {}};
+    Problem& padded = result.problem;
+    padded.op == Op::gemm ? pad_gemm(padded, config) : pad_conv(padded, config);
+    result.copied = settle_copies(given, config, padded);
+    if (check_problem(padded)) return std::nullopt;
+    result.tensors = padded_tensors(given, padded, result.copied);
+    padded.workspace_bytes = kNoWorkspaceLimit;
+    const std::int64_t limit = given.workspace_bytes;
+    const bool fits = fitting && fitting->gemm == padded.gemm && fitting->conv == padded.conv;
+    if (fits && limit == kNoWorkspaceLimit) return result;
+    const auto needed = needed_bytes(result, config, arch);
+    if (!needed) return std::nullopt;
+    if (limit != kNoWorkspaceLimit && *needed > limit) {
+        if (why) {
+            *why = {"fit_workspace", fmt::format("{} bytes of workspace, with copies for padding", *needed),
+                    fmt::format("at most {}", limit)};
+        }
+        return std::nullopt;
+    }
+    return result;
+}
+
 }  // namespace
 
 std::optional<Problem> with_padded_channels(const Problem& given) {
@@ -177,31 +212,17 @@ std::optional<PaddedProblem> padded_problem(const Problem& given, const KernelCo
     Rejected broken;
     const bool runs = may_run(ProblemView(given), config, arch, &broken);
     if (why) *why = broken;
-    // A packed B has the form of the sizes that it was packed for.
-    if (runs || !is_about_sizes(broken.rule) || given.packed_b) return std::nullopt;
-    PaddedProblem result{given, {}, {}, {}};
-    Problem& padded = result.problem;
-    padded.op == Op::gemm ? pad_gemm(padded, config) : pad_conv(padded, config);
-    result.copied = settle_copies(given, config, padded);
-    if (check_problem(padded)) return std::nullopt;
-    result.tensors = padded_tensors(given, padded, result.copied);
-    padded.workspace_bytes = kNoWorkspaceLimit;
-    const ProblemView view(padded);
-    std::optional<LaunchPlan> plan;
-    if (!may_run(view, config, arch, nullptr, &plan)) return std::nullopt;
-    if (const std::int64_t limit = given.workspace_bytes; limit != kNoWorkspaceLimit) {
-        const std::int64_t needed =
-            result.tensors.bytes + workspace_bytes(view, config, arch, plan ? plan->planned_parts() : 0);
-        if (needed > limit) {
-            if (why) {
-                *why = {"fit_workspace", fmt::format("{} bytes of workspace, with copies for padding", needed),
-                        fmt::format("at most {}", limit)};
-            }
-            return std::nullopt;
-        }
-    }
-    result.note = padding_note(given, result, broken);
+    if (runs || !is_about_sizes(broken.rule)) return std::nullopt;
+    auto result = pad(given, config, arch, nullptr, why);
+    if (result) result->note = padding_note(given, *result, broken);
     return result;
+}
+
+std::optional<PaddedProblem> padded_silently(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
+                                             const Problem* fitting) {
+    const FitRule* broken = first_misfit(ProblemView(given), config, arch);
+    if (!broken || !is_about_sizes(broken->name)) return std::nullopt;
+    return pad(given, config, arch, fitting, nullptr);
 }
 
 }  // namespace tilewise

@@ -21,12 +21,17 @@ struct PaddedProblem {
     Problem problem;               // fits the kernel, also with what it leaves of the limit on workspace
     std::array<bool, 3> copied{};  // of A, B and C, those that the kernel cannot use where they are
     PaddedTensors tensors;
-    std::optional<Note> note;  // what is padded, why, and the way out; nothing where nothing is copied
+    // What is padded, why, and the way out; nothing where nothing is copied, or nobody asked.
+    std::optional<Note> note;
 };
 
 // Nothing where the problem fits as it is, and where padding cannot help; then `why`, unless null, gets the broken rule.
 std::optional<PaddedProblem> padded_problem(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
                                             Rejected* why = nullptr);
+// The same without a word, for choosing among many kernels. One that is known to fit a problem, unless null, is not asked about those
+// sizes again.
+std::optional<PaddedProblem> padded_silently(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
+                                             const Problem* fitting);
 
 // The convolution with channels that are whole chunks of 16 bytes, which GPU kernels copy fastest; nothing where they are already, or
 // channels are not what lies side by side.

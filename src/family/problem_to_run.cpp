@@ -16,6 +16,18 @@ std::optional<PaddedProblem> problem_to_run(const Problem& given, const KernelCo
     return padded_problem(given, config, arch, why);
 }
 
+ProblemsToRun::ProblemsToRun(const Problem& given, const Problem& whole, const ArchSpec& arch)
+    : given_(given), whole_(whole), arch_(arch), joined_(with_joined_taps(given)) {}
+
+std::optional<PaddedProblem> ProblemsToRun::of(const KernelConfig& config) const {
+    if (joined_) {
+        if (may_run(ProblemView(given_), config, arch_)) return std::nullopt;
+        if (may_run(ProblemView(*joined_), config, arch_)) return PaddedProblem{*joined_, {}, {}, {}};
+        if (auto padded = padded_silently(*joined_, config, arch_, &whole_)) return padded;
+    }
+    return padded_silently(given_, config, arch_, &whole_);
+}
+
 bool may_run_otherwise(const Problem& given, std::string_view rule) {
     return is_about_sizes(rule) || with_joined_taps(given).has_value();
 }

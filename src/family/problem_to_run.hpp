@@ -11,6 +11,20 @@ namespace tilewise {
 std::optional<PaddedProblem> problem_to_run(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
                                             Rejected* why = nullptr);
 
+// The same for many kernels, without a word, of those that are known to fit `whole`, the problem of with_whole_channels.
+class ProblemsToRun {
+public:
+    ProblemsToRun(const Problem& given, const Problem& whole, const ArchSpec& arch);
+
+    std::optional<PaddedProblem> of(const KernelConfig& config) const;
+
+private:
+    const Problem& given_;
+    const Problem& whole_;
+    const ArchSpec& arch_;
+    std::optional<Problem> joined_;
+};
+
 // Whether a kernel that breaks the rule may run the problem after all: for sorting out kernels without working it out.
 bool may_run_otherwise(const Problem& given, std::string_view rule);
 

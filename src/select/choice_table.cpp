@@ -69,32 +69,49 @@ ChoiceTable::ChoiceTable(const KernelList& kernels, const ArchSpec& arch) : arch
 
 class ChoiceTable::Search {
 public:
-    Search(const ChoiceTable& table, const Problem& problem, int threads, std::size_t most, ChoiceCost* cost)
-        : table_(table), work_(problem, table.arch_, threads), most_(most), cost_(cost ? *cost : ignored_) {
+    // A search to learn also finds the best of each algorithm, and notes the parts of what it finds.
+    enum class For { choosing, learning };
+
+    Search(const ChoiceTable& table, const Problem& problem, int threads, For purpose, ChoiceCost* cost)
+        : table_(table), work_(problem, table.arch_, threads), cost_(cost ? *cost : ignored_) {
         is_timed_ = cost != nullptr;
+        if (purpose == For::learning) best_.emplace(table_.algorithms_.size());
+        open_buckets();
     }
 
-    // Also finds the best of each algorithm, and notes the parts of what it finds.
-    void learn() { best_.emplace(table_.algorithms_.size()); }
-
-    std::vector<Candidate> run() {
-        open_buckets();
-        std::make_heap(open_.begin(), open_.end(), comes_later);
-        while (!open_.empty()) {
-            std::pop_heap(open_.begin(), open_.end(), comes_later);
+    // The next of the ranking, as long as this is not asked for another; null after the last.
+    const Candidate* next() {
+        while (!open_.empty() && (found_.empty() || !(found_.front().rank < open_.front().rank))) {
+            std::pop_heap(open_.begin(), open_.end(), comes_later<Open>);
             const Open next = open_.back();
             open_.pop_back();
-            if (found_.size() == most_ && found_.back().rank < next.rank) {
-                open_.push_back(next);
-                break;
-            }
             look_at(next);
         }
-        if (best_ && found_.size() == most_) add_other_algorithms();
+        if (found_.empty()) return nullptr;
+        std::pop_heap(found_.begin(), found_.end(), comes_later<Found>);
+        ranked_.push_back(found_.back());
+        found_.pop_back();
+        candidate_ = candidate_of(ranked_.back());
+        if (ranked_.size() == 1 && first_plan_)
+            candidate_.launch = std::make_shared<const LaunchPlan>(std::move(*first_plan_));
+        return &candidate_;
+    }
+
+    std::vector<Candidate> first(std::size_t most) {
         std::vector<Candidate> candidates;
-        candidates.reserve(found_.size());
-        for (const Found& found : found_) candidates.push_back(candidate_of(found));
-        if (first_plan_) candidates.front().launch = std::make_shared<const LaunchPlan>(std::move(*first_plan_));
+        candidates.reserve(std::min(most, open_.size()));
+        while (candidates.size() < most) {
+            const Candidate* candidate = next();
+            if (!candidate) break;
+            candidates.push_back(*candidate);
+        }
+        return candidates;
+    }
+
+    std::vector<Candidate> to_learn() {
+        std::vector<Candidate> candidates = first(kFirstLearned);
+        if (candidates.size() < kFirstLearned) return candidates;
+        for (const Found& found : best_of_others()) candidates.push_back(candidate_of(found));
         return candidates;
     }
 
@@ -103,14 +120,16 @@ private:
     struct Open {
         Rank rank;
         std::uint32_t row;
-        bool is_predicted;  // the time is the kernel's own, and its rules are kept
     };
     struct Found {
         Rank rank;
         const Row* row;
         std::optional<WorkParts> parts;
     };
-    static bool comes_later(const Open& a, const Open& b) { return b.rank < a.rank; }
+    template <class T>
+    static bool comes_later(const T& a, const T& b) {
+        return b.rank < a.rank;
+    }
 
     double* part(double& us) { return is_timed_ ? &us : nullptr; }
 
@@ -121,46 +140,48 @@ private:
             if (breaks_shared_rule(work_.view, table_.rows_[bucket.begin].kernel->config, table_.arch_)) continue;
             for (std::uint32_t i = bucket.begin; i < bucket.end; ++i) open(i);
         }
+        std::make_heap(open_.begin(), open_.end(), comes_later<Open>);
         cost_.bounded += static_cast<int>(open_.size());
     }
 
     void open(std::uint32_t index) {
         const Row& row = table_.rows_[index];
         const FamilyWork& work = row.family->work;
-        double us = 0;
-        if (work.least) us = work.least(work_, row.kernel->config, row.columns);
-        // Without a bound, what is predicted is one; a plan that is searched for takes longer than either.
-        const bool predicts = !work.least && !row.family->searches;
-        if (predicts) {
-            if (!may_run_itself(work_.view, row.kernel->config, table_.arch_, nullptr)) return;
-            us = work.us(work_, row.kernel->config, nullptr);
-        }
-        open_.push_back({{row.kernel->priority, us, row.place}, index, predicts});
+        const KernelConfig& config = row.kernel->config;
+        Rank rank{row.kernel->priority, 0, row.place};
+        if (work.least) rank.us = work.least(work_, config, row.columns);
+        // A plan that is searched for takes longer than a prediction without one, which takes no longer than a bound.
+        if (work.least || row.family->searches) return open_.push_back({rank, index});
+        if (!may_run_itself(work_.view, config, table_.arch_, nullptr)) return;
+        rank.us = work.us(work_, config, nullptr);
+        keep({rank, &row, {}});
     }
 
     void look_at(const Open& next) {
         const Row& row = table_.rows_[next.row];
-        Rank rank = next.rank;
+        Found found{next.rank, &row, {}};
         plan_.reset();
-        if (!next.is_predicted) {
-            ++cost_.planned;
-            {
-                const Timed timed(part(cost_.plans_us));
-                if (!may_run_itself(work_.view, row.kernel->config, table_.arch_, &plan_)) return;
-            }
-            const Timed timed(part(cost_.analytic_us));
-            ++cost_.predicted;
-            rank.us = time_of(row);
+        ++cost_.planned;
+        {
+            const Timed timed(part(cost_.plans_us));
+            if (!may_run_itself(work_.view, row.kernel->config, table_.arch_, &plan_)) return;
         }
-        Found found{rank, &row, {}};
-        if (best_ && !next.is_predicted) found.parts = parts_;
+        const Timed timed(part(cost_.analytic_us));
+        ++cost_.predicted;
+        found.rank.us = time_of(row);
+        if (best_) found.parts = parts_;
+        keep(found);
+    }
+
+    // With the plan, where there is one.
+    void keep(const Found& found) {
         if (best_) keep_best(found);
-        const auto place = std::upper_bound(found_.begin(), found_.end(), rank,
-                                            [](const Rank& a, const Found& b) { return a < b.rank; });
-        if (found_.size() == most_ && place == found_.end()) return;
-        if (place == found_.begin()) std::swap(first_plan_, plan_);
-        found_.insert(place, found);
-        if (found_.size() > most_) found_.pop_back();
+        if (!first_ || found.rank < *first_) {
+            first_ = found.rank;
+            std::swap(first_plan_, plan_);
+        }
+        found_.push_back(found);
+        std::push_heap(found_.begin(), found_.end(), comes_later<Found>);
     }
 
     double time_of(const Row& row) {
@@ -176,10 +197,10 @@ private:
     }
 
     // Of the algorithms that are not among the first, the best, as far as they are not much slower.
-    void add_other_algorithms() {
-        const double slowest = kSlowestLearned * found_.front().rank.us;
+    std::vector<Found> best_of_others() {
+        const double slowest = kSlowestLearned * ranked_.front().rank.us;
         std::vector<bool> is_among(table_.algorithms_.size());
-        for (const Found& found : found_) is_among[found.row->algorithm] = true;
+        for (const Found& found : ranked_) is_among[found.row->algorithm] = true;
         std::erase_if(open_, [&](const Open& open) {
             return open.rank.us > slowest || is_among[table_.rows_[open.row].algorithm];
         });
@@ -195,7 +216,7 @@ private:
         }
         std::sort(others.begin(), others.end(), [](const Found& a, const Found& b) { return a.rank < b.rank; });
         others.resize(std::min(others.size(), kOtherLearned));
-        found_.insert(found_.end(), others.begin(), others.end());
+        return others;
     }
 
     Candidate candidate_of(const Found& found) const {
@@ -208,26 +229,32 @@ private:
 
     const ChoiceTable& table_;
     const WorkProblem work_;
-    const std::size_t most_;
     ChoiceCost ignored_;
     ChoiceCost& cost_;
     bool is_timed_ = false;
     std::vector<Open> open_;                                 // a heap, the least time first
-    std::vector<Found> found_;                               // in order
+    std::vector<Found> found_;                               // likewise
+    std::vector<Found> ranked_;                              // those that were asked for, in order
+    Candidate candidate_;                                    // the last of them
     std::optional<std::vector<std::optional<Found>>> best_;  // of each algorithm, where a model is to learn of it
     WorkParts parts_{};
     std::optional<LaunchPlan> plan_, first_plan_;
+    std::optional<Rank> first_;  // of all found
 };
 
 std::vector<Candidate> ChoiceTable::first(const Problem& problem, int threads, std::size_t most,
                                           ChoiceCost* cost) const {
-    return Search(*this, problem, threads, most, cost).run();
+    return Search(*this, problem, threads, Search::For::choosing, cost).first(most);
+}
+
+void ChoiceTable::each(const Problem& problem, int threads, const std::function<bool(const Candidate&)>& visit) const {
+    Search search(*this, problem, threads, Search::For::choosing, nullptr);
+    const Candidate* candidate = search.next();
+    while (candidate && visit(*candidate)) candidate = search.next();
 }
 
 std::vector<Candidate> ChoiceTable::to_learn(const Problem& problem, int threads, ChoiceCost* cost) const {
-    Search search(*this, problem, threads, kFirstLearned, cost);
-    search.learn();
-    return search.run();
+    return Search(*this, problem, threads, Search::For::learning, cost).to_learn();
 }
 
 }  // namespace tilewise

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -38,6 +39,8 @@ public:
     // first has its plan, where finding it took one. Allocates for these alone, not for kernels that are refused.
     std::vector<Candidate> first(const Problem& problem, int threads, std::size_t most,
                                  ChoiceCost* cost = nullptr) const;
+    // Candidates one after the other, as first has them, as long as `visit` wants more.
+    void each(const Problem& problem, int threads, const std::function<bool(const Candidate&)>& visit) const;
     // Those that a learned model looks at, in the same order, with the parts of their work: what places_to_learn takes of the whole
     // ranking.
     std::vector<Candidate> to_learn(const Problem& problem, int threads, ChoiceCost* cost = nullptr) const;

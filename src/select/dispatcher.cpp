@@ -223,11 +223,9 @@ std::optional<Selection> Dispatcher::select_first(const Problem& problem, const 
     if (selection.candidates.empty()) return {};
     selection.looked_through = table.size();
     if (const auto whole = arch.is_gpu() ? with_whole_channels(problem) : std::nullopt) {
-        // Some of the first fit as they are, and are no offer.
-        constexpr std::size_t kRanked = 2 * kOfferedPadded;
-        const auto ranked = table.first(*whole, device_.max_threads(), kRanked);
-        const std::size_t offered = offer_ranked(problem, ranked, arch, device_.max_threads(), selection);
-        if (offered < kOfferedPadded && ranked.size() == kRanked) return {};
+        PaddedOffers offers(problem, *whole, arch, device_.max_threads());
+        table.each(*whole, device_.max_threads(), [&](const Candidate& ranked) { return offers.take(ranked); });
+        offers.offer_best(selection);
     }
     // As the chain of `options` does where there is no record; what the model's files are to blame for is told in any case.
     const RankContext context{problem, options, device_.max_threads(), nullptr, nullptr, nullptr, nullptr,

@@ -26,12 +26,15 @@ double copying_us(const PaddedProblem& padded, const ArchSpec& arch) {
     return us + launches * arch.prices.block_product.pack_launch_us.value;
 }
 
+// Kernels of higher priority stay in front.
+bool is_before(const Candidate& a, const Candidate& b) {
+    if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
+    return *a.predicted_us < *b.predicted_us;
+}
+
+// Equals keep the registry's order.
 void sort_by_time(std::vector<Candidate>& candidates) {
-    // Kernels of higher priority stay in front; equals keep the registry's order.
-    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-        if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
-        return *a.predicted_us < *b.predicted_us;
-    });
+    std::stable_sort(candidates.begin(), candidates.end(), is_before);
 }
 
 bool comes_first(const Candidate& candidate, const KernelPtr& kernel, std::optional<double> us) {
@@ -82,7 +85,9 @@ void offer_whole_channels(const Problem& problem, const Registry& registry, cons
                         [&](const KernelPtr& kernel, const LaunchPlan* searched) { list.add(kernel, searched); });
     Selection ranked;
     list.finish(ranked);
-    const std::size_t added = offer_ranked(problem, ranked.candidates, arch, threads, selection);
+    PaddedOffers offers(problem, *whole, arch, threads);
+    static_cast<void>(std::ranges::all_of(ranked.candidates, [&](const Candidate& one) { return offers.take(one); }));
+    const std::size_t added = offers.offer_all(selection);
     const auto is_offered = [&](const RejectedKernel& entry) {
         return std::any_of(selection.candidates.begin(), selection.candidates.end(),
                            [&](const Candidate& candidate) { return candidate.kernel == entry.kernel; });
@@ -153,20 +158,31 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     return selection;
 }
 
-std::size_t offer_ranked(const Problem& problem, const std::vector<Candidate>& ranked, const ArchSpec& arch,
-                         int threads, Selection& selection) {
-    std::size_t added = 0;
-    for (const Candidate& candidate : ranked) {
-        if (added == kOfferedPadded) break;
-        const KernelConfig& config = candidate.kernel->config;
-        const auto padded = problem_to_run(problem, config, arch);
-        if (!padded) continue;
-        selection.candidates.push_back(
-            {candidate.kernel, padded_us(*padded, config, arch, threads), padded->note, false});
-        ++added;
+bool PaddedOffers::take(const Candidate& ranked) {
+    const KernelConfig& config = ranked.kernel->config;
+    const auto padded = problems_.of(config);
+    if (!padded) return true;
+    // Only the sizes count for the time.
+    const bool is_whole = padded->problem.conv == whole_.conv;
+    const double us =
+        is_whole ? *ranked.predicted_us + copying_us(*padded, arch_) : padded_us(*padded, config, arch_, threads_);
+    candidates_.push_back({ranked.kernel, us, std::nullopt, false});
+    return candidates_.size() < kMost;
+}
+
+std::size_t PaddedOffers::offer_best(Selection& selection) const {
+    if (candidates_.empty()) return 0;
+    const auto best = std::ranges::min_element(candidates_, is_before);
+    return offer(std::span(&*best, 1), selection);
+}
+
+std::size_t PaddedOffers::offer(std::span<const Candidate> offers, Selection& selection) const {
+    for (Candidate candidate : offers) {
+        candidate.padding = problem_to_run(given_, candidate.kernel->config, arch_)->note;
+        selection.candidates.push_back(std::move(candidate));
     }
     sort_by_time(selection.candidates);
-    return added;
+    return offers.size();
 }
 
 void say_empty(const Problem& problem, Selection& selection) {
