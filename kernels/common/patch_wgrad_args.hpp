@@ -45,26 +45,30 @@ constexpr PatchAxis plain_patch_axis(const KernelConv& conv, int d) {
     return a;
 }
 
-// Lays out a tile with so many 16-byte chunks of channels of x and of y at every pixel; none of x for few channels, whose rows of the
-// product are two taps of four channels at a time. Lines of y may be filled up to eight pixels with
-// zeros, so that eight pixels that are read together are of one line and on banks of their own.
-constexpr PatchWgradArgs patch_wgrad_args(const KernelConv& conv, const PatchTile& tile, int x_chunks, int y_chunks,
-                                          bool whole_lines) {
+// What all tiles of a problem have in common.
+constexpr PatchWgradArgs patch_wgrad_axes(const KernelConv& conv) {
     PatchWgradArgs s{};
     for (int d = 0; d < kMaxKernelDims; ++d) {
         s.x_axes[d] = patch_axis(conv, d, false);
         s.y_axes[d] = plain_patch_axis(conv, d);
     }
+    s.together = 1;
+    return s;
+}
+
+// Lays out a tile with so many 16-byte chunks of channels of x and of y at every pixel; none of x for few channels, whose rows of the
+// product are two taps of four channels at a time. Lines of y may be filled up to eight pixels with
+// zeros, so that eight pixels that are read together are of one line and on banks of their own.
+constexpr void lay_out_patch_wgrad(PatchWgradArgs& s, const KernelConv& conv, const PatchTile& tile, int x_chunks,
+                                   int y_chunks, bool whole_lines) {
     s.x = patch_shape(s.x_axes, tile, x_chunks), s.y = patch_shape(s.y_axes, tile, y_chunks);
     if (whole_lines) s.y.phase = patch_divide_up(tile.extent[2], 8) * 8;
     if (x_chunks == 0) {  // columns as they are, and one more where a last tap has no partner
         s.x.pitch = kFewChannelBytes;
         s.x.steps[2] = 1, s.x.phase = (s.x.columns + 2) / 2 * 2;
     }
-    for (int d = 0; d < kMaxKernelDims; ++d) s.tiles[d] = patch_divide_up(to_int(conv.out[d]), tile.extent[d]);
+    for (int d = 0; d < kMaxKernelDims; ++d) s.tiles[d] = patch_divide_up(s.y_axes[d].outputs, tile.extent[d]);
     s.image_tiles = patch_divide_up(to_int(conv.images), tile.images);
-    s.together = 1;
-    return s;
 }
 
 // Rows of the product that belong to one tap, or with few channels to a line of taps.

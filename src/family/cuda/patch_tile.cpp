@@ -134,6 +134,15 @@ bool is_patch_within(const PatchAxes& axes, const PatchTile& tile, std::int64_t 
     return true;
 }
 
+double least_patch_pixels(const PatchAxes& axes, int most_rows) {
+    double pixels = 1;
+    for (const PatchAxis& axis : axes.axis) {
+        const double longest = std::min(axis.class_outputs(), most_rows), step = axis.in_step, span = axis.span;
+        pixels *= span > step ? step + (span - step) / longest : span;
+    }
+    return pixels;
+}
+
 void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows,
                      const std::function<void(const PatchTile&)>& visit) {
     PatchTile tile{};

@@ -29,6 +29,10 @@ bool refuses_patch_reach(const KernelConv& conv, Rejected* out);
 // Whether a tile's patch, of so many bytes for each pixel, stays within `most_bytes`. Asked before the patch is laid out in 32 bits.
 bool is_patch_within(const PatchAxes& axes, const PatchTile& tile, std::int64_t pixel_bytes, std::int64_t most_bytes);
 
+// Staged pixels for each output of a tile of at most `most_rows` outputs, at least: what a filter reaches beyond a tile is shared by as
+// many as there can be along an axis.
+double least_patch_pixels(const PatchAxes& axes, int most_rows);
+
 // Calls visit for the tiles worth looking at: of at most `most_rows` rows, cutting every axis about evenly.
 void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows,
                      const std::function<void(const PatchTile&)>& visit);

@@ -58,23 +58,27 @@ bool refuses_channels(const KernelConv& conv, const KernelConfig& c, const ArchS
 }
 
 // Extents that cut an axis into 1, 2, 3 ... even pieces, at most `most` long.
+struct Piece {
+    int size, count;  // of so many, the last perhaps shorter
+
+    double outputs() const { return double(size) * count; }
+};
 struct Pieces {
     static constexpr int kMost = 12;
-    std::array<int, kMost> size{};
-    int count = 0;
+    std::array<Piece, kMost> pieces;  // NOLINT: filled as far as it is read
+    int piece_count = 0;
 
-    const int* begin() const { return size.data(); }
-    const int* end() const { return size.data() + count; }
+    const Piece* begin() const { return pieces.data(); }
+    const Piece* end() const { return pieces.data() + piece_count; }
 };
-Pieces even_pieces(std::int64_t size, int most) {
-    Pieces pieces;
-    if (most < 1) return pieces;
-    std::int64_t piece = std::min<std::int64_t>(size, most);
-    for (; pieces.count < Pieces::kMost && piece >= 1; --piece) {
-        piece = ceil_div(size, ceil_div(size, piece));  // the least that makes as few of them
-        pieces.size[static_cast<std::size_t>(pieces.count++)] = to_int(piece);
+Pieces even_pieces(int size, int most) {
+    Pieces even;
+    for (int piece = std::min(size, most); even.piece_count < Pieces::kMost && piece >= 1; --piece) {
+        const int count = patch_divide_up(size, piece);
+        piece = patch_divide_up(size, count);  // the least that makes as few of them
+        even.pieces[static_cast<std::size_t>(even.piece_count++)] = {piece, count};
     }
-    return pieces;
+    return even;
 }
 
 // Pixels of a tile are read eight at a time, each from banks of its own while they are neighbours; where a line of the tile ends
@@ -84,10 +88,11 @@ double bank_turns(int line_pixels, double share) {
     return 1 + share * std::min(1.0, double(kPixels - std::gcd(line_pixels, kPixels)) / line_pixels);
 }
 
+constexpr int kStepM = 16, kStepN = 8;
+
 // A block's work on one patch, in cycles of its unit: products, fetching their operands, or copying; and what every patch takes.
 double patch_cycles(const PatchWgradArgs& shape, const KernelConfig& c, const ArchSpec& arch) {
     const auto& price = arch.prices.patch_wgrad_search;
-    constexpr int kStepM = 16, kStepN = 8;
     const int rows = c.tile.m / kStepM, columns = c.tile.n / kStepN;
     const double steps = shape.steps(), products = double(rows) * columns;
     const double fetches = double(rows) * c.wave.n * bank_turns(shape.y.phase, price.shared_bank_share.value) +
@@ -102,59 +107,80 @@ double patch_cycles(const PatchWgradArgs& shape, const KernelConfig& c, const Ar
 class TileSearch {
 public:
     TileSearch(const KernelConv& conv, const KernelConfig& c, const ArchSpec& arch)
-        : conv_(conv), c_(c), arch_(arch), axes_(patch_axes(conv, false)), bytes_(block_share_bytes(c, arch)) {
-        const std::int64_t chunk = kPatchChunkBytes / bytes_of(c.dtype), merged = c.num_groups_to_merge;
-        x_chunks_ = has_few_channels(c) ? 0 : to_int(merged * conv.c / chunk);
-        const std::int64_t columns = merged > 1 ? merged * conv.k : std::min<std::int64_t>(conv.k, c.tile.n);
-        y_chunks_ = to_int(columns / chunk);
+        : conv_(conv),
+          c_(c),
+          arch_(arch),
+          axes_(patch_axes(conv, false)),
+          bytes_(block_share_bytes(c, arch)),
+          chunks_(patch_wgrad_chunks(conv, c)),
+          shape_(patch_wgrad_axes(conv)) {
+        const auto& price = arch.prices.patch_wgrad_search;
+        const double rows = c.tile.m / kStepM, columns = c.tile.n / kStepN;
+        const double fetches = rows * c.wave.n + columns * c.wave.m / 2;
+        position_cycles_ =
+            std::max(rows * columns * price.step_cycles.value, fetches * price.fetch_cycles.value) / kPatchWgradDepth;
+        turn_cycles_ = price.turn_cycles.value / c.blocks_per_unit;
+        x_cycles_ = x_pixel_bytes() / price.bytes_per_cycle.value;
+        y_cycles_ = chunks_.y * kPatchChunkBytes / price.bytes_per_cycle.value;
     }
     // False where no tile fits.
     bool run(PatchWgradPlan& plan) {
-        for (const int w : even_pieces(conv_.out[2], c_.tile.k)) {
-            for (const int h : even_pieces(conv_.out[1], c_.tile.k / w)) {
-                for (const int d : even_pieces(conv_.out[0], c_.tile.k / (w * h))) visit(plan, d, h, w);
+        const auto size = [&](int d) { return shape_.y_axes[d].outputs; };
+        const double images = static_cast<double>(conv_.images), lines = images * size(0) * size(1);
+        for (const Piece& w : even_pieces(size(2), c_.tile.k)) {
+            if (costs_more(lines * w.outputs())) continue;
+            const double planes = images * size(0) * w.outputs();
+            for (const Piece& h : even_pieces(size(1), c_.tile.k / w.size)) {
+                if (costs_more(planes * h.outputs())) continue;
+                for (const Piece& d : even_pieces(size(0), c_.tile.k / (w.size * h.size))) visit(plan, d, h, w);
             }
         }
         return best_ > 0;
     }
 
 private:
-    void visit(PatchWgradPlan& plan, int d, int h, int w) {
-        const bool whole = d == conv_.out[0] && h == conv_.out[1] && w == conv_.out[2];
-        constexpr std::int64_t kMostImages = 16;
-        const std::int64_t most = whole ? std::min<std::int64_t>(kMostImages, conv_.images) : 1;
-        for (int images = 1; images <= most && images * d * h * w <= c_.tile.k; ++images) {
-            try_tile(plan, {images, {d, h, w}}, false);
-            constexpr int kPixels = 8;  // that are read together
-            if (w % kPixels != 0) try_tile(plan, {images, {d, h, w}}, true);
-        }
+    int x_pixel_bytes() const { return std::max(chunks_.x * kPatchChunkBytes, kFewChannelBytes); }
+    bool is_beaten(double least) const { return best_ > 0 && least * kSlack >= best_; }
+    // Whether tiles that take so many positions together, those beyond the edges included, cost more than the best.
+    bool costs_more(double positions) const {
+        return is_beaten(positions * (position_cycles_ + turn_cycles_ / c_.tile.k));
     }
-    // A cost that no tile of these extents falls below: products of all positions, and what every patch takes.
-    double least_cost(const PatchTile& tile) const {
-        const auto& price = arch_.prices.patch_wgrad_search;
-        double patches = double(ceil_div(conv_.images, tile.images)), rows = tile.images;
-        for (int d = 0; d < kMaxKernelDims; ++d) {
-            patches *= double(ceil_div(conv_.out[d], tile.extent[d]));
-            rows *= tile.extent[d];
+    // Pixels of x that an image's patch of these extents has.
+    double staged(const Piece& d, const Piece& h, const Piece& w) const {
+        const auto along = [&](int axis, int outputs) {
+            return double(outputs - 1) * axes_.axis[axis].in_step + axes_.axis[axis].span;
+        };
+        return along(0, d.size) * along(1, h.size) * along(2, w.size);
+    }
+    void visit(PatchWgradPlan& plan, const Piece& d, const Piece& h, const Piece& w) {
+        constexpr std::int64_t kMostImages = 16;
+        const int boxes = d.count * h.count * w.count, positions = d.size * h.size * w.size;
+        const std::int64_t most = boxes == 1 ? std::min<std::int64_t>(kMostImages, conv_.images) : 1;
+        // No patch of these extents takes less: products, operands, copies; and what every patch does.
+        const double box_cycles =
+            std::max(positions * position_cycles_, staged(d, h, w) * x_cycles_ + positions * y_cycles_);
+        for (int images = 1; images <= most && images * positions <= c_.tile.k; ++images) {
+            const double patches = double(ceil_div(conv_.images, std::int64_t{images})) * boxes;
+            if (is_beaten(patches * (images * box_cycles + turn_cycles_))) continue;
+            const PatchTile tile{images, {d.size, h.size, w.size}};
+            try_tile(plan, tile, false);
+            constexpr int kPixels = 8;  // that are read together
+            if (w.size % kPixels != 0) try_tile(plan, tile, true);
         }
-        const int products_a_step = c_.tile.m / 16 * (c_.tile.n / 8);
-        const double products = products_a_step * price.step_cycles.value;
-        return patches * (rows / kPatchWgradDepth * products + price.turn_cycles.value / c_.blocks_per_unit);
     }
     void try_tile(PatchWgradPlan& plan, const PatchTile& tile, bool whole_lines) {
-        if (best_ > 0 && least_cost(tile) * kSlack >= best_) return;
-        if (!is_patch_within(axes_, tile, std::max(x_chunks_ * kPatchChunkBytes, kFewChannelBytes), bytes_)) return;
-        const PatchWgradArgs shape = patch_wgrad_args(conv_, tile, x_chunks_, y_chunks_, whole_lines);
-        const PatchShape& x = shape.x;
-        if (shape.bytes(c_.stages, c_.tile.m, patch_wgrad_by_lines(c_.num_groups_to_merge, c_.tile.n)) > bytes_ ||
-            shape.rows() > c_.tile.k || !fits_patch_fields(tile.images, x.depth, x.height, x.columns) ||
-            shape.patches() < c_.split_k) {
+        if (!is_patch_within(axes_, tile, x_pixel_bytes(), bytes_)) return;
+        lay_out_patch_wgrad(shape_, conv_, tile, chunks_.x, chunks_.y, whole_lines);
+        const PatchShape& x = shape_.x;
+        if (shape_.bytes(c_.stages, c_.tile.m, patch_wgrad_by_lines(c_.num_groups_to_merge, c_.tile.n)) > bytes_ ||
+            shape_.rows() > c_.tile.k || !fits_patch_fields(tile.images, x.depth, x.height, x.columns) ||
+            shape_.patches() < c_.split_k) {
             return;
         }
-        const double cost = shape.patches() * patch_cycles(shape, c_, arch_);
+        const double cost = shape_.patches() * patch_cycles(shape_, c_, arch_);
         if (best_ > 0 && cost >= best_) return;
         best_ = cost;
-        plan.tile = tile, plan.shape = shape, plan.patches = shape.patches();
+        plan.tile = tile, plan.shape = shape_, plan.patches = shape_.patches();
     }
 
     static constexpr double kSlack = 1 - 1e-9;  // sums of the same terms in another order
@@ -164,7 +190,9 @@ private:
     const ArchSpec& arch_;
     PatchAxes axes_;
     std::int64_t bytes_;
-    int x_chunks_ = 0, y_chunks_ = 0;
+    PatchWgradChunks chunks_;
+    PatchWgradArgs shape_;                                                        // of the tile that is tried
+    double position_cycles_ = 0, turn_cycles_ = 0, x_cycles_ = 0, y_cycles_ = 0;  // of a unit, at least
     double best_ = 0;
 };
 
@@ -225,6 +253,12 @@ std::optional<PatchWgradPlan> patch_wgrad_plan(const Problem& p, const KernelCon
     choose_parts(plan, static_cast<double>(p.conv.k) * double(conv.c * taps), c, arch);
     if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
     return plan;
+}
+
+PatchWgradChunks patch_wgrad_chunks(const KernelConv& conv, const KernelConfig& c) {
+    const std::int64_t chunk = kPatchChunkBytes / bytes_of(c.dtype), merged = c.num_groups_to_merge;
+    const std::int64_t columns = merged > 1 ? merged * conv.k : std::min<std::int64_t>(conv.k, c.tile.n);
+    return {has_few_channels(c) ? 0 : to_int(merged * conv.c / chunk), to_int(columns / chunk)};
 }
 
 std::int64_t patch_wgrad_products(const KernelConv& conv, const KernelConfig& c) {

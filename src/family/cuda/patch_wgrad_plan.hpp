@@ -33,6 +33,12 @@ bool refuses_blocks(std::int64_t products, int parts, Rejected* out);
 std::optional<PatchWgradPlan> patch_wgrad_plan(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                                Rejected* why = nullptr);
 
+// Chunks of channels that a block stages for each pixel; none of x where these are few and come one by one.
+struct PatchWgradChunks {
+    int x, y;
+};
+PatchWgradChunks patch_wgrad_chunks(const KernelConv& conv, const KernelConfig& config);
+
 // Blocks of each part, whatever the tile.
 std::int64_t patch_wgrad_products(const KernelConv& conv, const KernelConfig& config);
 

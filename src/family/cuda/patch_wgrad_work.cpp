@@ -72,16 +72,24 @@ double patch_wgrad_least(const WorkProblem& problem, const KernelConfig& c, cons
     const auto& price = arch.prices.patch_wgrad;
     const KernelConv conv = kernel_conv(problem.view.problem);
     if (refuses_patch_reach(conv, nullptr)) return 0;
-    // Patches have all positions between them, however they are cut.
+    // Patches have all positions between them, however they are cut, and at most the tile's each.
     const double positions = static_cast<double>(conv.images) * static_cast<double>(conv.out[0]) *
                              static_cast<double>(conv.out[1]) * static_cast<double>(conv.out[2]);
-    const double steps = positions / kPatchWgradDepth * static_cast<double>(patch_wgrad_products(conv, c)) / arch.units;
-    const double steps_m = c.tile.m / 16.0, steps_n = c.tile.n / 8.0;
+    const double of_unit = positions * static_cast<double>(patch_wgrad_products(conv, c)) / arch.units;
+    const double steps = of_unit / kPatchWgradDepth, steps_m = c.tile.m / 16.0, steps_n = c.tile.n / 8.0;
     const double fetches = steps_m * c.wave.n + steps_n * c.wave.m / 2;
+    const double pixels = of_unit * least_patch_pixels(patch_axes(conv, false), c.tile.k);
+    const PatchWgradChunks chunks = patch_wgrad_chunks(conv, c);
+    const double bytes =
+        pixels * std::max(chunks.x * kPatchChunkBytes, kFewChannelBytes) + of_unit * chunks.y * kPatchChunkBytes;
+    const double copies = bytes / double(price.bytes_per_cycle) + (pixels + of_unit) * double(price.pixel_cycles);
     const auto sharpness = double(price.sharpness);
     const double busy = soft_max_bound(sharpness, {steps * steps_m * steps_n * double(price.product_cycles),
-                                                   steps * fetches * double(price.fetch_cycles)});
-    double cycles = busy + double(price.block_cycles);
+                                                   steps * fetches * double(price.fetch_cycles), copies});
+    const double waiting =
+        (of_unit / c.tile.k * double(price.patch_wait_cycles) + steps / c.wave.k * double(price.step_wait_cycles)) /
+        c.blocks_per_unit;
+    double cycles = soft_max_bound(sharpness, {busy, waiting}) + double(price.block_cycles);
     if (c.two_stage) {
         constexpr double kSumBytes = 8;
         cycles +=
