@@ -41,6 +41,7 @@ Result<BuildSettings> build_settings() {
     settings.compiler = variable("TILEWISE_CXX");
     settings.nvrtc = variable("TILEWISE_NVRTC");
     settings.amdclang = variable("TILEWISE_AMDCLANG");
+    settings.hiprtc = variable("TILEWISE_HIPRTC");
     if (const std::string text = variable("TILEWISE_CACHE_MAX"); !text.empty()) {
         const auto bytes = parse_bytes(text);
         if (!bytes || *bytes < 0) return bad_value("TILEWISE_CACHE_MAX", text, "a size in bytes, such as 512M or 2G");

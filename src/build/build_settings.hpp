@@ -21,6 +21,7 @@ struct BuildSettings {
     std::string compiler;  // a name or a path; empty: the usual names are looked for on PATH
     std::string nvrtc;     // the path of the CUDA compiler library; empty: the usual places are looked at
     std::string amdclang;  // the compiler of HIP kernels, a name or a path; empty: the usual places are looked at
+    std::string hiprtc;    // the path of ROCm's compiler library, which then is taken; empty: where there is no clang
     // The CUDA driver here can load code of this version, as it says itself: 13000 is CUDA 13.0. None: there is no driver, and kernels
     // are built for another machine.
     std::optional<int> driver_version;

@@ -56,7 +56,7 @@ constexpr std::array<Kind, 6> kKinds = {{{kSharedObject, "shared object", &kHost
                                          {kExtension, "shared object", &kHostCompiler, is_shared_object},
                                          {kCubin, "cubin", &kNvrtcCompiler, is_cubin},
                                          {kPtx, "PTX", &kNvrtcCompiler, is_whole_ptx},
-                                         {kHsaco, "code object", &kAmdClang, is_hsaco}}};
+                                         {kHsaco, "code object", &kAmdCompiler, is_hsaco}}};
 
 const Kind* kind_of(std::string_view suffix) {
     for (const Kind& kind : kKinds) {

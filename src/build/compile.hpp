@@ -50,7 +50,7 @@ struct Compiler {
     std::vector<std::string> (*command)(const CompileJob&, const std::string& work);
     Result<CompilerRun> (*run)(const CompileJob&, const std::string& work);
 };
-extern const Compiler kHostCompiler, kNvrtcCompiler, kAmdClang;
+extern const Compiler kHostCompiler, kNvrtcCompiler, kAmdCompiler;
 // Null where nothing here builds that suffix.
 const Compiler* compiler_of(std::string_view suffix);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// HIP kernels: clang with the AMDGPU target, run as a process of its own. Nothing else of ROCm is needed: kernels include no header and
-// link no library of it. What it builds is read again: it must be for the arch, and says what its kernels need.
+// HIP kernels: clang with the AMDGPU target, run as a process of its own, or hiprtc where there is none. Nothing else of ROCm is needed:
+// kernels include no header and link no library of it. What they build is read again: it must be for the arch, and says what its kernels
+// need.
 #include <fmt/core.h>
 
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "base/text.hpp"
 #include "build/amdgpu_object.hpp"
 #include "build/compile.hpp"
+#include "build/hiprtc.hpp"
 #include "build/toolchain_error.hpp"
 
 namespace tilewise {
@@ -76,18 +78,21 @@ std::vector<std::string> amdclang_names() {
     return names;
 }
 
-Result<Toolchain> find_amdclang(const BuildSettings& settings, std::string_view) {
-    if (!settings.amdclang.empty()) {
-        const auto path = program_on_path(settings.amdclang);
-        if (!path) {
-            return toolchain_error(
-                fmt::format("the compiler '{}' (TILEWISE_AMDCLANG) is not there; need {}", settings.amdclang, kNeeded));
-        }
-        auto found = accept(*path);
-        if (found) return found;
+Result<Toolchain> named_amdclang(const std::string& name) {
+    const auto path = program_on_path(name);
+    if (!path) {
         return toolchain_error(
-            fmt::format("the compiler of TILEWISE_AMDCLANG cannot be used: {}", found.error().message));
+            fmt::format("the compiler '{}' (TILEWISE_AMDCLANG) is not there; need {}", name, kNeeded));
     }
+    auto found = accept(*path);
+    if (found) return found;
+    return toolchain_error(fmt::format("the compiler of TILEWISE_AMDCLANG cannot be used: {}", found.error().message));
+}
+
+// One that is named must do.
+Result<Toolchain> find_amd_compiler(const BuildSettings& settings, std::string_view) {
+    if (!settings.amdclang.empty()) return named_amdclang(settings.amdclang);
+    if (!settings.hiprtc.empty()) return find_hiprtc(settings.hiprtc);
     std::string others;
     for (const std::string& name : amdclang_names()) {
         const auto path = program_on_path(name);
@@ -96,13 +101,17 @@ Result<Toolchain> find_amdclang(const BuildSettings& settings, std::string_view)
         if (found) return found;
         others += fmt::format("; {}", found.error().message);
     }
+    auto library = find_hiprtc({});
+    if (library) return library;
+    others += fmt::format("; {}", library.error().message);
     return toolchain_error(
         fmt::format("no compiler for AMD GPUs ($ROCM_PATH/llvm/bin/clang++, clang++-{} to "
                     "clang++-{} and clang++ on PATH): need {}{}",
                     kNewestAmdClang, kOldestAmdClang, kNeeded, others));
 }
 
-std::vector<std::string> amdclang_command(const CompileJob& job, const std::string& work) {
+std::vector<std::string> amd_command(const CompileJob& job, const std::string& work) {
+    if (job.toolchain.kind == kHiprtc) return hiprtc_command(job);
     std::vector<std::string> argv = {job.toolchain.path, fmt::format("--offload-arch={}", job.request.arch)};
     for (const std::string_view flag : fixed_flags(job.request.suffix)) argv.emplace_back(flag);
     argv.insert(argv.end(), job.request.flags.begin(), job.request.flags.end());
@@ -117,7 +126,11 @@ Result<CompilerRun> run_amdclang(const CompileJob& job, const std::string& work)
                                            job.request.name, job.toolchain.path, job.toolchain.version,
                                            job.request.arch, kNeeded));
     }
-    auto run = run_program(amdclang_command(job, work), job, work);
+    return run_program(amd_command(job, work), job, work);
+}
+
+Result<CompilerRun> run_amd_compiler(const CompileJob& job, const std::string& work) {
+    auto run = job.toolchain.kind == kHiprtc ? run_hiprtc(job, work) : run_amdclang(job, work);
     if (!run || !run->failure.empty()) return run;
     const auto object = read_file(fmt::format("{}/{}", work, object_file(job.request)));
     if (!object) return run;  // and is refused as no object
@@ -136,13 +149,15 @@ Result<CompilerRun> run_amdclang(const CompileJob& job, const std::string& work)
 
 }  // namespace
 
-constinit const Compiler kAmdClang = {
+constinit const Compiler kAmdCompiler = {
     .name = "clang for AMD GPUs",
-    .way_out = "Install it (Debian: apt install clang-22 lld-22, or ROCm) or name it with TILEWISE_AMDCLANG",
+    .way_out =
+        "Install it (Debian: apt install clang-22 lld-22, or ROCm) or name it with TILEWISE_AMDCLANG; "
+        "TILEWISE_HIPRTC names ROCm's hiprtc",
     .reads_headers = true,
-    .find = find_amdclang,
-    .command = amdclang_command,
-    .run = run_amdclang,
+    .find = find_amd_compiler,
+    .command = amd_command,
+    .run = run_amd_compiler,
 };
 
 }  // namespace tilewise

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A toolchain compiles kernels. This one is the host's C++ compiler: found on PATH or named by the user, asked for its version once
-// per process. NVRTC, for CUDA, is found in nvrtc.hpp, clang for HIP in compile_amdgpu.cpp; compile.hpp has the choice between them.
+// per process. NVRTC, for CUDA, is found in nvrtc.hpp, clang for HIP in compile_amdgpu.cpp, hiprtc in hiprtc.hpp; compile.hpp has the choice
+// between them.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,7 @@ namespace tilewise {
 
 struct Toolchain {
     std::string path;
-    std::string kind;     // "g++" or "clang++", whatever the file is called; "nvrtc"
+    std::string kind;     // "g++" or "clang++", whatever the file is called; "nvrtc"; "hiprtc"
     std::string version;  // "12.2.0"; of NVRTC "13.0"
 
     bool operator==(const Toolchain&) const = default;

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "build/try_compiler.hpp"
 
+#include <string>
 #include <variant>
 
 #include "base/files.hpp"
 #include "build/code_suffix.hpp"
 #include "build/compile.hpp"
+#include "build/gpu_request.hpp"
 #include "build/toolchain_error.hpp"
 
 namespace tilewise {
 
 Status try_compiler(const Toolchain& toolchain, const ArchSpec& arch, const BuildSettings& settings) {
-    BuildRequest request;
-    request.name = "stub";
-    request.source = arch.is_gpu() ? "extern \"C\" __global__ void stub() {}\n" : "extern \"C\" void stub() {}\n";
-    request.arch = arch.name;
-    request.suffix = code_of(arch.backend).suffix;
+    const std::string suffix(code_of(arch.backend).suffix);
+    BuildRequest request{
+        .name = "stub", .source = "extern \"C\" void stub() {}\n", .arch = arch.name, .suffix = suffix};
+    if (arch.is_gpu()) {
+        request = gpu_request(arch, suffix, "stub", "extern \"C\" __global__ void tilewise_kernel() {}\n");
+    }
     const auto dir = PrivateDir::create(settings.temp_dir, "tilewise-stub-");
     if (!dir) return dir.error();
     const auto outcome = compile_kernel({request, "", toolchain, settings.compile_limit}, dir->inside());

@@ -16,6 +16,8 @@ constexpr Variable kVariables[] = {
     {"TILEWISE_CXX", "the compiler for CPU kernels; else the first on PATH that is new enough"},
     {"TILEWISE_NVRTC", "the file of NVRTC, the compiler for CUDA kernels; else it is looked for"},
     {"TILEWISE_AMDCLANG", "clang, the compiler for HIP kernels; else it is looked for beside ROCm and on PATH"},
+    {"TILEWISE_HIPRTC",
+     "the file of hiprtc, ROCm's compiler library for HIP kernels; else it is looked for where there is no clang"},
     {"TILEWISE_HIP", "the file of the HIP runtime, which drives AMD GPUs; else libamdhip64.so.7 or .6 is loaded"},
     {"TILEWISE_COMPILE_TIMEOUT_S", "seconds a compiler may take; 60"},
     {"TILEWISE_EPILOGUES",

@@ -10,6 +10,7 @@ GEMM = "gemm:m=200,n=136,k=104,dtype=bf16,layout=rcr"
 SMALL = "gemm:m=64,n=64,k=64,dtype=bf16,layout=rcr"
 FAKE = pathlib.Path(__file__).resolve().parents[2] / "build/fake-hip/libamdhip64.so.7"
 KERNEL = "gemm_fp32_rcr_compv3_cshuffle_intrawave_64x64x32_2x2x1_32x32x8_va4_vb4_vc4@gfx942"
+HIPRTC = FAKE.parents[1] / "fake-hiprtc/libhiprtc.so.7"
 needs_clang = pytest.mark.skipif(not shutil.which("clang++-22"), reason="clang 22 is not installed")
 
 
@@ -95,6 +96,13 @@ def test_doctor_lists_the_runtime_and_its_gpus(on_hip):
     missing = on_hip("doctor", "--json", TILEWISE_HIP="/nowhere/libamdhip64.so.7")
     found = next(item for item in missing.json["checks"] if item["check"] == "hip GPUs")
     assert missing.code == 0 and found["level"] == "warn" and "/nowhere" in found["found"]
+
+
+@needs_clang
+@pytest.mark.parametrize("variables, kind", [({}, "clang++ 22"), ({"TILEWISE_HIPRTC": str(HIPRTC)}, "hiprtc 7")])
+def test_doctor_tries_the_compiler(ask, variables, kind):
+    found = next(item for item in ask("doctor", env=variables)["checks"] if item["check"] == "clang for AMD GPUs")
+    assert found["level"] == "ok" and found["found"].startswith(kind) and "compiles for gfx950" in found["found"], found
 
 
 @needs_clang
