@@ -17,8 +17,8 @@ inline constexpr u32 kOutside = ~0u, kMostOffset = 0x80000000u;
 TILEWISE_DEVICE const char* uniform(const char* at) { return at; }
 TILEWISE_DEVICE Bounded bounded(const char* base, u32 bytes) { return {base, bytes}; }
 template <int bytes>
-TILEWISE_DEVICE Packet<bytes> load_bounded(const Bounded& from, u32 offset) {
-    return offset < from.bytes ? load_global<bytes>(from.base + offset) : zero_packet<bytes>();
+TILEWISE_DEVICE Packet<bytes> load_bounded(const Bounded& from, u32 offset, u32 common = 0) {
+    return offset < from.bytes ? load_global<bytes>(from.base + offset + common) : zero_packet<bytes>();
 }
 
 // A copy is a group of its own: waits count instructions.
@@ -40,6 +40,9 @@ template <class Args>
 TILEWISE_DEVICE const Args& reread(const Args& args) {
     return args;
 }
+TILEWISE_DEVICE u32 low_halves(u32 first, u32 second) { return (first & 0xffffu) | second << 16; }
+TILEWISE_DEVICE u32 high_halves(u32 first, u32 second) { return first >> 16 | (second & 0xffff0000u); }
+TILEWISE_DEVICE u32 in_lanes(u32 x) { return x; }
 template <int priority>
 TILEWISE_DEVICE void set_priority() {}
 

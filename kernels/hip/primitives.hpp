@@ -231,19 +231,20 @@ TILEWISE_DEVICE Bounded bounded(const char* base, u32 bytes) {
     constexpr int kRawWords = 0x00020000;
     return {__builtin_amdgcn_make_buffer_rsrc(const_cast<char*>(base), 0, bytes, kRawWords)};
 }
+// `common`, the same for all lanes, comes on top of what is below `bytes`.
 template <int bytes>
-TILEWISE_DEVICE Packet<bytes> load_bounded(const Bounded& from, u32 offset) {
-    const int at = int(offset);
+TILEWISE_DEVICE Packet<bytes> load_bounded(const Bounded& from, u32 offset, u32 common = 0) {
+    const int at = int(offset), all = int(common);
     if constexpr (bytes == 16) {
-        return __builtin_bit_cast(Packet<16>, __builtin_amdgcn_raw_buffer_load_b128(from.memory, at, 0, 0));
+        return __builtin_bit_cast(Packet<16>, __builtin_amdgcn_raw_buffer_load_b128(from.memory, at, all, 0));
     } else if constexpr (bytes == 8) {
-        return __builtin_bit_cast(Packet<8>, __builtin_amdgcn_raw_buffer_load_b64(from.memory, at, 0, 0));
+        return __builtin_bit_cast(Packet<8>, __builtin_amdgcn_raw_buffer_load_b64(from.memory, at, all, 0));
     } else if constexpr (bytes == 4) {
-        return __builtin_bit_cast(Packet<4>, __builtin_amdgcn_raw_buffer_load_b32(from.memory, at, 0, 0));
+        return __builtin_bit_cast(Packet<4>, __builtin_amdgcn_raw_buffer_load_b32(from.memory, at, all, 0));
     } else if constexpr (bytes == 2) {
-        return __builtin_bit_cast(Packet<2>, __builtin_amdgcn_raw_buffer_load_b16(from.memory, at, 0, 0));
+        return __builtin_bit_cast(Packet<2>, __builtin_amdgcn_raw_buffer_load_b16(from.memory, at, all, 0));
     } else {
-        return __builtin_bit_cast(Packet<1>, __builtin_amdgcn_raw_buffer_load_b8(from.memory, at, 0, 0));
+        return __builtin_bit_cast(Packet<1>, __builtin_amdgcn_raw_buffer_load_b8(from.memory, at, all, 0));
     }
 }
 
@@ -284,9 +285,19 @@ TILEWISE_DEVICE const Args& reread(const Args&) {
     return *(const Args*)at;
 }
 
+// A number that all lanes have, kept in a register of each from then on: scalar registers are few. uniform() brings it back.
+TILEWISE_DEVICE u32 in_lanes(u32 x) {
+    asm volatile("" : "+v"(x));
+    return x;
+}
+
 // An address of which the compiler no longer knows where it came from. Of reads at addresses that it knows ahead of a loop it makes two
 // of 8 bytes each.
 TILEWISE_DEVICE void hide(SharedAddress& at) { asm volatile("" : "+s"(at)); }
+
+// The low halves of two words, or the high ones, as one word.
+TILEWISE_DEVICE u32 low_halves(u32 first, u32 second) { return __builtin_amdgcn_perm(second, first, 0x05040100u); }
+TILEWISE_DEVICE u32 high_halves(u32 first, u32 second) { return __builtin_amdgcn_perm(second, first, 0x07060302u); }
 
 // Nothing is moved across this: what comes later needs its registers then, not now.
 TILEWISE_DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }

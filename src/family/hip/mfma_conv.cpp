@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Blocks and plans are those of the convolution on mma.sync (family/cuda/mma_conv.cpp); loops and arithmetic those of GEMM on MFMA.
+// Plans are those of the convolution on mma.sync (family/cuda/mma_conv.cpp); blocks, loops and arithmetic those of GEMM on MFMA.
+#include <algorithm>
+#include <cstdint>
+
+#include "base/bounded_product.hpp"
 #include "config/conv_tiles.hpp"
 #include "family/code_rules.hpp"
 #include "family/cuda/conv_grid.hpp"
@@ -8,12 +12,15 @@
 #include "family/families.hpp"
 #include "family/hip/mfma_conv_work.hpp"
 #include "family/hip/mfma_rules.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace mfma_conv {
 namespace {
 
-constexpr Pipeline kPipelines[] = {Pipeline::basic_v1, Pipeline::mem, Pipeline::compv3, Pipeline::compv4};
+constexpr Pipeline kPipelines[] = {Pipeline::basic_v1,   Pipeline::mem,           Pipeline::compv3,
+                                   Pipeline::compv4,     Pipeline::compv5,        Pipeline::compv6,
+                                   Pipeline::comp_async, Pipeline::basic_async_v1};
 constexpr std::string_view kFixed[] = {"cluster", "producer_waves", "swap_ab",        "cluster_k",
                                        "math",    "gather",         "blocks_per_unit"};
 
@@ -24,7 +31,7 @@ bool runs_of_chunks(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                   TILEWISE_TEXT("1, or a vector of the input"));
 }
 
-// Merged groups share neither tiles by steps nor chunks that are filled up (kernels/hip/mfma_conv/merged_conv.hpp).
+// Merged groups share neither tiles by steps nor chunks that are filled up (kernels/hip/mfma_conv/merged_weights.hpp).
 bool merges_otherwise(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return c.num_groups_to_merge > 1 && (c.stream_k != StreamK::off || counts_whole_chunks(c)) &&
            refuse(out,
@@ -39,6 +46,7 @@ constexpr ConfigRule kRules[] = {
     {"code_waves", "a wave has whole squares of sums", mfma_gemm::uneven_waves},
     {"code_depth", "a lane has 16 bytes along k", mfma_gemm::other_depth},
     {"code_buffers", "a pipeline has as many buffers as it fills", mfma_gemm::other_buffers},
+    {"code_turns", "half of the waves multiply while the others fetch", mfma_gemm::odd_groups},
     {"code_results", "vectors of results stay within a wave's columns", mfma_gemm::crosses_runs},
     {"code_columns", "columns that are filled up leave one by one", runs_of_chunks,
      [](KernelConfig& c, const ArchSpec&) { c.vector_c = 1; }},
@@ -47,8 +55,45 @@ constexpr ConfigRule kRules[] = {
     gather_conv::kVectorsAlongChannels,
 };
 
+// Lanes have offsets of 31 bits (kernels/hip/bounded_source.hpp): from the image of a tile's first pixel to the last one's and as far as
+// the filter reaches beyond it, or from a line of a matrix to the tile's last. Kernels of split_image look up with 64 bits.
+bool beyond_offsets(const Problem& p, const KernelConfig& c, Rejected* why) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 31;
+    const ConvShape& s = p.conv;
+    const bool weight = c.op == Op::conv_bwd_weight, data = c.op == Op::conv_bwd_data;
+    const std::int64_t size = bytes_of(weight ? c.dtype_b : c.dtype);
+    const Extents in = data ? output_size(s) : s.in, positions = data ? s.in : output_size(s);
+    const std::int64_t channels = data ? s.k : s.c;
+    std::int64_t fewest = 1, reach = 0, pixels = is_channels_last(c.layout) ? channels : 1;
+    for (int d = in.rank - 1; d >= 0; --d) {
+        fewest *= std::max<std::int64_t>(1, data ? positions[d] / s.stride[d] : positions[d]);
+        const std::int64_t window = bounded_product({s.filter[d], s.dilation[d]}) + s.pad_before[d];
+        reach = std::min(kMost, reach + bounded_product({window, pixels, size}));
+        pixels = bounded_product({pixels, in[d]});
+    }
+    const std::int64_t rows = weight ? c.tile.k : c.tile.m, image = bounded_product({product(in), channels, size});
+    const std::int64_t images = std::min(s.n, (rows - 1) / fewest + 2);
+    const std::int64_t farthest = bounded_product({images, image});
+    if (!c.split_image && (farthest >= kMost || farthest + reach >= kMost)) {
+        return refuse(why, TILEWISE_TEXT("{} images of {} bytes in a tile", images, image),
+                      TILEWISE_TEXT("less than {} bytes with what the filter reaches, or split_image", kMost));
+    }
+    const std::int64_t filter = product(s.filter) * (s.c / s.g) * bytes_of(c.dtype_b);
+    const std::int64_t filters = data ? s.k / s.g * std::max(1, c.num_groups_to_merge) : c.tile.n;
+    const bool wide = data && c.split_image;
+    const std::int64_t line = weight ? s.k * bytes_of(c.dtype) : filter, lines = weight ? c.tile.k : filters;
+    return !wide && bounded_product({line, lines + 1}) >= kMost &&
+           refuse(why, TILEWISE_TEXT("{} lines of {} bytes in a tile", lines, line),
+                  TILEWISE_TEXT("less than {} bytes", kMost));
+}
+std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads,
+                               Rejected* why) {
+    if (beyond_offsets(p, c, why)) return std::nullopt;
+    return gather_grid(p, c, arch, threads, why);
+}
+
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"hip/mfma_conv/mfma_conv", kReduceLine}, c, arch);
+    return cuda_source({"hip/mfma_conv/mfma_conv", kReduceLine}, c, arch, mfma_gemm::loop_lines(c, arch));
 }
 
 }  // namespace
@@ -60,10 +105,12 @@ constinit const Family kMfmaConv = {
     .description = "an implicit product on MFMA whose threads gather the activation: any problem",
     .ops = kEveryConv,
     .pipelines = mfma_conv::kPipelines,
+    .has_interwave = true,
     .fixed = mfma_conv::kFixed,
     .rules = mfma_conv::kRules,
-    .spec = block_spec,
-    .plan = gather_grid,
+    .spec = mfma_gemm::spec,
+    .plan = mfma_conv::plan,
+    .searches = true,
     .work = {mfma_conv_work<double>, mfma_conv_work<Term>, mfma_conv_work<Noted>},
     .source = mfma_conv::source,
 };

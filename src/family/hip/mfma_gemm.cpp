@@ -109,6 +109,13 @@ bool crosses_runs(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
                   TILEWISE_TEXT("whole vectors, and {} columns that leave a wave together", run));
 }
 
+std::string loop_lines(const KernelConfig& c, const ArchSpec& arch) {
+    return fmt::format(
+        "    static constexpr bool interwave = {}, small_float_products = {};\n"
+        "    static constexpr int direct_bytes = {}, ring_buffers = {};\n",
+        c.scheduler == Scheduler::interwave, arch.small_float_products, arch.direct_copy_bytes, loop_buffers(c, arch));
+}
+
 namespace {
 
 constexpr ConfigRule kRules[] = {
@@ -143,12 +150,8 @@ std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const Ar
 }
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source(
-        {"hip/mfma_gemm/mfma_gemm", kReduceLine}, c, arch,
-        fmt::format("    static constexpr bool uses_mfma = true, interwave = {}, small_float_products = {};\n"
-                    "    static constexpr int direct_bytes = {}, ring_buffers = {};\n",
-                    c.scheduler == Scheduler::interwave, arch.small_float_products, arch.direct_copy_bytes,
-                    loop_buffers(c, arch)));
+    return cuda_source({"hip/mfma_gemm/mfma_gemm", kReduceLine}, c, arch,
+                       "    static constexpr bool uses_mfma = true;\n" + loop_lines(c, arch));
 }
 
 }  // namespace
