@@ -99,10 +99,10 @@ public:
 
     std::vector<Candidate> first(std::size_t most) {
         std::vector<Candidate> candidates;
-        candidates.reserve(std::min(most, open_.size()));
         while (candidates.size() < most) {
             const Candidate* candidate = next();
             if (!candidate) break;
+            if (candidates.empty()) candidates.reserve(std::min(most, 1 + found_.size() + open_.size()));
             candidates.push_back(*candidate);
         }
         return candidates;
