@@ -14,11 +14,9 @@ namespace tilewise {
 
 Status try_compiler(const Toolchain& toolchain, const ArchSpec& arch, const BuildSettings& settings) {
     const std::string suffix(code_of(arch.backend).suffix);
-    BuildRequest request{
-        .name = "stub", .source = "extern \"C\" void stub() {}\n", .arch = arch.name, .suffix = suffix};
-    if (arch.is_gpu()) {
-        request = gpu_request(arch, suffix, "stub", "extern \"C\" __global__ void tilewise_kernel() {}\n");
-    }
+    const BuildRequest request =
+        arch.is_gpu() ? gpu_request(arch, suffix, "stub", "extern \"C\" __global__ void tilewise_kernel() {}\n")
+                      : BuildRequest{"stub", "extern \"C\" void stub() {}\n", {}, arch.name, suffix};
     const auto dir = PrivateDir::create(settings.temp_dir, "tilewise-stub-");
     if (!dir) return dir.error();
     const auto outcome = compile_kernel({request, "", toolchain, settings.compile_limit}, dir->inside());
