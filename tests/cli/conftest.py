@@ -114,13 +114,6 @@ def a_kernel(ask):
     return ask("kernels", "--arch", "gfx942", "--op", "gemm", "--dtype", "bf16", "--rule-set", "tests")["kernels"][0]
 
 
-@pytest.fixture(scope="session")
-def a_kernel_without_code(ask):
-    """A valid kernel with a pipeline or a scheduler that its family does not have."""
-    kernels = ask("kernels", "--arch", "gfx942", "--op", "conv_fwd", "--dtype", "bf16")["kernels"]
-    return next(kernel for kernel in kernels if not kernel["available"])
-
-
 @pytest.fixture
 def new_arch(root, tmp_path):
     """new_arch(edit) -> an arch file like gfx942 named gfx-new, changed by edit(dict) or edit(text) -> text."""
