@@ -169,9 +169,9 @@ struct AmxCore {
 
     template <bool by_rows>
     static TILEWISE_INLINE void tile(Index, Index, UnitsOfA a, const u32* b, Index, Index units, Acc* c, Index c_stride,
-                                     bool accumulate) {
+                                     const Ending& ending) {
         const u32* ap = reinterpret_cast<const u32*>(a.p);
-        start(c, c_stride * Index(sizeof(Acc)), accumulate);
+        start(c, c_stride * Index(sizeof(Acc)), ending.accumulate);
         for (Index unit = 0; unit < units; unit += kTileUnits) {
             load_a(ap + unit * rows);
             load_b(b + unit * cols);

@@ -25,6 +25,19 @@ enum class Pipeline { basic_v1, mem, compv3, compv4, preshuffle };
 
 inline constexpr Index kKeepBytes = 64 << 20;  // most memory for packed panels of B over all of k
 
+// Can a register tile with all of k write C itself, after the chain?
+template <class Out, class Acc>
+TILEWISE_INLINE bool may_limit(const OutView& out) {
+    return kSame<Out, Fp32> && kSame<Acc, float> && is_short(out) && is_limited(out.chain);
+}
+TILEWISE_INLINE Ending limits_of(const OutView& out, Index offset, Index column) {
+    const float* bias = reinterpret_cast<const float*>(out.bias_by_col);
+    const float* d = reinterpret_cast<const float*>(out.d[0]);
+    return {
+        false,         true,          out.chain.bias ? bias + column : nullptr, out.chain.add ? d + offset : nullptr,
+        out.chain.low, out.chain.high};
+}
+
 // Rows of C that follow each other at one distance. Other kinds of rows (conv_sources.hpp) come in runs.
 struct EvenRows {
     Index stride;  // in elements
@@ -45,6 +58,7 @@ struct Task {
     OutView out_later;  // the same for the second and further blocks of k when C holds the sums: beta is 1
     bool sums_in_c;     // C can hold the sums
     bool start_from_c;  // and starts with its old value (beta is 1)
+    bool limited;       // C could hold the sums, but for a chain that a register tile of all of k can do
 };
 
 template <class Config, class Core>
@@ -193,10 +207,13 @@ struct Blocked {
             const Index start = col + panel * kCols - task.skip, low = start < 0 ? -start : 0;
             const Index high = least(kCols, cols - panel * kCols);
             const bool whole = low == 0 && high == kCols && (!Core::whole_tiles || count == kRows);
-            if (task.sums_in_c && whole && task.rows.run_from(row + i) >= count) {
-                char* c = task.out.c + (task.rows.offset(row + i) + start) * Index(sizeof(Acc));
-                return compute(count, high, a, b, b_stride, reinterpret_cast<Acc*>(c), task.out.row_stride,
-                               !first_k || task.start_from_c);
+            const bool limited = task.limited && !several_k && !Core::whole_tiles;
+            if ((task.sums_in_c || limited) && whole && task.rows.run_from(row + i) >= count) {
+                const Index offset = task.rows.offset(row + i) + start;
+                Acc* c = reinterpret_cast<Acc*>(task.out.c) + offset;
+                const Ending ending =
+                    limited ? limits_of(task.out, offset, start) : Ending{!first_k || task.start_from_c};
+                return compute(count, high, a, b, b_stride, c, task.out.row_stride, ending);
             }
             const bool waits = several_k && !task.sums_in_c;
             Acc* sums = waits ? tiles + (panel * round_up(rows, kRows) + i) * kCols : tiles;
@@ -204,7 +221,7 @@ struct Blocked {
             if ((last_k || !waits) && task.rows.run_from(row + i) >= count) {
                 view.prefetch_rows(task.rows.offset(row + i), count, start + low);
             }
-            compute(count, high, a, b, b_stride, sums, kCols, waits && !first_k);
+            compute(count, high, a, b, b_stride, sums, kCols, Ending{waits && !first_k});
             if (waits && !last_k) return;
             finish_rows(view, i, count, start + low, sums + low, high - low);
         }
@@ -213,23 +230,23 @@ struct Blocked {
                                          Index width) const {
             for (Index done = 0; done < count;) {
                 const Index run = least(count - done, task.rows.run_from(row + i + done));
-                const OutView at = view.moved(task.rows.offset(row + i + done), row + i + done, column);
-                view.finish(at, sums + done * kCols, kCols, run, width);
+                const Place at = {task.rows.offset(row + i + done), row + i + done, column};
+                view.finish(view, at, sums + done * kCols, kCols, run, width);
                 done += run;
             }
         }
         TILEWISE_INLINE void compute(Index count, Index width, UnitsOfA a, const u32* b, Index b_stride, Acc* c,
-                                     Index c_stride, bool accumulate) const {
+                                     Index c_stride, const Ending& ending) const {
             if (units == 0) {  // an empty part of a split k
-                for (Index i = 0; i < count * kCols && !accumulate; ++i) c[i / kCols * c_stride + i % kCols] = 0;
+                for (Index i = 0; i < count * kCols && !ending.accumulate; ++i) c[i / kCols * c_stride + i % kCols] = 0;
                 return;
             }
             if constexpr (kMayReadA<SourceA> && !Core::whole_tiles && Engine::template in_place<TA>) {
                 if (a_by_rows) {
-                    return Core::template tile<true>(count, width, a, b, b_stride, units, c, c_stride, accumulate);
+                    return Core::template tile<true>(count, width, a, b, b_stride, units, c, c_stride, ending);
                 }
             }
-            Core::template tile<false>(count, width, a, b, b_stride, units, c, c_stride, accumulate);
+            Core::template tile<false>(count, width, a, b, b_stride, units, c, c_stride, ending);
         }
 
         TILEWISE_OUTER void run() {

@@ -6,99 +6,9 @@
 // same code. Reads each sum, C (only if beta != 0), D and bias once; writes C once. Integer outputs are computed in
 // fp64: exact.
 #pragma once
-#include "math.hpp"
+#include "short_chain.hpp"
 
 namespace tilewise::cpu {
-
-// C and all that is indexed like it, seen from the tile at hand: element (i, j) is at i * row_stride + j * col_stride.
-// One of the strides is 1, except where strided pixels of a channels-first tensor are the rows. Pointers are null where there is nothing to read.
-struct OutView {
-    using Finish = void (*)(const OutView& view, const void* sums, Index stride, Index rows, Index cols);
-    Finish finish;  // makes elements of C, of element_bytes each, from sums
-    Index element_bytes;
-    char* c;
-    const char* d[kMaxKernelDTensors];
-    Index row_stride, col_stride;
-    const char* bias_by_row;
-    const char* bias_by_col;
-    const float* scale_by_row;  // one value a row
-    const float* scale_by_col;
-    float factor;  // alpha and the scales that hold for the whole tensor
-    const KernelArgs* args;
-
-    // The view from element (i, j) on.
-    TILEWISE_INLINE OutView at(Index i, Index j) const { return moved(i * row_stride, i, j); }
-    // The same where row i does not follow from the strides, but is `row_offset` elements away.
-    TILEWISE_OUTER OutView moved(Index row_offset, Index i, Index j) const {
-        OutView v = *this;
-        const Index offset = (row_offset + j * col_stride) * element_bytes;
-        v.c += offset;
-        for (const char*& d_pointer : v.d) d_pointer += d_pointer ? offset : 0;
-        v.bias_by_row += bias_by_row ? i * element_bytes : 0;
-        v.bias_by_col += bias_by_col ? j * element_bytes : 0;
-        v.scale_by_row += scale_by_row ? i : 0;
-        v.scale_by_col += scale_by_col ? j : 0;
-        return v;
-    }
-    // Fetches the lines where rows begin, `row_offset` elements away, that will be written once their sums are there.
-    TILEWISE_INLINE void prefetch_rows(Index row_offset, Index rows, Index j) const {
-        if (col_stride != 1) return;
-        const char* row = c + (row_offset + j) * element_bytes;
-        for (Index i = 0; i < rows; ++i, row += row_stride * element_bytes) prefetch_for_write(row);
-    }
-    TILEWISE_INLINE OutView transposed() const {
-        OutView v = *this;
-        v.row_stride = col_stride, v.col_stride = row_stride;
-        v.bias_by_row = bias_by_col, v.bias_by_col = bias_by_row;
-        v.scale_by_row = scale_by_col, v.scale_by_col = scale_by_row;
-        return v;
-    }
-};
-
-// Nothing to do but to write the sums (beta aside)?
-TILEWISE_INLINE bool is_plain(const KernelArgs& args) {
-    return args.alpha == 1.0f && args.scale == KernelScale::none && args.epilogue[0] == KernelEpilogueOp::none;
-}
-
-// The type the epilogue computes in: fp32, or fp64 where integers must stay exact.
-template <class Out>
-struct EpilogueLanes {
-    using type = F;
-};
-template <>
-struct EpilogueLanes<Int32> {
-    using type = D;
-};
-template <class Acc>
-using RawOf = ConditionalType<kSame<Acc, float>, Fp32, Int32>;  // the sums as an element type
-
-// Values of type T at p as lanes of type V; only the first n are read.
-template <class T, class V>
-TILEWISE_INLINE V read_values(const void* p, Index n) {
-    using Raw = Vec<typename T::Storage, kLanesOf<V>>;
-    const Raw raw = n >= kLanesOf<V> ? load<Raw>(p) : load_first<Raw>(p, n * kBytes<T>);
-    if constexpr (kSame<T, Int32> || kSame<T, Fp32>) {
-        return __builtin_convertvector(raw, V);
-    } else {
-        return decode<T>(raw);
-    }
-}
-
-template <class Out, class V>
-TILEWISE_INLINE void write_values(char* p, V v, Index n) {
-    const auto raw = encode<Out>(v);
-    n >= kLanesOf<V> ? store(p, raw) : store_first(p, raw, n * kBytes<Out>);
-}
-
-TILEWISE_NOINLINE inline void activate_all(KernelEpilogueOp op, F* values, Index count) { activate(op, values, count); }
-TILEWISE_NOINLINE inline void activate_all(KernelEpilogueOp op, D* values, Index count) {
-    for (Index i = 0; i < count; ++i) {
-        F wide = {};
-        store(&wide, __builtin_convertvector(values[i], Vec<float, kLanes / 2>));
-        activate(op, &wide, 1);
-        values[i] = __builtin_convertvector(load<Vec<float, kLanes / 2>>(&wide), D);
-    }
-}
 
 // Vectors that go through a chain together, in registers: each operation is looked up once for all of them.
 inline constexpr int kChainVectors = 4;
@@ -151,18 +61,6 @@ TILEWISE_INLINE void finish_group(const OutView& view, const KernelEpilogueOp* o
     each([&](V& x, int q) { write_values<Out>(view.c + at + q * next, x, n); });
 }
 
-// Nothing but the conversion.
-template <class Out, class V, class Acc>
-TILEWISE_INLINE void convert_rows(const OutView& view, const Acc* sums, Index stride, Index rows, Index cols) {
-    using Raw = typename RawOf<Acc>::type;
-    for (Index i = 0; i < rows; ++i) {
-        char* c = view.c + i * view.row_stride * kBytes<Out>;
-        for (Index j = 0; j < cols; j += kLanesOf<V>) {
-            write_values<Out>(c + j * kBytes<Out>, read_values<Raw, V>(sums + i * stride + j, cols - j), cols - j);
-        }
-    }
-}
-
 // `vectors` vectors from (i, j) on, in groups.
 template <class Out, class V, bool whole, class Acc>
 TILEWISE_INLINE void finish_groups(const OutView& view, const KernelEpilogueOp* ops, float beta, const Acc* sums,
@@ -183,9 +81,9 @@ TILEWISE_INLINE void finish_groups(const OutView& view, const KernelEpilogueOp* 
 template <class Out, class Acc>
 TILEWISE_NOINLINE void finish_rows(const OutView& given, const Acc* sums, Index stride, Index rows, Index cols) {
     using V = typename EpilogueLanes<Out>::type;
+    if (is_short(given)) return finish_short<Out, V>(given, Place{}, sums, stride, rows, cols);
     const OutView view = given;  // copies: what is written to C cannot change them
     const float beta = given.args->beta;
-    if (is_plain(*given.args) && beta == 0.0f) return convert_rows<Out, V>(view, sums, stride, rows, cols);
     KernelEpilogueOp ops[kMaxKernelEpilogueOps + 1] = {};
     __builtin_memcpy(ops, given.args->epilogue, sizeof(given.args->epilogue));
     constexpr Index kWidth = kLanesOf<V>;
@@ -210,8 +108,11 @@ inline constexpr int kTransposeRows = 64;  // columns of a tile turned around at
 // A tile of sums into C. A view without neighbouring columns gets the tile turned around first, a few rows at a time, and
 // one row at a time where rows are no neighbours either.
 template <class Out, class Acc>
-TILEWISE_OUTER void finish(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
+TILEWISE_OUTER void finish(const OutView& whole, Place at, const void* from, Index stride, Index rows, Index cols) {
     const Acc* sums = static_cast<const Acc*>(from);
+    using V = typename EpilogueLanes<Out>::type;
+    if (is_short(whole)) return finish_short<Out, V>(whole, at, sums, stride, rows, cols);
+    const OutView view = whole.from(at);
     if (view.col_stride == 1) return finish_rows<Out>(view, sums, stride, rows, cols);
     alignas(kCacheLine) Acc turned[kLanes * kTransposeRows];
     for (Index i = 0; i < rows; i += kTransposeRows) {
@@ -231,14 +132,14 @@ TILEWISE_OUTER void finish(const OutView& view, const void* from, Index stride, 
 // Sums as they are, into rows of sums: the first block of k writes them (beta is 0), a later one adds its own to them.
 // Those of integers wrap around, as within a block.
 template <class Acc>
-TILEWISE_OUTER void finish_sums(const OutView& view, const void* from, Index stride, Index rows, Index cols) {
+TILEWISE_OUTER void finish_sums(const OutView& view, Place at, const void* from, Index stride, Index rows, Index cols) {
     using V = Vec<Acc>;
     const bool add = view.args->beta != 0.0f;
     const Index step = view.col_stride == 1 ? kLanes : 1;  // a view that is turned around has its rows apart
     for (Index i = 0; i < rows; ++i) {
         for (Index j = 0; j < cols; j += step) {
             const Index bytes = least(step, cols - j) * Index(sizeof(Acc));
-            Acc* to = reinterpret_cast<Acc*>(view.c) + i * view.row_stride + j * view.col_stride;
+            Acc* to = reinterpret_cast<Acc*>(view.c + view.bytes_to(at)) + i * view.row_stride + j * view.col_stride;
             V sums = load_first<V>(static_cast<const Acc*>(from) + i * stride + j, bytes);
             if (add) sums += load_first<V>(to, bytes);
             store_first(to, sums, bytes);
@@ -262,6 +163,7 @@ TILEWISE_OUTER OutView out_view(const KernelArgs& args, Index batch, bool partia
     v.factor = args.alpha;
     if (args.scale == KernelScale::tensor) v.factor *= args.scale_a[0] * args.scale_b[0];
     if (args.scale == KernelScale::row) v.scale_by_row = args.scale_a, v.scale_by_col = args.scale_b;
+    v.chain = short_chain(args);
     v.args = &args;
     return v;
 }

@@ -21,13 +21,15 @@ TILEWISE_INLINE F infinity() { return as_float(splat<U>(kFloatInfinity)); }
 
 TILEWISE_INLINE F exp(F x) {
     constexpr float highest = 88.72f, lowest = -87.33f;  // beyond: infinity, zero
+    constexpr float beyond = 89.0f;                      // what scale_by_power makes infinity of
     constexpr float log2_e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
     constexpr float round = 12582912.0f;  // 1.5 * 2^23
     constexpr float c[] = {1.0f, 1.0f, 0.49999991f, 0.16666420f, 0.04166823f, 0.00837482f, 0.00138368f};
     F y = select(x < lowest, splat<F>(lowest), x);
-    y = select(y > highest, splat<F>(highest), y);
+    y = select(y > (kHasScale ? beyond : highest), splat<F>(kHasScale ? beyond : highest), y);
     const F shifted = fma(y, splat<F>(log2_e), splat<F>(round)), n = shifted - round;
     const F r = fma(n, splat<F>(-ln2_low), fma(n, splat<F>(-ln2_high), y));
+    if constexpr (kHasScale) return select(x < lowest, F{}, scale_by_power(polynomial(r, c), n));
     // 2^n in two halves: n may be 128, which no single exponent holds
     const I exponent = reinterpret_cast<I>(shifted) - 0x4b400000, half = exponent >> 1;
     const F scale = as_float((half + kFloatBias) << kFloatMantissa);

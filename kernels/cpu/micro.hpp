@@ -19,6 +19,37 @@ struct UnitsOfA {
     Index bytes;
 };
 
+// What becomes of the sums of a register tile: they replace what is in memory or are added to it; or, in registers, a bias,
+// elements of a D tensor (its rows as far apart as those of C) and limits follow.
+struct Ending {
+    bool accumulate = false, limited = false;
+    const float* bias = nullptr;  // of the first column, or null
+    const float* d = nullptr;     // of the first element, or null
+    float low = 0.0f, high = 0.0f;
+};
+
+template <int rows, int vectors>
+TILEWISE_INLINE void limit(F (&sums)[rows][vectors], const Ending& ending, Index c_stride) {
+    const F low = splat<F>(ending.low), high = splat<F>(ending.high);
+    F bias[vectors];
+    TILEWISE_UNROLL
+    for (int j = 0; j < vectors; ++j) {
+        bias[j] = ending.bias ? load<F>(ending.bias + j * kLanes) : splat<F>(-0.0f);  // x + -0 is x for every x
+    }
+    const float* d = ending.d;
+    TILEWISE_UNROLL
+    for (int i = 0; i < rows; ++i) {
+        TILEWISE_UNROLL
+        for (int j = 0; j < vectors; ++j) {
+            F x = sums[i][j] + bias[j];
+            if (d) x += load<F>(d + j * kLanes);
+            const F above = select(x < low, low, x);
+            sums[i][j] = select(above > high, high, above);
+        }
+        if (d) walk(d, c_stride);
+    }
+}
+
 template <class E, int rows, int vectors, bool a_by_rows>
 struct Micro {
     using Acc = typename E::Acc;
@@ -46,9 +77,9 @@ struct Micro {
         }
     }
 
-    // c[row][lane] (stride apart) = or += the sums over `units` steps.
+    // c[row][lane] (stride apart) becomes the sums over `units` steps, as `ending` says.
     static TILEWISE_NOINLINE void run(UnitsOfA units_a, const u32* b, Index b_stride, Index units, Acc* c,
-                                      Index c_stride, bool accumulate) {
+                                      Index c_stride, const Ending& ending) {
         V acc[rows][vectors] = {};
         const char* a[kPointers];
         const Index a_bytes = units_a.bytes;
@@ -68,7 +99,10 @@ struct Micro {
             for (int i = 0; i < kPointers; ++i) a[i] += a_by_rows ? Index(sizeof(u32)) : a_bytes;
         }
         if constexpr (E::compensates) compensate(acc, b);
-        if (accumulate) {
+        if constexpr (kSame<Acc, float>) {
+            if (ending.limited) limit(acc, ending, c_stride);
+        }
+        if (ending.accumulate) {
             write<true>(acc, c, c_stride);
         } else {
             write<false>(acc, c, c_stride);

@@ -145,6 +145,18 @@ TILEWISE_INLINE V select(M mask, V a, V b) {
 // One rounding where the flags give a fused instruction (one expression: both compilers contract it), two elsewhere.
 TILEWISE_INLINE F fma(F a, F b, F c) { return a * b + c; }
 
+// a * 2^n for whole n: one rounding, infinity and denormals included.
+#if defined(__AVX512F__)
+inline constexpr bool kHasScale = true;
+TILEWISE_INLINE F scale_by_power(F a, F n) {
+    asm("vscalefps %1, %0, %0" : "+v"(a) : "v"(n));
+    return a;
+}
+#else
+inline constexpr bool kHasScale = false;
+TILEWISE_INLINE F scale_by_power(F a, F) { return a; }
+#endif
+
 // c + a.lo*b.lo + a.hi*b.hi for pairs of bf16 in each lane.
 #if defined(__AVX512BF16__)
 inline constexpr bool kHasBf16Dot = true;

@@ -66,6 +66,7 @@ struct Product {
         task.sums_in_c = (partial || kSame<typename Config::Out, Raw>)&&is_plain(args) &&
                          (args.beta == 0.0f || may_start_from_c) && task.out.col_stride == 1;
         task.start_from_c = args.beta == 1.0f;
+        task.limited = !task.sums_in_c && may_limit<typename Config::Out, Acc>(task.out);
         Nest::run(task, scratch);
     }
 
@@ -82,7 +83,7 @@ struct Product {
             for (Index q = 0; q < cols; q += kLanes) {
                 store(total + q, sum_parts(sums + q, args.batch * area, args.split_k, cols - q));
             }
-            out.finish(out.at(0, j), total, kReduceCols, 1, cols);
+            out.finish(out, out.place(0, j), total, kReduceCols, 1, cols);
         }
     }
     static TILEWISE_INLINE Vec<Acc> sum_parts(const Acc* sums, Index stride, int parts, Index valid) {

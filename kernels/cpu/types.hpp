@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The element types as tags, and the way between kLanes elements in memory and kLanes fp32 (or fp64) lanes: decode
 // reads exactly, encode rounds to nearest even. fp8 is e4m3fn (no infinity), bf8 is e5m2; both saturate at their
-// largest finite value when written, NaN stays NaN. Denormals are kept whatever the flush modes of the thread are.
+// largest finite value when written, NaN stays NaN. Denormals are kept whatever the flush modes of the thread are, but for
+// those of bf16 where AVX512_BF16 writes them.
 #pragma once
 #include "shuffle.hpp"
 
@@ -135,6 +136,8 @@ TILEWISE_INLINE Vec<typename T::Storage, kLanesOf<V>> encode(V v) {
         return encode_integer<T>(v);
     } else if constexpr (kSame<T, Int8>) {
         return reinterpret_cast<Vec<i8>>(narrow_to_bytes(reinterpret_cast<U>(encode_integer<T>(v))));
+    } else if constexpr (kSame<T, Bf16> && kHasBf16Dot) {
+        return float_to_bf16(v);
     } else if constexpr (kSame<T, Bf16>) {
         return narrow_to_words(encode_bf16(v));
     } else if constexpr (kSame<T, Fp16> && kHasHalf) {

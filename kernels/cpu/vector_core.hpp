@@ -45,11 +45,11 @@ struct VectorCore {
     // `count` rows (a piece) and at least the first `cols` columns of a panel.
     template <bool by_rows>
     static TILEWISE_INLINE void tile(Index count, Index cols, UnitsOfA a, const u32* b, Index b_stride, Index units,
-                                     Acc* c, Index c_stride, bool accumulate) {
-        pick<by_rows>(count, cols)(a, b, b_stride, units, c, c_stride, accumulate);
+                                     Acc* c, Index c_stride, const Ending& ending) {
+        pick<by_rows>(count, cols)(a, b, b_stride, units, c, c_stride, ending);
     }
 
-    using Function = void (*)(UnitsOfA, const u32*, Index, Index, Acc*, Index, bool);
+    using Function = void (*)(UnitsOfA, const u32*, Index, Index, Acc*, Index, const Ending&);
     template <bool by_rows, int r = rows, int v = vectors>
     static TILEWISE_INLINE Function pick(Index count, Index cols) {
         if constexpr (r > 1) {

@@ -50,10 +50,51 @@ const Fault kConvFaults[] = {
     {"all groups take the weights of the first", "p = all + group * args.conv.k * filter", "p = all", kConv},
 };
 
+// With an alpha of 1 these chains end in registers where a tile is whole and has all of k, else in one pass down its columns.
+const std::string kShort = "gemm:m=13,n=21,k=120,dtype=fp32,layout=rcr,epilogue=bias+add+relu6";
+
+const Fault kShortFaults[] = {
+    {"a register tile takes the first columns' bias", "bias[j] = ending.bias ? load<F>(ending.bias + j * kLanes)",
+     "bias[j] = ending.bias ? load<F>(ending.bias)", kShort},
+    {"all rows of a register tile take the first one's D", "if (d) walk(d, c_stride);", "", kShort},
+    {"a register tile keeps what relu should drop", "const F above = select(x < low, low, x);", "const F above = x;",
+     kShort},
+    {"a register tile has no upper limit", "sums[i][j] = select(above > high, high, above);", "sums[i][j] = above;",
+     kShort},
+    {"a tile of part of k ends in registers", "task.limited && !several_k &&", "task.limited &&",
+     "gemm:m=13,n=21,k=300,dtype=fp32,layout=rcr,epilogue=bias+relu"},
+    {"a narrow tile has no bias",
+     "if (bias) column.bias =", "if (bias && column.lanes == kWidth) column.bias =", kShort},
+    {"a narrow tile takes D from its first row", "sums += stride, column.d += column.row_bytes;", "sums += stride;",
+     kShort},
+    {"a narrow tile keeps what relu should drop", "above = select(x < column.low, column.low, x);", "above = x;",
+     kShort},
+    {"the activation is left out", "activate_all(column.activation, held, count);", "",
+     "gemm:m=13,n=21,k=9,dtype=fp32,layout=rcr,epilogue=bias+silu"},
+};
+
+const std::string kDepthwise = "conv_fwd:n=2,g=21,c=21,k=21,in=9x8,filter=7x7,pad=3x3,dtype=fp32,epilogue=bias+relu6";
+
+const Fault kDirectFaults[] = {
+    {"all vectors take the first one's bias", "task.bias + v * kLanes * kBytes<Out>", "task.bias", kDepthwise},
+    {"all blocks of channels take the first one's bias", "image_out.bias_by_col + channel * kBytes<Out>",
+     "image_out.bias_by_col", kDepthwise},
+    {"relu6 has no upper limit", "sums.v[p][v] = select(above > high, high, above);", "sums.v[p][v] = above;",
+     kDepthwise},
+    {"vectors behind the eighth are left out", "i < rows; i += kActivatedVectors",
+     "i < 8 && i < rows; i += kActivatedVectors",
+     "conv_fwd:n=1,g=5,c=5,k=5,in=3x20,filter=3x3,pad=1x1,dtype=fp32,epilogue=silu"},
+};
+
 // Gathers, so that all of its parts are used.
 Kernel conv_kernel(std::string_view op, std::string_view option = "") {
     return make_kernel(*parse_kernel_name(
         fmt::format("grouped_{}_fp32_any_2d_mem_default_intrawave_48x128x128_1x1x1_4x8x1{}@cpu-generic", op, option)));
+}
+
+Kernel depthwise_kernel() {
+    return make_kernel(*parse_kernel_name(
+        "grouped_conv_fwd_fp32_any_2d_basic_v1_default_intrawave_28x64x1_1x1x1_7x8x1_spec-depthwise@cpu-generic"));
 }
 
 class BrokenKernelTest : public RunTest {
@@ -68,12 +109,12 @@ protected:
         return request;
     }
     VerifyReport run_on(const Kernel& kernel, const std::string& problem_text, const BuiltKernel& built,
-                        Builder& builder) {
+                        Builder& builder, float alpha_times = kAlpha) {
         const Problem problem = *parse_problem(problem_text);
         OtherCode device(*device_, built);
         auto ready = Executable::prepare(problem, kernel, device, builder);
         EXPECT_TRUE(ready.ok()) << ready.error().message;
-        const auto report = checked_run(problem, std::move(*ready));
+        const auto report = checked_run(problem, std::move(*ready), alpha_times);
         EXPECT_TRUE(report.ok()) << report.error().message;
         return *report;
     }
@@ -83,18 +124,22 @@ TEST_F(BrokenKernelTest, EveryFaultIsCaught) {
     struct Family {
         Kernel kernel;
         std::span<const Fault> faults;
+        float alpha_times = kAlpha;
     };
-    const Family families[] = {{small_kernel(), kFaults}, {conv_kernel("conv_bwd_data"), kConvFaults}};
+    const Family families[] = {{small_kernel(), kFaults},
+                               {conv_kernel("conv_bwd_data"), kConvFaults},
+                               {small_kernel(), kShortFaults, 1.0f},
+                               {depthwise_kernel(), kDirectFaults, 1.0f}};
     Builder builder(settings_);
-    for (const auto& [kernel, faults] : families) {
+    for (const auto& [kernel, faults, alpha_times] : families) {
         std::vector<BuildRequest> requests = {flat_request(kernel)};
         for (const Fault& fault : faults) requests.push_back(changed(requests.front(), fault));
         const auto built = builder.build_all(requests, 2);
         for (const auto& one : built) ASSERT_TRUE(one.ok()) << one.error().message;
         for (std::size_t i = 0; i < faults.size(); ++i) {
-            const VerifyReport as_it_is = run_on(kernel, faults[i].problem, *built[0], builder);
+            const VerifyReport as_it_is = run_on(kernel, faults[i].problem, *built[0], builder, alpha_times);
             EXPECT_TRUE(as_it_is.ok) << faults[i].problem << ": " << describe(as_it_is);
-            const VerifyReport report = run_on(kernel, faults[i].problem, *built[i + 1], builder);
+            const VerifyReport report = run_on(kernel, faults[i].problem, *built[i + 1], builder, alpha_times);
             EXPECT_FALSE(report.ok) << faults[i].what << " on " << faults[i].problem << ": " << describe(report);
         }
     }

@@ -34,12 +34,14 @@ protected:
 
     static Kernel small_kernel() { return make_kernel(*parse_kernel_name(kKernelName)); }
 
+    // Neither kAlpha nor beta is 1, so that a kernel that ignores its value is caught.
+    static constexpr float kAlpha = 0.75f;
+
     // Has the checker judge one run of the executable on random tensors.
-    Result<VerifyReport> checked_run(const Problem& problem, Executable executable) {
+    Result<VerifyReport> checked_run(const Problem& problem, Executable executable, float alpha_times = kAlpha) {
         auto tensors = Tensors::make(problem, 1);
         if (!tensors) return tensors.error();
-        // Neither is 1, so that a kernel that ignores its value is caught.
-        const float alpha = 0.75f * suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
+        const float alpha = alpha_times * suggested_alpha(problem), beta = problem.beta ? 0.5f : 0.0f;
         auto on_device = DeviceTensors::make(*device_, *tensors);
         if (!on_device) return on_device.error();
         auto run = BoundRun::make(std::make_shared<const Executable>(std::move(executable)), *device_,

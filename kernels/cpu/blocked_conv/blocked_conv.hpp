@@ -159,7 +159,7 @@ struct Conv : ConvOperands<Config> {
         for (Index group = part.batch_begin; !in_c && group < part.batch_end; ++group) {
             const OutView view = group_view(args, group, partial);
             const Acc* from = sums.data + group * sums.group_stride + part.m_begin * args.n + part.n_begin;
-            view.finish(view.at(part.m_begin, part.n_begin), from, args.n, part.m_end - part.m_begin,
+            view.finish(view, view.place(part.m_begin, part.n_begin), from, args.n, part.m_end - part.m_begin,
                         part.n_end - part.n_begin);
         }
     }
@@ -235,7 +235,7 @@ struct Conv : ConvOperands<Config> {
                 const PixelRows rows = PixelRows::make(c.walk, output_shape(args.conv), args.conv.images, 0);
                 const Index begin = part.m_begin - first_row, end = least(part.m_end - first_row, c.rows);
                 for (Index row = begin < 0 ? 0 : begin; row < end; ++row) {
-                    const OutView at = kWeight ? out.at(row, 0) : out.moved(rows.offset(row), row, 0);
+                    const OutView at = kWeight ? out.at(row, 0) : out.from({rows.offset(row), row, 0});
                     P::add_parts(args, group, first_row + row, part.n_begin, part.n_end, at);
                 }
                 first_row += c.rows;

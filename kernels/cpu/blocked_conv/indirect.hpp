@@ -40,9 +40,10 @@ struct IndirectMicro {
         }
     }
 
-    // c[row][lane] = the sums over taps x units; a[tap * table + row] + at is where a row's units of a tap begin.
+    // c[row][lane] becomes the sums over taps x units, as `ending` says; a[tap * table + row] + at is where a row's units of a
+    // tap begin.
     static TILEWISE_NOINLINE void run(const char* const* a, Index table, Index taps, Index at, Index units,
-                                      const u32* b, Index b_stride, Acc* c, Index c_stride) {
+                                      const u32* b, Index b_stride, Acc* c, Index c_stride, const Ending& ending) {
         V acc[rows][vectors] = {};
         for (Index tap = 0; tap < taps; ++tap, a += table) {
             Index u = 0;
@@ -53,6 +54,9 @@ struct IndirectMicro {
                 step<1>(acc, a, at + u * Index(sizeof(u32)), b, b_stride);
                 b += b_stride;
             }
+        }
+        if constexpr (kSame<Acc, float>) {
+            if (ending.limited) limit(acc, ending, c_stride);
         }
         TILEWISE_UNROLL
         for (int i = 0; i < rows; ++i, walk(c, c_stride)) {
@@ -124,7 +128,8 @@ struct Indirect {
         return table_words(taps) + tile_words() + zero_words(all_channels);
     }
 
-    using Function = void (*)(const char* const*, Index, Index, Index, Index, const u32*, Index, Acc*, Index);
+    using Function = void (*)(const char* const*, Index, Index, Index, Index, const u32*, Index, Acc*, Index,
+                              const Ending&);
     template <int r = Core::rows, int v = Core::vectors>
     static TILEWISE_INLINE Function pick(Index count, Index cols) {
         if constexpr (r > 1) {
@@ -171,19 +176,22 @@ struct Indirect {
         const Index at = group * task.shape->group_stride * kBytes<A>;
         const u32* b = task.packed + group * task.group_words;
         const Index skip = task.col_begin % Nest::kCols;
+        const bool limited = !task.sums_in_c && may_limit<typename Config::Out, Acc>(view);
         for (Index col = task.col_begin - skip; col < task.col_end; col += Nest::kCols, b += task.panel_words) {
             const Index low = col < task.col_begin ? skip : 0, high = least(Nest::kCols, task.col_end - col);
             for (Index i = 0; i < rows;) {
                 const Index count = Core::piece_rows(rows - i), row = first + i;
                 const Function micro = pick(count, high);
-                const bool whole = task.sums_in_c && low == 0 && high == Nest::kCols;
+                const bool whole = (task.sums_in_c || limited) && low == 0 && high == Nest::kCols;
                 const bool one_run = task.rows.run_from(row) >= count;
                 if (whole && one_run) {
-                    Acc* c = reinterpret_cast<Acc*>(view.c) + task.rows.offset(row) + col;
-                    micro(table + i, kRows, taps, at, units, b, Nest::kCols, c, view.row_stride);
+                    const Index offset = task.rows.offset(row) + col;
+                    Acc* c = reinterpret_cast<Acc*>(view.c) + offset;
+                    const Ending ending = limited ? limits_of(view, offset, col) : Ending{};
+                    micro(table + i, kRows, taps, at, units, b, Nest::kCols, c, view.row_stride, ending);
                 } else {
                     if (one_run) view.prefetch_rows(task.rows.offset(row), count, col + low);
-                    micro(table + i, kRows, taps, at, units, b, Nest::kCols, tile, Nest::kCols);
+                    micro(table + i, kRows, taps, at, units, b, Nest::kCols, tile, Nest::kCols, Ending{});
                     finish_rows(task.rows, view, row, count, col + low, tile + low, high - low);
                 }
                 i += count;
@@ -194,7 +202,7 @@ struct Indirect {
                                             Index col, const Acc* sums, Index width) {
         for (Index done = 0; done < count;) {
             const Index run = least(count - done, rows.run_from(row + done));
-            view.finish(view.moved(rows.offset(row + done), row + done, col), sums + done * Nest::kCols, Nest::kCols,
+            view.finish(view, Place{rows.offset(row + done), row + done, col}, sums + done * Nest::kCols, Nest::kCols,
                         run, width);
             done += run;
         }

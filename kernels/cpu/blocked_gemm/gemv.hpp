@@ -197,7 +197,7 @@ struct Gemv {
                     }
                 }
                 if constexpr (E::compensates) subtract_extra(x.sums, count, width);
-                out.finish(out.at(row, col), x.sums, kSumCols, count, width);
+                out.finish(out, out.place(row, col), x.sums, kSumCols, count, width);
             }
         }
     }

@@ -3,8 +3,9 @@
 // and grouped layers with few channels need no multiplication by zero. A part is a range of lines of the output (m) times
 // a range of its channels (n). For blocks of tile_n channels the weights are packed (direct_pack.hpp); then come the lines,
 // in each of them blocks of warp_n channels, and for each of those the line's residue classes (conv_walk.hpp), in blocks
-// of pixels (direct_line.hpp). Outputs are written from registers, or go through the sums of a piece of a line if there
-// is an epilogue or if channels are not neighbours. Channels-first inputs are turned around piece by piece first.
+// of pixels (direct_line.hpp). Outputs are written from registers, after a bias and the limits of relu or relu6. They go
+// through the sums of a piece of a line if the epilogue has more, or if channels are not neighbours. Channels-first inputs
+// are turned around piece by piece first.
 // Floors: taps * (channels of a group) multiply-adds of kLanes outputs each, one a clock (half of it where bf16 comes in
 // pairs); bytes: inputs and outputs once from memory, inputs once for every row of taps from the second-level cache.
 #pragma once
@@ -72,6 +73,7 @@ struct DirectForward {
     Task* tasks;     // of the classes of a line
     Lanes* lanes;    // of the vectors from begin_channel on
     Index stage_channels, piece, pixel_bytes, begin_channel;
+    ShortChain chain;
     bool writes_outputs;
 
     explicit TILEWISE_INLINE DirectForward(const KernelArgs& given) : args(given), conv(given.conv) {
@@ -83,8 +85,9 @@ struct DirectForward {
         in = kBackward ? conv.y : conv.x, out = kBackward ? conv.x : conv.y;
         in_size = kBackward ? conv.out : conv.in, out_size = kBackward ? conv.in : conv.out;
         for (int d = 0; d < kMaxKernelDims; ++d) class_count[d] = kBackward ? classes_along(conv, d) : 1;
-        writes_outputs =
-            is_plain(args) && args.beta == 0.0f && out.is_channels_last() && (!Units::is_integer || kSame<Out, Int32>);
+        chain = short_chain(args);
+        writes_outputs = is_limited(chain) && !chain.add && out.is_channels_last() &&
+                         (!Units::is_integer || (kSame<Out, Int32> && is_plain(args)));
         pixel_bytes = writes_outputs ? out.pixel_stride * kBytes<Out> : kWidth * Index(sizeof(Acc));
         piece = kPieceBlocks * kPixels * class_count[2];
         // The inputs that a block of outputs needs: those of all groups it touches.
@@ -265,7 +268,8 @@ struct DirectForward {
             task.x.in_first -= low, task.x.in_size = high - low;
             const Index s = task.x.out_step;
             task.begin = ceil_div(x0 - r, s), task.end = ceil_div(x1 - r, s);
-            task.writes_outputs = writes_outputs;
+            task.writes = !writes_outputs ? Writes::sums : is_plain(args) ? Writes::outputs : Writes::finished;
+            task.low = chain.low, task.high = chain.high;
             task.out_at = (r + task.begin * s - x0) * pixel_bytes, task.out_stride = s * pixel_bytes;
         }
     }
@@ -288,6 +292,7 @@ struct DirectForward {
             for (Index r = 0; r < class_count[2]; ++r) {
                 Task& task = tasks[r];
                 task.channels = channels, task.weights = packed + classes[r].offset * row_words;
+                task.bias = chain.bias ? image_out.bias_by_col + channel * kBytes<Out> : nullptr;
                 if (Config::depthwise && !spread) {
                     run_class<false>(task, block_lanes, to);
                 } else {
@@ -295,7 +300,7 @@ struct DirectForward {
                 }
             }
             if (!writes_outputs) {
-                image_out.finish(image_out.at(first + x0, channel), sums, kWidth, x1 - x0, channels);
+                image_out.finish(image_out, image_out.place(first + x0, channel), sums, kWidth, x1 - x0, channels);
             }
             packed += map.line_taps * row_words, block_lanes += kVectors;
         }

@@ -24,6 +24,10 @@ struct TapRow {
 };
 inline constexpr u32 kBothWords = 0xffffffffu, kLowerWords = 0x55555555u;
 
+// A block writes its sums, for the epilogue; the outputs, where nothing is to be done but to convert; or outputs after a bias
+// and limits.
+enum class Writes { sums, outputs, finished };
+
 // The blocks of one line have this in common, for one residue class and one set of channels.
 template <class Storage>
 struct LineTask {
@@ -34,8 +38,9 @@ struct LineTask {
     WalkDim x;           // along the line, tap_shift >= 0
     Index pixel_stride;  // of the inputs
     Index begin, end;    // positions
-    // Either the outputs themselves, where nothing is to be done but to convert, or sums for the epilogue.
-    bool writes_outputs;
+    Writes writes;
+    const char* bias;  // of the first channel, or null
+    float low, high;
     Index out_at, out_stride;  // bytes from the piece's first pixel to position `begin`, and between positions
     Index channels;            // outputs that exist, of vectors * kLanes
     bool reads_whole;          // all lanes exist, and find their inputs within one vector
@@ -166,10 +171,28 @@ struct LineBlock {
                 add_row(sums, row, row.in + lanes[0].first + s * Units::depth, weights, at, task, lanes, valid);
             }
         }
-        if (task.writes_outputs) {
-            write<true>(sums, task, valid, out);
-        } else {
+        if constexpr (!Units::is_integer) {
+            if (task.writes == Writes::finished) limit(sums, task);
+        }
+        if (task.writes == Writes::sums) {
             write<false>(sums, task, valid, out);
+        } else {
+            write<true>(sums, task, valid, out);
+        }
+    }
+
+    static TILEWISE_INLINE void limit(Sums& sums, const Task& task) {
+        const V low = splat<V>(task.low), high = splat<V>(task.high);
+        TILEWISE_UNROLL
+        for (int v = 0; v < vectors; ++v) {
+            V bias = splat<V>(-0.0f);  // x + -0 is x for every x
+            const Index channels = task.channels - v * kLanes;
+            if (task.bias && channels > 0) bias = read_values<Out, V>(task.bias + v * kLanes * kBytes<Out>, channels);
+            TILEWISE_UNROLL
+            for (int p = 0; p < pixels; ++p) {
+                const V x = sums.v[p][v] + bias, above = select(x < low, low, x);
+                sums.v[p][v] = select(above > high, high, above);
+            }
         }
     }
 
@@ -188,9 +211,6 @@ struct LineBlock {
                 const bool all = whole || !converted || left >= kLanes;
                 if constexpr (is_raw) {
                     all ? store(to, sums.v[p][v]) : store_first(to, sums.v[p][v], left * kBytesEach);
-                } else if constexpr (Units::is_dot && kSame<Out, Bf16>) {
-                    const Vec<u16> raw = float_to_bf16(sums.v[p][v]);
-                    all ? store(to, raw) : store_first(to, raw, left * kBytesEach);
                 } else if constexpr (!Units::is_integer) {
                     write_values<Out>(to, sums.v[p][v], all ? Index(kLanes) : left);
                 }

@@ -174,7 +174,7 @@ struct DirectWeight {
                 }
             }
         }
-        if (!straight) out.finish(out.at(channel, 0), turned, row, count, filter_size);
+        if (!straight) out.finish(out, out.place(channel, 0), turned, row, count, filter_size);
     }
 
     // Whether sums meet in the workspace first.
@@ -227,7 +227,7 @@ struct DirectWeight {
                 }
                 store(total + q, sum);
             }
-            out.finish(out.at(0, j), total, kReduceCols, 1, count);
+            out.finish(out, out.place(0, j), total, kReduceCols, 1, count);
         }
     }
     TILEWISE_OUTER static Index scratch_bytes(const KernelArgs& args) {
