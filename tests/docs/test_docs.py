@@ -15,6 +15,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 MARK = "<!-- tested -->"
 FENCE = re.compile(r"```(\w*)\s*$")
 
@@ -98,11 +99,9 @@ def run(command, cache="/nonexistent"):
 
 
 def documented():
-    files = [ROOT / "README.md", ROOT / "HACKING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    for file in files:
-        if file.is_file():
-            for line, command, output in commands(file.read_text(encoding="utf-8")):
-                yield pytest.param(command, output, id=f"{file.relative_to(ROOT)}:{line}")
+    for file in PAGES:
+        for line, command, output in commands(file.read_text(encoding="utf-8")):
+            yield pytest.param(command, output, id=f"{file.relative_to(ROOT)}:{line}")
 
 
 @pytest.mark.parametrize("command, output", list(documented()))
@@ -138,6 +137,13 @@ def test_output_is_compared_but_for_numbers():
     assert missing(["plan: 3 us"], printed) == "plan: 3 us"
     assert missing(["kernel: x@cpu-y (cache)", "plan: 3 ms"], printed) == "plan: 3 ms"
     assert missing(["…", "valid", "valid"], printed) == "valid"
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])
+def test_no_line_begins_with_a_backslash(page):
+    """The shell takes a backslash and a space for the start of a command's name; a line goes on with one at its end."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert [f"line {number}: {line}" for number, line in enumerate(lines, 1) if re.match(r"\s*\\(\s|$)", line)] == []
 
 
 def test_failure_in_a_pipe_is_seen():
