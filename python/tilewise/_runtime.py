@@ -95,8 +95,12 @@ def kernel_text(kernel: AnyKernel) -> str | None:
 
 def select_options(strategy: str | None, rule_set: str | None, kernel: str | None, top: int | None,
                    stream: int | None = None) -> Any:
-    texts = [None if text is None else _library.encode(text) for text in (strategy, rule_set, kernel)]
-    return _structs.SelectOptions(ctypes.sizeof(_structs.SelectOptions), *texts, top or 0, stream)
+    texts = [None if text is None else _library.encode(_library.word(text, name))
+             for text, name in ((strategy, "strategy"), (rule_set, "rule_set"), (kernel, "kernel"))]
+    return _structs.SelectOptions(ctypes.sizeof(_structs.SelectOptions), *texts, _library.whole(top or 0, "top"), stream)
+
+
+AnyExecutable = TypeVar("AnyExecutable", bound="Executable")
 
 
 class Executable:
@@ -137,6 +141,16 @@ class Executable:
         operands.a = a
         operands.b = b
         operands.c = c
+    def __copy__(self: AnyExecutable) -> AnyExecutable:
+        return self  # nothing of it changes, and the handle has one owner
+
+    def __deepcopy__(self: AnyExecutable, _memo: Any) -> AnyExecutable:
+        return self
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise TypeError(f"the prepared problem {self.problem} is code of this process and cannot be pickled; send the problem's text, "
+                        "and prepare it there")
+
         operands.alpha = alpha
         operands.beta = beta
         if more is not None:
@@ -154,9 +168,6 @@ class Executable:
         status = _pack_b(self._handle, b, packed, stream)
         if status:
             raise _library.failure(status, "tilewise_pack_b")
-
-
-AnyExecutable = TypeVar("AnyExecutable", bound=Executable)
 
 
 def open_executable(problem: str, device: str, strategy: str | None, kernel: str | None, rule_set: str | None,

@@ -43,6 +43,10 @@ class Dispatcher:
         if getattr(self, "_context", 0) and self._pid == getpid():  # a child leaves the parent's device alone
             destroy(self._context)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles, which open the device themselves."""
+        return {**self.__dict__, "_context": 0, "_pid": 0}
+
     def __repr__(self) -> str:
         parts = [repr(self.device)]
         parts += [f"{name}={getattr(self, name)!r}" for name in ("arch", "registry", "rank", "strategy", "rule_set")

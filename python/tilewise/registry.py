@@ -32,6 +32,17 @@ class Registry:
         if getattr(self, "_handle", 0):
             destroy(self._handle)
 
+    def __copy__(self) -> Registry:
+        copied = Registry(self.name)
+        copied.merge(self)
+        return copied
+
+    def __deepcopy__(self, _memo: Any) -> Registry:
+        return self.__copy__()
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        return _imported, (self.name, self.export())
+
     def _add(self, function: str, *arguments: Any) -> int:
         added = ctypes.c_int64()
         _library.check(function, self._handle, *arguments, ctypes.byref(added))
@@ -109,3 +120,9 @@ class Registry:
 
     def __repr__(self) -> str:
         return f"Registry({self.name!r}, <{len(self)} kernels>)"
+
+
+def _imported(name: str, text: str) -> Registry:
+    registry = Registry(name)
+    registry.import_json(text)
+    return registry

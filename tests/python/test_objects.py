@@ -2,6 +2,7 @@
 """Problem, KernelConfig, Registry and Dispatcher: what they hold is what the library says, also after a copy, in other
 threads and in forked processes.
 """
+import copy
 import json
 import pickle
 
@@ -190,3 +191,36 @@ def test_no_kernel_is_a_false_plan():
 def test_a_dispatcher_opens_nothing_before_it_is_used():
     dispatcher = Dispatcher("cuda:7")  # none here; an error would come with the first use
     assert repr(dispatcher) == "Dispatcher('cuda:7')"
+
+
+# ---- copies and pickles ----------------------------------------------------------------------------------------------
+
+
+def pickled(x):
+    return pickle.loads(pickle.dumps(x))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
+def test_a_copy_outlives_what_was_prepared(again):
+    prepared = tilewise.prepare(GEMM)
+    other = again(prepared)
+    del prepared
+    assert (other(np.ones((24, 56), np.float32), np.ones((40, 56), np.float32)) == 56).all()
+
+
+def test_what_was_prepared_belongs_to_its_process():
+    with pytest.raises(TypeError, match="gemm:m=24.*prepare it there"):
+        pickle.dumps(tilewise.prepare(GEMM))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled])
+def test_copies_of_a_registry_and_its_dispatcher(tiny, again):
+    registry = again(Registry("mine").add_rule_set("tiny", op="gemm", dtype="fp32"))
+    assert list(registry) == list(tiny) and registry.name == "mine"
+    dispatcher = Dispatcher("cpu", registry=registry)
+    chosen = dispatcher.select(GEMM).kernel
+    other = again(dispatcher)
+    del dispatcher
+    assert other.select(GEMM).kernel == chosen
+    registry.clear()
+    assert other.registry is registry or len(other.registry) == len(tiny)
