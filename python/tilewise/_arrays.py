@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import json
+import numbers
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _dlpack
@@ -56,6 +58,11 @@ def dtype_name(dtype: Any) -> str:
     if text not in DTYPES:
         raise TypeError(f"dtype {dtype!r} is not supported; use one of {', '.join(DTYPES)}")
     return DTYPES[text]
+
+
+def json_text(values: Mapping[str, Any]) -> str:
+    """Values as JSON, whole numbers of NumPy and element types of other libraries too."""
+    return json.dumps(dict(values), default=lambda value: int(value) if isinstance(value, numbers.Integral) else dtype_name(value))
 
 
 # ---- NumPy -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from . import _arrays
 from ._answers import OperandSpec
 from ._arrays import Operand, operand
 from ._dlpack import packed
-from ._operands import check_operand, list_of_d
+from ._operands import check_operand, d_ops_text, list_of_d
 
 Fields = dict[str, Any]  # of a problem: docs/problems.md
 
@@ -25,7 +25,7 @@ class Call:
         self.out_dtype = None if out_dtype is None else _arrays.dtype_name(out_dtype)
         self.bias = None if bias is None else operand(bias, "bias")
         self.d = [operand(x, f"d[{i}]") for i, x in enumerate(list_of_d(d))]
-        self.d_ops = (d_op if isinstance(d_op, str) else "+".join(d_op)).split("+")
+        self.d_ops = d_ops_text(d_op).split("+")
         self.scales: list[Operand] = []
         self.device = a.device
         if self.out is not None and not self.out.writable:

@@ -10,9 +10,9 @@ from typing import Any
 
 from ._arrays import DEFAULT_ALIGN, LOOKS, look_of
 from ._conv_problem import ConvCall, Geometry, frozen
-from ._entry import entries, launch, prepare_entry
-from ._operands import look_at_more
-from ._runtime import AnyKernel, kernel_text
+from ._entry import entries, is_key, launch, prepare_entry
+from ._operands import d_ops_text, look_at_more
+from ._runtime import AnyKernel, check_number, kernel_text
 
 Sizes = int | Sequence[int]  # one number for every dimension, or one for each
 Padding = int | Sequence[int | Sequence[int]]  # also (before, after) for each dimension
@@ -32,15 +32,17 @@ def _convolve(op: str, a: Any, b: Any, names: tuple[str, str], geometry: Geometr
     more = key_more = None
     if bias is not None or d is not None:
         more, key_more, more_bits = look_at_more(bias, d, None, None)
-        key_more = (key_more, d_op if isinstance(d_op, str) else "+".join(d_op))
+        key_more = (key_more, d_ops_text(d_op))
         bits |= more_bits
     kernel = None if kernel is None else kernel_text(kernel)
     key = (op, key_a, key_b, key_c, out_dtype, key_more, geometry, activation, math, beta != 0, bits & -bits, kernel, strategy)
     try:
         entry = entries.get(key)
-    except TypeError:  # a list where a tuple would do
-        return _convolve(op, a, b, names, frozen(geometry), like, out, out_dtype, bias, activation, d, d_op, alpha, beta,
-                         math, stream, workspace, kernel, strategy)
+    except TypeError:  # a list where a tuple would do, or an argument of the wrong kind, which is refused below
+        check_number(beta, "beta")
+        geometry = frozen(geometry)
+        key = (*key[:6], geometry, *key[7:])
+        entry = entries.get(key) if is_key(key) else None
     if entry is None:
         call = ConvCall(op, a, b, names, out, out_dtype, bias, d, d_op)
         fields = call.fields(geometry, activation, beta != 0, math, bits & -bits)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ._arrays import Operand, operand
 from ._call import Call, Fields
+from ._library import whole
 
 Geometry = tuple[Any, Any, Any, Any]  # stride, padding, dilation, and the size that the operands do not tell
 
@@ -18,21 +19,14 @@ def frozen(value: Any) -> Any:
     return tuple(frozen(item) for item in value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
-def _whole(value: Any, name: str) -> int:
-    try:
-        return int(value.__index__())
-    except AttributeError:
-        raise TypeError(f"{name}: {value!r} is not a whole number") from None
-
-
 def _extents(value: Any, name: str, rank: int) -> str:
     """3, or (3, 3), as the problem has it."""
     if isinstance(value, tuple):
         if len(value) != rank:
             raise ValueError(f"{name}: {value} has {len(value)} numbers, the operands have {rank} spatial dimensions; "
                              f"give one number or {rank}")
-        return "x".join(str(_whole(item, name)) for item in value)
-    return str(_whole(value, name))
+        return "x".join(str(whole(item, name)) for item in value)
+    return str(whole(value, name))
 
 
 def _padding(value: Any, rank: int) -> str:
@@ -43,7 +37,7 @@ def _padding(value: Any, rank: int) -> str:
     if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"padding: {value}; need a number or a pair (before, after) for each of the {rank} spatial "
                          "dimensions")
-    return "x".join(f"{_whole(before, 'padding')}:{_whole(after, 'padding')}" for before, after in pairs)
+    return "x".join(f"{whole(before, 'padding')}:{whole(after, 'padding')}" for before, after in pairs)
 
 
 class _Tensor:

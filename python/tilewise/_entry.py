@@ -18,7 +18,6 @@ from ._workspace import workspace as workspace_for
 from .problem import Problem
 
 
-
 class Entry:
     """A prepared kernel, and how to make its output where none is given."""
 
@@ -33,6 +32,14 @@ class Entry:
 
 entries: dict[Any, Entry] = {}
 os.register_at_fork(after_in_child=entries.clear)
+
+
+def is_key(key: Any) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
 
 
 def prepare_entry(key: Any, call: Call, fields: Fields, strategy: str | None, kernel: str | None, like: Any,

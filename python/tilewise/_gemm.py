@@ -12,8 +12,8 @@ from typing import Any
 from ._arrays import DEFAULT_ALIGN, LOOKS, look_of
 from ._entry import entries, launch, prepare_entry
 from ._gemm_problem import GemmCall
-from ._operands import fold_numbers, look_at_more
-from ._runtime import AnyKernel, kernel_text
+from ._operands import d_ops_text, fold_numbers, look_at_more
+from ._runtime import AnyKernel, check_number, kernel_text
 
 
 def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any = None, bias: Any = None,
@@ -51,11 +51,15 @@ def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any
     else:
         alpha, scale_a, scale_b = fold_numbers(alpha, scale_a, scale_b)
         more, key_more, more_bits = look_at_more(bias, d, scale_a, scale_b)
-        key_more = (key_more, d_op if isinstance(d_op, str) else "+".join(d_op))
+        key_more = (key_more, d_ops_text(d_op))
         bits |= more_bits
     kernel = None if kernel is None else kernel_text(kernel)
     key = (key_a, key_b, key_c, out_dtype, key_more, layout, activation, math, beta != 0, bits & -bits, kernel, strategy)
-    entry = entries.get(key)
+    try:
+        entry = entries.get(key)
+    except TypeError:  # something that is no key: an argument of the wrong kind, which is refused below
+        check_number(beta, "beta")
+        entry = None
     if entry is None:
         call = GemmCall(a, b, out, out_dtype, bias, d, d_op, scale_a, scale_b)
         fields = call.fields(layout, activation, beta != 0, math, bits & -bits)

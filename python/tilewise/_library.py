@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import operator
 import os
 import pathlib
 from typing import Any
@@ -121,7 +122,22 @@ def version() -> str:
 def set_verbose(level: int = 1) -> None:
     """Reports the library's work on standard error. 1: one line for each choice, build, load and run, with its time and reason.
     2: more about choices. 0: nothing. Until you call this, TILEWISE_VERBOSE counts."""
-    check("tilewise_set_verbose", level)
+    check("tilewise_set_verbose", whole(level, "level"))
+
+
+def word(value: Any, name: str) -> str:
+    """A text that the caller gave for an argument of this name."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a text, got {type(value).__name__}")
+    return value
+
+
+def whole(value: Any, name: str) -> int:
+    """A whole number that the caller gave, of NumPy's types too."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is not a whole number") from None
 
 
 def encode(text: str) -> bytes:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from . import _arrays, _structs
+from . import _arrays, _dlpack, _structs
 from ._arrays import Operand, look
 from ._answers import OperandSpec
 
@@ -29,6 +29,16 @@ def list_of_d(d: Any) -> Sequence[Any]:
     if d is None:
         return ()
     return d if isinstance(d, (list, tuple)) else (d,)
+
+
+def d_ops_text(d_op: str | Sequence[str]) -> str:
+    """How the arrays of d are combined, joined by +."""
+    if isinstance(d_op, str):
+        return d_op
+    try:
+        return "+".join(d_op)
+    except TypeError:
+        raise TypeError(f"d_op: expected add, mul or a list of them, got {d_op!r}") from None
 
 
 def look_at_more(bias: Any, d: Any, scale_a: Any, scale_b: Any) -> tuple[Any, Any, int]:
@@ -97,4 +107,7 @@ def check_operand(x: Operand, spec: OperandSpec, problem: str = "") -> None:
     if shape != spec.shape and not (shape == () and spec.shape == (1,)):
         raise ValueError(f"{x.name}: its shape is {x.shape}, the problem needs {spec.shape}{asked}")
     if not is_empty and any(size > 1 and have != need for size, have, need in zip(shape, strides, spec.strides)):
-        raise ValueError(f"{x.name}: its strides are {x.strides} elements, the problem needs {spec.strides}{asked}")
+        hint = ""
+        if spec.strides == _dlpack.packed(spec.shape):
+            hint = "; make it contiguous (numpy.ascontiguousarray, .contiguous() in torch)"
+        raise ValueError(f"{x.name}: its strides are {x.strides} elements, the problem needs {spec.strides}{hint}{asked}")

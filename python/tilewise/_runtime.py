@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import json
 import os
 import sys
 import threading
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 from . import _library, _structs
 from ._answers import Bench, Kernel, Measurement, OperandSpec, Plan, from_json, list_of, operand_specs
+from ._arrays import json_text
 from ._devices import device_name
 from ._notes import warn_of
 from .config import KernelConfig
@@ -83,11 +83,23 @@ def threads_like_torch() -> int:
     return 0 if count == facts["threads"] else count
 
 
+def check_number(value: Any, name: str) -> None:
+    """Whether a value may be a factor of a product."""
+    try:
+        if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+            raise TypeError
+        float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
+    except OverflowError:
+        raise ValueError(f"{name}: the number is beyond those of float32") from None
+
+
 def kernel_text(kernel: AnyKernel) -> str | None:
     if isinstance(kernel, (Kernel, KernelConfig)):
         return kernel.name
     if isinstance(kernel, Mapping):
-        return json.dumps(dict(kernel))
+        return json_text(kernel)
     if kernel is not None and not isinstance(kernel, str):
         raise TypeError(f"kernel: expected a name, JSON text, a dict or a Kernel, got {type(kernel).__name__}")
     return kernel
@@ -129,6 +141,16 @@ class Executable:
         if getattr(self, "_handle", 0) and self._pid == getpid():  # a child leaves the parent's device alone
             destroy(self._handle)
 
+    def __copy__(self: AnyExecutable) -> AnyExecutable:
+        return self  # nothing of it changes, and the handle has one owner
+
+    def __deepcopy__(self: AnyExecutable, _memo: Any) -> AnyExecutable:
+        return self
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        raise TypeError(f"the prepared problem {self.problem} is code of this process and cannot be pickled; send the problem's text, "
+                        "and prepare it there")
+
     def launch(self, a: int, b: int, c: int, more: Any, alpha: float, beta: float, stream: int | None,
                workspace: int | None) -> None:
         """One launch; `more` is (bias, [d...], scale_a, scale_b) as addresses, or None."""
@@ -141,18 +163,13 @@ class Executable:
         operands.a = a
         operands.b = b
         operands.c = c
-    def __copy__(self: AnyExecutable) -> AnyExecutable:
-        return self  # nothing of it changes, and the handle has one owner
-
-    def __deepcopy__(self: AnyExecutable, _memo: Any) -> AnyExecutable:
-        return self
-
-    def __reduce_ex__(self, _protocol: Any) -> Any:
-        raise TypeError(f"the prepared problem {self.problem} is code of this process and cannot be pickled; send the problem's text, "
-                        "and prepare it there")
-
-        operands.alpha = alpha
-        operands.beta = beta
+        try:
+            operands.alpha = alpha
+            operands.beta = beta
+        except (TypeError, OverflowError):
+            check_number(alpha, "alpha")
+            check_number(beta, "beta")
+            raise
         if more is not None:
             operands.bias, d, operands.scale_a, operands.scale_b = more
             for i, address in enumerate(d):

@@ -13,7 +13,7 @@ from typing import Any
 from . import _entry, _library, _structs
 from ._devices import device_name
 from ._prepared import prepare
-from ._runtime import context, select_options
+from ._runtime import check_number, context, select_options
 from .problem import Problem, problem_text
 
 Progress = Callable[[int, int, str], Any]
@@ -75,6 +75,12 @@ def progress_of(progress: bool | Progress | None) -> tuple[Progress | None, Call
     return bar, bar.close
 
 
+def _texts(problems: Iterable[str | Problem]) -> list[str]:
+    if isinstance(problems, (str, Problem)):
+        raise TypeError(f"problems: expected a list of problems, got one; put it into a list: [{str(problems)!r}]")
+    return [problem_text(problem) for problem in problems]
+
+
 def build(problems: Iterable[str | Problem], *, device: Any = "cpu", strategy: str | None = None, jobs: int = 0,
           progress: bool | Progress | None = None) -> Built:
     """Compiles the missing kernels of problems for a device, on all cores, so that no first call waits for them.
@@ -96,11 +102,12 @@ def build(problems: Iterable[str | Problem], *, device: Any = "cpu", strategy: s
             raised.append(error)
             return 1
 
-    lines = "\n".join(problem_text(problem) for problem in problems)
+    lines = "\n".join(_texts(problems))
     callback = _structs.Progress(on_progress) if tell else _structs.Progress(0)
     try:
         answer = _library.call("tilewise_build_problems", context(device_name(device)), lines,
-                               ctypes.byref(select_options(strategy, None, None, None)), jobs, callback, None)
+                               ctypes.byref(select_options(strategy, None, None, None)), _library.whole(jobs, "jobs"),
+                               callback, None)
     except _library.TilewiseError:
         if raised:
             raise raised[0] from None
@@ -120,7 +127,10 @@ def tune(problems: Iterable[str | Problem], *, device: Any = "cpu", seconds: flo
 
     It measures the earlier winner of a problem again with the others. jobs, progress: as in `build`.
     """
-    texts = [problem_text(problem) for problem in problems]
+    texts = _texts(problems)
+    check_number(seconds, "seconds")
+    if not seconds >= 0:
+        raise ValueError(f"seconds: {seconds}; need 0 or more")
     build(texts, device=device, strategy="measure", jobs=jobs, progress=progress)
     tell, close = progress_of(progress)
     tuned = Tuned({})

@@ -5,20 +5,19 @@ Only what the caller gave is passed on: what is left out has the library's defau
 """
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from . import _library
 from ._answers import Kernel, Plan, from_json, list_of, plan_from
-from ._arrays import dtype_name
+from ._arrays import json_text
 from .config import KernelConfig, config_text
 from .problem import Problem, problem_text
 
 
 def query(**given: Any) -> str:
     """Only what is given; a dtype may be one of NumPy or torch."""
-    return json.dumps({key: value for key, value in given.items() if value is not None}, default=dtype_name)
+    return json_text({key: value for key, value in given.items() if value is not None})
 
 
 def kernels(op: str | None = None, arch: str | None = None, rule_set: str | None = None,

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _library
 from ._answers import Check, Kernel, Violation, list_of
+from ._arrays import json_text
 
 
 def config_text(config: str | Mapping[str, Any] | Kernel | KernelConfig) -> str:
@@ -17,7 +18,7 @@ def config_text(config: str | Mapping[str, Any] | Kernel | KernelConfig) -> str:
     if isinstance(config, (Kernel, KernelConfig)):
         return config.name
     if isinstance(config, Mapping):
-        return json.dumps(dict(config))
+        return json_text(config)
     if not isinstance(config, str):
         raise TypeError(f"config: expected a name, JSON text, a dict, a Kernel or a KernelConfig, "
                         f"got {type(config).__name__}")

@@ -60,7 +60,7 @@ class Dispatcher:
             with opening():
                 if self._pid != os.getpid():
                     arch = None if self.arch is None else _library.encode(self.arch)
-                    options = _structs.ContextOptions(ctypes.sizeof(_structs.ContextOptions), arch, None, self.threads)
+                    options = _structs.ContextOptions(ctypes.sizeof(_structs.ContextOptions), arch, None, _library.whole(self.threads, "threads"))
                     opened = _library.create("tilewise_context_create", self.device, ctypes.byref(options))
                     try:
                         for pack in self.packs:
@@ -164,13 +164,24 @@ class Dispatcher:
         return facts
 
 
+def _places(ranked: Any, names: list[str]) -> list[int]:
+    """What a ranking returned, as places in the list of candidates."""
+    try:
+        items = list(ranked)
+    except TypeError:
+        raise TypeError(f"rank: it returned a {type(ranked).__name__}; need a list of names or places, best first") from None
+    strange = next((item for item in items if isinstance(item, str) and item not in names), None)
+    if strange is not None:
+        raise ValueError(f"rank: {strange!r} is none of the {len(names)} candidates")
+    return [names.index(item) if isinstance(item, str) else _library.whole(item, "rank") for item in items]
+
+
 def _callback(rank: Ranking, failed: list[BaseException]) -> Any:
     def call(_: Any, problem: bytes, names: Any, predicted: Any, count: int, order: Any) -> int:
         try:
             texts = [names[i].decode() for i in range(count)]
             times = [predicted[i] if predicted[i] >= 0 else None for i in range(count)]
-            places = [texts.index(item) if isinstance(item, str) else int(item)
-                      for item in rank(problem.decode(), texts, times)]
+            places = _places(rank(problem.decode(), texts, times), texts)
             for i, place in enumerate(places[:count]):
                 order[i] = place
             return min(len(places), count)

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _library
 from ._answers import OperandSpec, operand_specs
-from ._arrays import dtype_name
+from ._arrays import json_text
 
 
 class Problem:
@@ -38,7 +38,7 @@ class Problem:
         elif not isinstance(text, str):
             raise TypeError(f"problem: expected its text, its fields or a Problem, got {type(text).__name__}")
         if not isinstance(text, str):
-            text = json.dumps(text, default=dtype_name)  # what JSON does not know is an element type
+            text = json_text(text)
         facts = _library.call("tilewise_problem_describe", text)
         self.text: str = facts["text"]
         self.fields: dict[str, Any] = facts["problem"]

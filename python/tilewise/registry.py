@@ -25,7 +25,7 @@ class Registry:
     def __init__(self, name: str = "default"):
         self._handle = 0
         self.name = name
-        self._handle = _library.create("tilewise_registry_create", name)
+        self._handle = _library.create("tilewise_registry_create", _library.word(name, "name"))
 
     # Bound here: when the interpreter ends, the names of the module may be gone first.
     def __del__(self, destroy: Any = _library.function("tilewise_registry_destroy")) -> None:
@@ -61,11 +61,13 @@ class Registry:
 
     def merge(self, other: Registry) -> int:
         """Adds the kernels of another registry and returns how many were new."""
+        if not isinstance(other, Registry):
+            raise TypeError(f"other: expected a Registry, got {type(other).__name__}")
         return self._add("tilewise_registry_merge", other._handle)
 
     def import_json(self, text: str) -> int:
         """Adds the kernels that export() wrote: all of them, or none if anything is wrong."""
-        return self._add("tilewise_registry_import", text)
+        return self._add("tilewise_registry_import", _library.word(text, "text"))
 
     def export(self, statistics: bool = False) -> str:
         """The whole registry as JSON."""
@@ -97,7 +99,7 @@ class Registry:
     def __getitem__(self, which: int | str) -> Kernel:
         """A kernel by its place, its name or its id."""
         if not isinstance(which, str):
-            place = which.__index__()
+            place = _library.whole(which, "kernel")
             place += len(self) if place < 0 else 0
             if not 0 <= place < len(self):
                 raise IndexError(f"kernel {which} of {len(self)}")
