@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from .. import _warm
 from ..config import KernelConfig
 
 
@@ -20,6 +21,10 @@ class Choice:
 
     strategy: str | None = None
     kernels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.strategy is not None:
+            _warm.build([], strategy=self.strategy)  # the library knows the strategies, and says so now, not in a first call
 
     def __str__(self) -> str:
         words = [f"strategy={self.strategy}"] if self.strategy else []

@@ -11,10 +11,17 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.nn.functional as F
 
+from .._library import whole
 from . import _autograd, _quick
 from ._epilogue import activate
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def _check_tensors(**given: torch.Tensor | None) -> None:
+    for name, x in given.items():
+        if not isinstance(x, torch.Tensor) and (x is not None or name != "bias"):
+            raise TypeError(f"{name}: expected a torch.Tensor, got {type(x).__name__}")
 
 
 def _may_fuse(*tensors: torch.Tensor | None) -> bool:
@@ -61,6 +68,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, layout: str = "rcr", bias: torch.T
     """activation(A @ B + bias) with gradients; layout, batches and activations as in tilewise.gemm."""
     if len(layout) != 3 or set(layout) - {"r", "c"}:
         raise ValueError(f"layout: {layout!r}; need three letters of r and c, for A, B and C")
+    _check_tensors(a=a, b=b, bias=bias)
     for given, name in ((a, "a"), (b, "b")):
         if given.dim() not in (2, 3):
             raise ValueError(f"{name}: {given.dim()} dimensions {tuple(given.shape)}; need 2, or 3 with a batch")
@@ -74,6 +82,7 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     """activation(x @ weight.T + bias) as torch.nn.functional.linear: x (..., in), weight (out, in)."""
     if activation is None and (quick := _quick.linear(x, weight, bias)) is not None:
         return quick
+    _check_tensors(x=x, weight=weight, bias=bias)
     if weight.dim() != 2 or x.dim() == 0 or x.size(-1) != weight.size(1):
         raise ValueError(f"x {tuple(x.shape)} and weight {tuple(weight.shape)} do not match; need (..., in) and (out, in)")
     if bias is not None and bias.shape != weight.shape[:1]:
@@ -89,7 +98,9 @@ Sizes = int | Sequence[int]
 
 
 def _spread(value: Sizes, dims: int, name: str) -> list[int]:
-    values = [value] * dims if isinstance(value, (int, torch.SymInt)) else list(value)
+    values = list(value) if isinstance(value, (list, tuple)) else [value] * dims
+    if not all(isinstance(one, (int, torch.SymInt)) for one in values):
+        values = [whole(one, name) for one in values]
     if len(values) == 1:
         values *= dims
     if len(values) != dims:
@@ -132,6 +143,7 @@ def _check_conv(name: str, dims: int, x: torch.Tensor, weight: torch.Tensor, bia
 
 def _conv(dims: int, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sizes,
           padding: Sizes | str, dilation: Sizes, groups: int, activation: str | None) -> torch.Tensor:
+    _check_tensors(x=x, weight=weight, bias=bias)
     if x.dim() == dims + 1:  # one image without a batch
         return _conv(dims, x.unsqueeze(0), weight, bias, stride, padding, dilation, groups, activation).squeeze(0)
     _check_conv(f"conv{dims}d", dims, x, weight, bias, groups, False)
@@ -175,6 +187,7 @@ def _conv_transpose(dims: int, x: torch.Tensor, weight: torch.Tensor, bias: torc
                     padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes,
                     activation: str | None) -> torch.Tensor:
     """The gradient of the data of the convolution that makes x from the result."""
+    _check_tensors(x=x, weight=weight, bias=bias)
     if x.dim() == dims + 1:
         return _conv_transpose(dims, x.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation,
                                activation).squeeze(0)

@@ -90,6 +90,11 @@ def _become(layer: nn.Module, kind: type[nn.Module]) -> None:
     layer.__class__ = _rebased(type(layer), kind) if parametrize.is_parametrized(layer) else kind
 
 
+def is_computed(layer: nn.Module) -> bool:
+    """Whether it is one of torch.nn's layers that tilewise computes, replaced or not."""
+    return _theirs(_plain(layer)) is not None
+
+
 def _is_ours(layer: nn.Module) -> bool:
     return _plain(layer) in _THEIRS
 
@@ -156,6 +161,12 @@ def _check_kernels(name: str, layer: nn.Module, kernels: Sequence[str]) -> None:
                              f"not the {operation(kernel)[0]} kernel {kernel}")
 
 
+def check_module(model: Any, name: str) -> None:
+    """Refuses what is no model; `name` is the function that was called with it."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"{name}: expected a torch.nn.Module, got {type(model).__name__}")
+
+
 # ---- replace, restore ------------------------------------------------------------------------------------------------
 
 
@@ -166,7 +177,7 @@ def _layers(model: nn.Module) -> list[tuple[str, nn.Module, nn.Module | None]]:
     for name, layer in modules.items():
         if isinstance(layer, parametrize.ParametrizationList):  # belongs to the layer that holds it
             continue
-        if any(True for _ in layer.parameters(recurse=False)) or _theirs(_plain(layer)) is not None:
+        if any(True for _ in layer.parameters(recurse=False)) or is_computed(layer):
             found.append((name, layer, modules[name.rpartition(".")[0]] if name else None))
     return found
 
@@ -179,9 +190,11 @@ def replace(model: nn.Module, *, strategy: str | None = None, kernels: Kernels =
     kernels   for layers by their names a kernel's name, or several, one for each direction: this one and no other
     only      names of layers (or of what holds them), classes, or a function of name and layer that says which ones
     """
+    check_module(model, "replace")
     report = Report(model)
     names = [name for name, _ in model.named_modules(remove_duplicate=False)]
     wanted, choices = _wanted(only, names), _choices(strategy, kernels, names)
+    otherwise = Choice(strategy)
     layers = {}
     for name, layer, parent in _layers(model):
         why = None if _is_ours(layer) else _why_not(layer, parent)
@@ -200,13 +213,14 @@ def replace(model: nn.Module, *, strategy: str | None = None, kernels: Kernels =
             kind = _plain(layer)
             _become(layer, OURS[kind] if kind in OURS else _made_for(kind))
         if strategy is not None or name in choices:
-            layer.tilewise_choice = choices.get(name, Choice(strategy))  # type: ignore[assignment]
+            layer.tilewise_choice = choices.get(name, otherwise)  # type: ignore[assignment]
         report.replaced[name] = _plain(layer).__name__
     return report
 
 
 def restore(model: nn.Module) -> list[str]:
     """Makes the layers torch's own again, and returns their names."""
+    check_module(model, "restore")
     restored = []
     for name, layer, _parent in _layers(model):
         if not _is_ours(layer):

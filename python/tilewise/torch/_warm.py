@@ -16,7 +16,7 @@ from .. import _warm
 from .._recording import Recording, recording
 from . import _cpp, _ops
 from ._modules import OURS
-from ._replace import replace
+from ._replace import check_module, replace
 
 Progress = bool | Callable[[int, int, str], Any] | None
 
@@ -79,6 +79,7 @@ def _results(result: Any) -> Iterator[torch.Tensor]:
 
 
 def _record(model: nn.Module, example: tuple[Any, ...], named: Mapping[str, Any] | None, training: bool | None) -> Recording:
+    check_module(model, "the model of an example")
     training = model.training if training is None else training
 
     def call(model: nn.Module) -> Any:
