@@ -253,6 +253,33 @@ def test_sizes_asked_for_do_not_hinder_fusing() -> None:
     assert torch.allclose(optimized(x), model(x), atol=1e-5)
 
 
+class Tied(nn.Module):
+    """A language model's embedding and last product, which have one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.middle, self.head = nn.Embedding(50, 16), nn.Linear(16, 16), nn.Linear(16, 50, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.head(torch.relu(self.middle(self.embed(words))))
+        return result
+
+
+@pytest.mark.parametrize("only", [None, ["head"]])
+def test_a_weight_that_layers_share_belongs_to_the_product(only: Any) -> None:
+    report = optimize(Tied().to(DEVICE).eval(), torch.arange(6, device=DEVICE).view(2, 3), only=only).report
+    assert report.replaced == {"head": "linear"} | ({} if only else {"middle": "linear + relu"})
+    assert set(report.kept) == {"embed"} | ({"middle"} if only else set())
+    assert report.kept["embed"] == ("not asked for" if only else "Embedding is no product; left to eager")
+
+
+def test_a_weight_of_two_products_is_of_both() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8)).to(DEVICE).eval()
+    model[2].weight = model[0].weight
+    assert set(optimize(model, torch.randn(2, 8, device=DEVICE)).report.replaced) == {"0", "2"}
+
+
 def test_report_tells_what_was_not_captured() -> None:
     model = nn.ModuleDict({"used": nn.LayerNorm(4), "linear": nn.Linear(4, 4), "unused": nn.Linear(4, 4)}).eval().to(DEVICE)
     model.forward = lambda x: model["linear"](model["used"](x))

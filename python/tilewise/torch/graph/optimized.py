@@ -16,9 +16,10 @@ from torch.nn.utils import parametrize
 
 from ... import _library, _runtime
 from .. import _choice
-from .._replace import Only, Report, _wanted
+from .._replace import Only, Report, _wanted, check_module, is_computed
 from . import checking
 from .backend import COMPILERS, Session
+from .rewriting import layer_with
 
 _count = itertools.count()
 _AGAIN = "call tilewise.torch.optimize again on the model (it is `.model`)"
@@ -43,7 +44,7 @@ class Optimized(nn.Module):
     def _start(self, **changes: Any) -> None:
         """Nothing is captured yet: the next call does it."""
         settings = {**self._settings, **changes}
-        names = {id(x): name for name, x in (*self.model.named_parameters(), *self.model.named_buffers())}
+        names = _names(self.model)
         self._session = Session(freeze=True, compiler=settings["compiler"], inductor=settings["inductor"],
                                 only=settings["only"], names=names, varying=self._varying,
                                 strategy=settings["strategy"], progress=settings["progress"])
@@ -148,8 +149,7 @@ def _graphs_of_launches() -> dict[str, Any]:
 def _refuse(model: nn.Module, compiler: str) -> None:
     if isinstance(model, (Optimized, torch.jit.ScriptModule)) or hasattr(model, "_orig_mod"):
         raise TypeError(f"optimize: a {type(model).__name__} is compiled already; pass the model that it was made of")
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"optimize: expected a torch.nn.Module, got {type(model).__name__}")
+    check_module(model, "optimize")
     training = next((name for name, layer in model.named_modules() if layer.training), None)
     if training is not None:
         raise ValueError(f"optimize: {training or 'the model'} is in training mode; call model.eval() first, or train with "
@@ -195,20 +195,38 @@ def _blame(optimized: Optimized, example: checking.Example, reference: checking.
     return f" because of {layer} ({done[layer]}); leave that out: only=[...] names the layers to rewrite"
 
 
+def _names(model: nn.Module) -> dict[int, str]:
+    """The names of parameters and buffers, by the identity of their tensors. One that layers share, as an embedding and the last
+    product of a language model do, has that of a layer which is a product."""
+    names: dict[int, str] = {}
+    of_products: set[int] = set()
+    for prefix, layer in model.named_modules():
+        is_product = is_computed(layer)
+        for name, x in (*layer.named_parameters(recurse=False), *layer.named_buffers(recurse=False)):
+            if id(x) not in names or (is_product and id(x) not in of_products):
+                names[id(x)] = f"{prefix}.{name}" if prefix else name
+            if is_product:
+                of_products.add(id(x))
+    return names
+
+
 def _fill_in(report: Report, session: Session) -> None:
     """Every layer with parameters, in the model's order, and products that belong to none."""
     for name, layer in report.model.named_modules():
-        if name in session.done:
-            report.replaced[name] = session.done[name]
+        # With those that it shares its parameters with.
+        layers = [name, *(layer_with(session.names[id(x)]) for x in layer.parameters(recurse=False) if id(x) in session.names)]
+        done = next((one for one in layers if one in session.done), name)
+        if name in session.done or (done in session.done and is_computed(layer)):
+            report.replaced[name] = session.done[done]
         elif isinstance(layer, parametrize.ParametrizationList):  # belongs to the layer that holds it
             continue
-        elif next(layer.parameters(recurse=False), None) is None:
+        elif len(layers) == 1:
             continue
         elif name in session.left:
             report.kept[name] = session.left[name]
         elif session.only is not None and name not in session.only:
             report.kept[name] = "not asked for"
-        elif name in session.captured:
+        elif not session.captured.isdisjoint(layers):
             report.kept[name] = f"{type(layer).__name__} is no product; left to {session.compiler}"
         else:
             report.kept[name] = "not captured: the example does not call it, or torch.compile leaves it to Python"

@@ -40,7 +40,7 @@ def is_call(node: Any, *targets: Any) -> bool:
     return isinstance(node, fx.Node) and node.op == "call_function" and node.target in targets
 
 
-def _layer_with(name: str) -> str:
+def layer_with(name: str) -> str:
     """The layer that a parameter or buffer of this name belongs to, by itself or through a parametrization."""
     before, inside, _ = f".{name}".partition(".parametrizations.")
     return before[1:] if inside else name.rpartition(".")[0]
@@ -65,7 +65,7 @@ class Rewriting:
         self.left: dict[str, str] = {}
         self.results = [value(node) for node in self.graph.output_node().args[0]]
         self.fake_mode = detect_fake_mode([value(node) for node in self.graph.nodes])
-        self._layers = {node: _layer_with(names[id(tensor)]) for node, tensor in self.constants.items() if id(tensor) in names}
+        self._layers = {node: layer_with(names[id(tensor)]) for node, tensor in self.constants.items() if id(tensor) in names}
 
     def layer_of(self, node: Any, otherwise: fx.Node) -> str:
         """The name of the layer that a constant belongs to; where it is unknown the name of a node."""
