@@ -5,12 +5,14 @@ code as those of the command's own.
 """
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import os
 import pathlib
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from ._library import TOOLCHAIN, TilewiseError, UsageError
 
@@ -27,9 +29,26 @@ def usage_error(message: str) -> UsageError:
     return UsageError(_USAGE, message)
 
 
+class Parser(argparse.ArgumentParser):
+    """The words of a verb. What is wrong with them is an error like any other, in JSON too."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise usage_error(message)
+
+
+def _forget_output() -> None:
+    """Has the interpreter not try again, when it ends, to write what nobody takes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(verb: str, code: int, message: str, as_json: bool) -> int:
-    if as_json:
-        print(json.dumps({"error": {"code": code, "message": message}}))
+    try:
+        if as_json:
+            print(json.dumps({"error": {"code": code, "message": message}}))
+        sys.stdout.flush()
+    except OSError:  # a full disk, say; the message below is what is left
+        _forget_output()
     print(f"tilewise {verb}: {message}", file=sys.stderr)
     return code
 
@@ -53,7 +72,7 @@ def guarded(verb: str, work: Callable[[], int], as_json: bool = False) -> int:
     except TilewiseError as error:
         return _fail(verb, error.code, str(error), as_json)
     except BrokenPipeError:  # nobody reads the output any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 0
     except OSError as error:
         return _fail(verb, _USAGE, f"{error.filename}: {error.strerror}" if error.filename else str(error), as_json)

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from ._cluster_task import Task, problem_lines, problem_of, sweep_one
 from ._cluster_writer import Writer
-from ._verbs import run, usage_error
+from ._verbs import Parser, run, usage_error
 from .problem_sets import Entry, problems_hash
 
 RESOURCE = "device"
@@ -27,7 +27,7 @@ SPLITS = ("--shard", "--budget")  # words of sweep that divide a list of problem
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tilewise cluster", description="Sweep on many devices at once, through Dask.", allow_abbrev=False,
+    parser = Parser(prog="tilewise cluster", description="Sweep on many devices at once, through Dask.", allow_abbrev=False,
                                      epilog="All other options are those of tilewise sweep, and are handed on to it.")
     parser.add_argument("--problems", metavar="FILE|SET", required=True, help="problems, one a line, or a set")
     parser.add_argument("--out", metavar="FILE.csv", required=True, help="where records are written")

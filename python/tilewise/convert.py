@@ -12,13 +12,13 @@ import sys
 from collections.abc import Sequence
 
 from . import records
-from ._verbs import run, usage_error
+from ._verbs import Parser, run, usage_error
 
 SUFFIXES = (".parquet", ".csv")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tilewise convert", description="Merge records into one table, with what the names of problems "
+    parser = Parser(prog="tilewise convert", description="Merge records into one table, with what the names of problems "
                                      "and kernels say as columns. Of records of the same measurement the newest counts.")
     parser.add_argument("records", metavar="RECORDS", nargs="+", help="files of records, CSV or Parquet")
     parser.add_argument("--out", metavar="FILE", required=True, help="the table: FILE.parquet, or FILE.csv without added columns")

@@ -21,7 +21,7 @@ from ._crawl_onnx import crawl_onnx
 from ._crawl_products import Fields, Found, Unmappable, gradients
 from ._crawl_torch import crawl_exported
 from ._library import TilewiseError
-from ._verbs import run, usage_error
+from ._verbs import Parser, run, usage_error
 from .problem import Problem
 
 READERS = {".onnx": crawl_onnx, ".pt2": crawl_exported}  # by the suffix of the file
@@ -108,7 +108,7 @@ def _crawled(given: argparse.Namespace) -> Crawled:
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="tilewise crawl", description="Print the problems of a model, one a line.")
+    parser = Parser(prog="tilewise crawl", description="Print the problems of a model, one a line.")
     parser.add_argument("model", metavar="MODEL", help="an ONNX file (.onnx), one of torch.export (.pt2), or MODULE:FUNCTION, "
                         "which makes a model of torch")
     parser.add_argument("--set", metavar="NAME=SIZE", action="append", default=[], help="the size of a file's symbol (repeatable)")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _library
-from ._verbs import run, usage_error
+from ._verbs import Parser, run, usage_error
 from .learning.features import FeatureEngine, doubles, name_of, query, texts
 from .learning.model_folder import read_facts
 from .problem import Problem
@@ -73,7 +73,7 @@ class Predictor:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tilewise predict", description="Predict the times of kernels on a problem, by the learned model.")
+    parser = Parser(prog="tilewise predict", description="Predict the times of kernels on a problem, by the learned model.")
     parser.add_argument("problem", metavar="PROBLEM", help="a problem's text")
     parser.add_argument("--arch", help="the arch of the kernels; that of this machine's CPU unless given")
     parser.add_argument("--rule-set", help="the kernels to choose from")

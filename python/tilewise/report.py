@@ -5,7 +5,6 @@
 """
 from __future__ import annotations
 
-import argparse
 import html
 import json
 import pathlib
@@ -18,7 +17,7 @@ import pandas as pd
 from . import records
 from ._files import new_file
 from ._library import version
-from ._verbs import run, usage_error
+from ._verbs import Parser, run, usage_error
 
 PAGE = pathlib.Path(__file__).resolve().parent / "report_page"
 SCRIPTS = ("charts.js", "page.js")
@@ -88,7 +87,7 @@ def page(frame: pd.DataFrame, title: str) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="tilewise report", description="Write a page about records, to look at in a browser. It "
+    parser = Parser(prog="tilewise report", description="Write a page about records, to look at in a browser. It "
                                      "needs no network and no other file.")
     parser.add_argument("records", metavar="RECORDS", nargs="+", help="files of records, CSV or Parquet")
     parser.add_argument("--out", metavar="FILE", required=True, help="the page, FILE.html")

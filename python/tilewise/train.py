@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from . import _library, records
-from ._verbs import run, usage_error
+from ._verbs import Parser, run, usage_error
 from .learning import model_folder, own_machine, training
 from .learning.choice import examples_of
 from .learning.features import MODEL_OPS, FeatureEngine, ops_of
@@ -34,7 +34,7 @@ _MOST_SECONDS = 1e7  # as for tilewise sweep
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tilewise train", description="Learn from records which kernel to choose.")
+    parser = Parser(prog="tilewise train", description="Learn from records which kernel to choose.")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--data_dir", "--data-dir", metavar="DIR", help="records, CSV or Parquet; those of validation and test sets are left out")
     source.add_argument("--device", metavar="D", help="measure this device first, and install the models that are better than what is there")

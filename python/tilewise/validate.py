@@ -13,7 +13,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from ._verbs import run
+from ._verbs import Parser, run
 
 # Each is a module of tilewise.learning with add_flags(parser) and check(given) -> facts, whose "targets" say what is met.
 CHECKS = {"heuristic": ("check_heuristic", "the choice against the best of measured kernels, on records"),
@@ -22,7 +22,7 @@ CHECKS = {"heuristic": ("check_heuristic", "the choice against the best of measu
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tilewise validate", description="Judge the learned choice of kernels.",
+    parser = Parser(prog="tilewise validate", description="Judge the learned choice of kernels.",
                                      epilog="Each check prints JSON with --json, and says more with --help. Exit code 1: a target is missed.")
     checks = parser.add_subparsers(dest="check", metavar="CHECK", required=True)
     for name, (module, summary) in CHECKS.items():

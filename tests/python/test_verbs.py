@@ -55,3 +55,20 @@ def test_python_runs_verbs_and_commands():
     assert run("--version").stdout.startswith("tilewise ")
     assert "this package has the verbs cluster, convert, crawl, predict, report, train, validate" in subprocess.run(
         [sys.executable, "-c", "from tilewise._verbs import main; main(['nonsense'])"], capture_output=True, text=True, check=False).stderr
+
+
+@pytest.mark.parametrize("verb", _verbs.VERBS)
+def test_wrong_words_are_errors_in_json_too(verb, capsys):
+    pytest.importorskip("pandas")
+    assert _verbs.main([verb, "--nonsense", "--json"]) == 2
+    out, err = capsys.readouterr()
+    error = json.loads(out)["error"]
+    assert error["code"] == 2 and "required" in error["message"] and err.startswith(f"usage: tilewise {verb}")
+    assert err.endswith(f"tilewise {verb}: {error['message']}\n")
+
+
+def test_output_that_nobody_takes_is_no_traceback():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "tilewise", "crawl", "nowhere.onnx", "--json"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2 and done.stderr == "tilewise crawl: nowhere.onnx: no such file\n"
