@@ -167,6 +167,11 @@ std::vector<Finding> check_models(const std::vector<std::string>& folders) {
             findings.push_back({"model", status.error().message, Level::fail});
         }
     }
+    if (const char* named = secure_getenv("TILEWISE_MODEL_DIR"); named && *named) {
+        if (const auto status = check_model_folder(named); !status) {  // a run goes on without, and has a note
+            findings.push_back({"model", status.error().message, Level::warn});
+        }
+    }
     std::vector<std::string> all = folders;
     const auto usual = ModelStore::usual_folders();
     all.insert(all.end(), usual.begin(), usual.end());
@@ -215,7 +220,21 @@ std::vector<Finding> check_variables(bool unset_too) {
     for (const Variable& variable : variables()) {
         const char* value = secure_getenv(variable.name);
         if (!value && !unset_too) continue;
+        if (const Status status = variable.check ? variable.check() : Status(); !status) {
+            findings.push_back({variable.name, status.error().message, Level::fail});
+            continue;
+        }
         findings.push_back({variable.name, fmt::format("{} ({})", value ? value : "not set", variable.help)});
+    }
+    std::vector<std::string_view> known;
+    for (const Variable& variable : variables()) known.emplace_back(variable.name);
+    for (const std::string& name : unknown_variables()) {
+        const auto meant = nearest(name, known);
+        findings.push_back(
+            {name,
+             fmt::format("nothing reads this variable; {}", meant ? fmt::format("did you mean {}?", *meant)
+                                                                  : "tilewise doctor --all lists those that are read"),
+             Level::warn});
     }
     return findings;
 }

@@ -1,8 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "cli/variables.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "device/cpu/thread_pool.hpp"
+#include "select/runtime.hpp"
+
 namespace tilewise::cli {
 namespace {
+
+constexpr std::string_view kPrefix = "TILEWISE_";
+constexpr std::string_view kOfTests[] = {"TILEWISE_TEST_", "TILEWISE_WRITE_"};
+
+template <class T>
+Status status_of(const Result<T>& result) {
+    return result ? Status() : Status(result.error());
+}
 
 constexpr Variable kVariables[] = {
     {"TILEWISE_CACHE_DIR",
@@ -10,9 +25,11 @@ constexpr Variable kVariables[] = {
     {"TILEWISE_CACHE_MAX", "most bytes of built kernels to keep, such as 2G"},
     {"TILEWISE_RECORDS_MAX", "most bytes of measurements to keep, such as 256M; 64M, and 0 keeps none"},
     {"TILEWISE_VERBOSE", "1: one line for each choice, build, load and run; 2: more about choices"},
-    {"TILEWISE_THREADS", "CPU threads to use; else OMP_NUM_THREADS, else every CPU this process may use"},
+    {"TILEWISE_THREADS", "CPU threads to use; else OMP_NUM_THREADS, else every CPU this process may use",
+     [] { return status_of(default_threads()); }},
     {"OMP_NUM_THREADS", "the same where TILEWISE_THREADS is not set, as far as there are CPUs"},
-    {"TILEWISE_PLAN_CACHE", "problems whose kernels are kept ready; 4096"},
+    {"TILEWISE_PLAN_CACHE", "problems whose kernels are kept ready; 4096",
+     [] { return status_of(plan_cache_limit()); }},
     {"TILEWISE_CXX", "the compiler for CPU kernels; else the first on PATH that is new enough"},
     {"TILEWISE_NVRTC", "the file of NVRTC, the compiler for CUDA kernels; else it is looked for"},
     {"TILEWISE_AMDCLANG", "clang, the compiler for HIP kernels; else it is looked for beside ROCm and on PATH"},
@@ -46,5 +63,19 @@ constexpr Variable kVariables[] = {
 }  // namespace
 
 std::span<const Variable> variables() { return kVariables; }
+
+std::vector<std::string> unknown_variables() {
+    std::vector<std::string> unknown;
+    for (char** entry = environ; entry && *entry; ++entry) {
+        const std::string_view text = *entry, name = text.substr(0, text.find('='));
+        const auto is_known = [&](const Variable& variable) { return name == variable.name; };
+        const auto is_of_tests = [&](std::string_view start) { return name.starts_with(start); };
+        if (name.starts_with(kPrefix) && std::ranges::none_of(kVariables, is_known) &&
+            std::ranges::none_of(kOfTests, is_of_tests)) {
+            unknown.emplace_back(name);
+        }
+    }
+    return unknown;
+}
 
 }  // namespace tilewise::cli

@@ -53,6 +53,27 @@ def test_every_variable_that_is_read_is_listed(run, root):
     assert read and {name for name in read if name not in out} == set()
 
 
+@pytest.mark.parametrize("name, value", [("TILEWISE_THREADS", "x"), ("TILEWISE_THREADS", "0"), ("TILEWISE_PLAN_CACHE", "1")])
+def test_a_variable_that_a_run_refuses_fails(run, name, value):
+    answer = run("doctor", "--json", env={name: value})
+    found = checks_of(answer)[name]
+    assert answer.code == 1 and found["level"] == "FAIL" and found["found"].startswith(f"{name} is '{value}'; need ")
+
+
+def test_variables_that_nothing_reads_are_named(run):
+    answer = run("doctor", "--json", env={"TILEWISE_CACHEDIR": "/x", "TILEWISE_ZZZZZZZZZZZZ": "1", "TILEWISE_TEST_X": "1"})
+    checks = checks_of(answer)
+    assert answer.code == 0 and "TILEWISE_TEST_X" not in checks
+    assert checks["TILEWISE_CACHEDIR"]["level"] == "warn" and "did you mean TILEWISE_CACHE_DIR?" in checks["TILEWISE_CACHEDIR"]["found"]
+    assert "doctor --all" in checks["TILEWISE_ZZZZZZZZZZZZ"]["found"]
+
+
+def test_a_model_folder_that_is_not_there_is_a_warning(run, tmp_path):
+    answer = run("doctor", "--json", env={"TILEWISE_MODEL_DIR": str(tmp_path / "nothing")})
+    assert answer.code == 0
+    assert [item["level"] for item in answer.json["checks"] if f"'{tmp_path}/nothing' has no model" in item["found"]] == ["warn"]
+
+
 def test_columns_stand_straight(run):
     """A version is a word, not a number to be set to the right."""
     lines = run("doctor").out.splitlines()
