@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <thread>
@@ -26,10 +27,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick{10};  // how soon the end of a program is seen that leaves its output open
 
 // Ours, with the given variables put in the place of those of the same name. Compilers take programs, plugins and options
-// from many variables (COMPILER_PATH, GCC_EXEC_PREFIX, LD_PRELOAD), so that with raised rights none is passed on.
+// from many variables (COMPILER_PATH, GCC_EXEC_PREFIX, LD_PRELOAD), so that with raised rights none is passed on. A service
+// may have no PATH; compilers look for their linker there.
 std::vector<std::string> child_environment(const ProcessSpec& spec) {
     std::vector<std::string> variables;
-    if (has_raised_rights()) variables.push_back(fmt::format("PATH={}", kTrustedPath));
+    if (has_raised_rights() || !std::getenv("PATH")) variables.push_back(fmt::format("PATH={}", kTrustedPath));
     for (char** variable = environ; !has_raised_rights() && variable && *variable; ++variable) {
         const std::string_view text = *variable;
         const auto replaced = [&](const auto& set) {

@@ -53,6 +53,16 @@ TEST(Process, CapturesBothOutputsAndTheExitCode) {
     EXPECT_TRUE(no_children_left());
 }
 
+TEST(Process, AProgramHasAPathWhereWeHaveNone) {
+    const std::string path = getenv("PATH");
+    unsetenv("PATH");
+    ProcessSpec spec;
+    spec.argv = {"/usr/bin/env"};
+    const std::string output = run(spec).output;
+    setenv("PATH", path.c_str(), 1);
+    EXPECT_NE(("\n" + output).find("\nPATH=/usr/bin:/bin\n"), std::string::npos) << output;
+}
+
 TEST(Process, DirectoryEnvironmentAndEmptyInput) {
     ProcessSpec spec = shell("pwd; echo $TILEWISE_TEST_X; echo ${HOME:+home}; cat");
     spec.directory = "/";
