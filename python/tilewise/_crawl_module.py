@@ -72,13 +72,14 @@ def crawl_function(name: str, inputs: Sequence[str], *, backward: bool, dtype: s
     """The network's name, how often it runs each problem, and what else multiplies."""
     import torch
 
+    from .torch._functional import TYPES
     from .torch._warm import problem_counts
 
     if not inputs:
         raise ValueError(f"{name}: its model has to be called once; give --input with the sizes of each argument, such as 8x3x224x224")
-    types = {ours: getattr(torch, theirs) for theirs, ours in DTYPES.items()}
+    types = {ours: getattr(torch, theirs) for theirs, ours in DTYPES.items() if getattr(torch, theirs) in TYPES}
     if dtype is not None and dtype not in types:
-        raise ValueError(f"--dtype {dtype}: need one of {', '.join(types)}")
+        raise ValueError(f"--dtype {dtype}: need one of {', '.join(types)}, in which torch computes layers")
     model = _model(name)
     if dtype:
         model = model.to(types[dtype])

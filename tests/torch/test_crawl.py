@@ -71,6 +71,8 @@ def test_an_input_has_a_type_of_its_own(crawl):
     (["nowhere_at_all:Net", "--input", "3"], "No module named 'nowhere_at_all'"), (["crawled_nets:number", "--input", "3"], "need a torch.nn.Module"),
     (["crawled_nets:Net", "--set", "N=8"], "takes --input"), (["x.onnx", "--input", "3"], "--input is for MODULE:FUNCTION"),
     (["crawled_nets:Net", "--input", "3", "--dtype", "fp99"], "need one of fp32"),
+    (["crawled_nets:Net", "--input", "2x3x10x10", "--dtype", "fp8"], "need one of fp32, fp16, bf16, in which torch"),
+    (["crawled_nets:Net", "--input", "2x3x10x10", "--dtype", "int8"], "need one of fp32, fp16, bf16, in which torch"),
 ])
 def test_what_cannot_be_is_said(crawl, words, told):
     code, answer, err = crawl(*words)
