@@ -113,8 +113,7 @@ Status KernelCache::check(std::string_view digest) const {
         // In a sticky root others cannot take our folders away; those themselves must be ours alone.
         if (auto status = check_owner(root_ + folder, folder.empty()); !status) {
             return Error{status.error().code,
-                         fmt::format("the kernel cache is refused: {}. Or name another folder with "
-                                     "TILEWISE_CACHE_DIR",
+                         fmt::format("the kernel cache is refused: {}. TILEWISE_CACHE_DIR names another folder",
                                      status.error().message)};
         }
     }

@@ -108,8 +108,11 @@ Error nothing_to_build(const Context& context, const BuildWork& work) {
 }  // namespace
 
 Result<int> run_build(Context& context) {
-    const auto jobs = parse_integer(context.arguments.value("jobs").value_or(fmt::format("{}", usable_cpus())));
-    if (!jobs || *jobs < 1 || *jobs > 1024) return usage_error("--jobs takes a whole number from 1 to 1024");
+    const std::string asked = context.arguments.value("jobs").value_or(fmt::format("{}", usable_cpus()));
+    const auto jobs = parse_integer(asked);
+    if (!jobs || *jobs < 1 || *jobs > 1024) {
+        return usage_error(fmt::format("--jobs takes a whole number from 1 to 1024, not '{}'", asked));
+    }
     auto archs = chosen_archs(context);
     if (!archs) return archs.error();
     auto settings = build_settings();

@@ -82,6 +82,9 @@ Result<int> show_stats(const KernelCache& cache, const BuildSettings& settings, 
 Result<int> run_cache(Context& context) {
     auto settings = build_settings();
     if (!settings) return settings.error();
+    if (settings->cache_dir.empty()) {
+        return usage_error("there is no cache: none of TILEWISE_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+    }
     KernelCache cache(settings->cache_dir);
     if (auto status = cache.check(); !status) return status.error();
     const std::string& verb = context.arguments.operands().front();

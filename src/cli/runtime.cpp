@@ -164,8 +164,10 @@ Result<std::vector<GivenProblem>> read_given_problems(const Context& context) {
     for (const std::string& path : context.arguments.values("problems")) {
         if (auto status = add_file(path, given); !status) return status.error();
     }
-    if (given.empty()) return usage_error("no problem given: name one, or a file or set with --problems");
-    return given;
+    if (!given.empty()) return given;
+    const auto files = context.arguments.values("problems");
+    if (files.empty()) return usage_error("no problem given: name one, or a file or set with --problems");
+    return usage_error(fmt::format("there is no problem in '{}'; need one in a line", files.front()));
 }
 
 Result<std::vector<Problem>> read_problems(const Context& context) {

@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "problem/facts.hpp"
+#include "problem/operand_specs.hpp"
 #include "problem/problem.hpp"
 
 namespace tilewise {
@@ -16,7 +17,6 @@ namespace {
 using Verdict = std::optional<Rejected>;
 
 // Far beyond any memory, and small enough that element counts in bytes, flops in double and tile counts stay exact.
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
 
 Verdict reject(std::string rule, std::string have, std::string need) {
     return Rejected{std::move(rule), std::move(have), std::move(need)};

@@ -12,6 +12,9 @@
 
 namespace tilewise {
 
+// The most elements of an operand, and so the most for each of its sizes.
+inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
+
 struct OperandSpec {
     std::string name;  // "a", "b", "c", "bias", "d0" to "d3", "scale_a", "scale_b"
     DType dtype = DType::fp32;

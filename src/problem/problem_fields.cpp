@@ -3,16 +3,34 @@
 // Order matters: it is the order of the printed text, and fields that give others their default come first.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.hpp"
 #include "problem/dtype_words.hpp"
+#include "problem/operand_specs.hpp"
 #include "problem/problem_text.hpp"
 
 namespace tilewise {
 namespace {
 
+// Whether a whole number in the text does not fit 64 bits.
+bool overflows(std::string_view text) {
+    while (!text.empty()) {
+        const auto start = text.find_first_of("0123456789");
+        if (start == std::string_view::npos) return false;
+        text.remove_prefix(start);
+        const auto length = std::min(text.find_first_not_of("0123456789"), text.size());
+        if (!parse_integer(text.substr(0, length))) return true;
+        text.remove_prefix(length);
+    }
+    return false;
+}
+
 Status needs(std::string_view what, std::string_view have) {
+    if (overflows(have)) {
+        return usage_error(fmt::format("'{}' is too large; a number is at most {}", have.substr(0, 64), kMaxElements));
+    }
     return usage_error(fmt::format("'{}' is not {}", have.substr(0, 64), what));
 }
 

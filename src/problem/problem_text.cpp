@@ -103,7 +103,7 @@ Result<Problem> parse_problem(std::string_view text) {
     const std::string_view word = line.substr(0, colon);
     auto op = parse_enum<Op>(trim(word));
     if (!op) {
-        return usage_error(fmt::format("problem '{}': {} A problem reads gemm:m=64,n=64,k=64,dtype=fp32,layout=rcr",
+        return usage_error(fmt::format("problem '{}': {}. A problem reads gemm:m=64,n=64,k=64,dtype=fp32,layout=rcr",
                                        line.substr(0, 80), op.error().message));
     }
     if (colon == std::string_view::npos) return problem_from_fields(*op, {});

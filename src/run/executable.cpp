@@ -65,7 +65,7 @@ void set_grid_args(KernelArgs& args, const GpuGrid& grid) {
 }
 
 Error missing(std::string_view what) {
-    return usage_error(fmt::format("the problem has {}, but its pointer is null", what));
+    return usage_error(fmt::format("the operand {} is null; the problem needs it", what));
 }
 
 Result<std::shared_ptr<const Code>> load(const BuiltKernel& built, const std::string& name, Device& device) {
@@ -227,13 +227,15 @@ Status Executable::check_alignment(const Operands& o) const {
 }
 
 Status Executable::check_operands(const Operands& o) const {
-    if (!o.a || !o.b || !o.c) return missing("operands a, b and c");
-    if (has_bias_ && !o.bias) return missing("a bias");
-    if (has_scales_ && (!o.scale_a || !o.scale_b)) return missing("scales");
-    if (workspace_bytes_ > 0 && !o.workspace) return missing("a workspace");
+    if (!o.a || !o.b || !o.c) return missing(!o.a ? "a" : !o.b ? "b" : "c");
+    if (has_bias_ && !o.bias) return missing("bias");
+    if (has_scales_ && (!o.scale_a || !o.scale_b)) return missing(!o.scale_a ? "scale_a" : "scale_b");
+    if (workspace_bytes_ > 0 && !o.workspace) {
+        return usage_error(fmt::format("the workspace is null; the kernel needs {} bytes", workspace_bytes_));
+    }
     if (!has_beta_ && o.beta != 0) return usage_error("beta is not 0, but the problem does not say beta=1");
     for (std::size_t i = 0; i < d_count_; ++i) {
-        if (!o.d[i]) return missing("D tensors");
+        if (!o.d[i]) return missing(fmt::format("d[{}]", i));
     }
     if (auto status = check_alignment(o); !status) return status;
     return overlap_.check_launch(o);

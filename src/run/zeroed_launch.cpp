@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "run/zeroed_launch.hpp"
 
+#include <fmt/core.h>
+
 #include <cstddef>
 #include <utility>
 
@@ -25,7 +27,9 @@ ZeroedLaunch::ZeroedLaunch(const Problem& stand_in, std::shared_ptr<const Execut
 std::int64_t ZeroedLaunch::workspace_bytes() const { return bytes_[0] + bytes_[1] + kernel_->workspace_bytes(); }
 
 Status ZeroedLaunch::run(const Operands& given, Stream stream) const {
-    if (!given.workspace) return usage_error("the problem has a workspace, but its pointer is null");
+    if (!given.workspace) {
+        return usage_error(fmt::format("the workspace is null; the kernel needs {} bytes", workspace_bytes()));
+    }
     auto* const zeros = static_cast<std::byte*>(given.workspace);
     const std::int64_t bytes = bytes_[0] + bytes_[1];
     if (auto status = device_.clear_rows(zeros, bytes, bytes, 1, stream); !status) return status;

@@ -153,8 +153,9 @@ TEST_F(CapiRun, WhatIsMissingIsNamed) {
     tilewise_operands given = operands();
     EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
     EXPECT_NE(last_error().find("bias"), std::string::npos) << last_error();
-    given.a = nullptr;
+    given.b = nullptr;
     EXPECT_EQ(tilewise_run(executable_, &given, nullptr), TILEWISE_USAGE);
+    EXPECT_EQ(last_error(), "the operand b is null; the problem needs it");
     EXPECT_TRUE(std::isnan(c_[0])) << "nothing was launched";
 }
 

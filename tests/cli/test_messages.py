@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The first things that newcomers try, and the answers: each message names the value and the way out."""
 import json
+import subprocess
 
 import pytest
 
@@ -18,6 +19,9 @@ CONV = "conv_fwd:n=1,c=4,k=4,in=8x8,filter=3x3,dtype=bf16"
     (["select", f"{CONV},layout=nchw"], 2, ["nchw", "ngchw", "tilewise.torch"]),
     (["select", f"{CONV},layout=nhwc"], 2, ["nhwc", "nhwgc"]),
     (["help", "benhc"], 2, ["did you mean 'bench'?"]),
+    (["bench", "--problems", "/dev/null"], 2, ["no problem in '/dev/null'"]),
+    (["bench", "--problems", "-"], 2, ["no problem in '-'"]),
+    (["build", "--jobs", "0"], 2, ["from 1 to 1024", "not '0'"]),
 ])
 def test_messages(run, words, code, told):
     answer = run(*words)
@@ -31,6 +35,11 @@ def test_other_words_for_element_types(ask, run, word, dtype):
     counts = {ask("kernels", "--arch", "sm_90a", "--op", "gemm", "--dtype", one, "--rule-set", "tiny")["count"]
               for one in (word, dtype)}
     assert len(counts) == 1 and counts != {0}
+
+
+def test_there_may_be_no_cache(binary):
+    done = subprocess.run([binary, "cache", "stats"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.startswith("tilewise: there is no cache: none of TILEWISE_CACHE_DIR, "), done
 
 
 def test_help_is_a_command(run):
