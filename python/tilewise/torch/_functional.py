@@ -7,6 +7,7 @@ it where one is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -98,7 +99,7 @@ Sizes = int | Sequence[int]
 
 
 def _spread(value: Sizes, dims: int, name: str) -> list[int]:
-    values = list(value) if isinstance(value, (list, tuple)) else [value] * dims
+    values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value] * dims
     if not all(isinstance(one, (int, torch.SymInt)) for one in values):
         values = [whole(one, name) for one in values]
     if len(values) == 1:
