@@ -17,8 +17,8 @@ using CheckedOperandsTest = TwinTest;
 
 // One problem on the twin; results come from the host.
 struct Trial {
-    Trial(Device& device, Builder& builder, const std::string& text, double full_work)
-        : device(device), host(tensors_for(text, kSeed)) {
+    Trial(Device& on, Builder& builder, const std::string& text, double full_work)
+        : device(on), host(tensors_for(text, kSeed)) {
         options.full_work = full_work;
         how.alpha = suggested_alpha(host.problem());
         how.beta = host.problem().beta ? 0.5f : 0.0f;
