@@ -18,11 +18,14 @@ from against_torch import DEVICE  # noqa: E402
 from torch import nn  # noqa: E402
 
 import tilewise.torch as tt  # noqa: E402
+from tilewise.torch.graph import lowering  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Graphs as Inductor gets them, though nothing compiles them."""
     torch._dynamo.reset()
+    monkeypatch.setattr(lowering, "_ONE_LOOP", ())
     yield
 
 

@@ -61,7 +61,7 @@ class Session:
         with functorch_config.patch(enable_autograd_cache=False):
             compiled = compile_fx(module, [inputs[i] for i in kept], inner_compile=self._compile_graph,
                                   config_patches={**self.inductor, "freezing": False},
-                                  decompositions=lowering.decompositions())
+                                  decompositions=lowering.decompositions(self.compiler == "inductor"))
         # Dynamo looks at the graph again and leaves out what is no input any more; where it does not, this does.
         return lambda *args: compiled(*(args if len(args) == len(kept) else [args[i] for i in kept]))
 

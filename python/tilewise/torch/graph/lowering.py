@@ -24,11 +24,17 @@ Table = dict[Any, Callable[..., Any]]
 
 _KEPT = (aten._native_batch_norm_legit_no_training, aten.gelu, aten.silu, aten.hardswish, aten.hardtanh, aten.relu,
          aten.sigmoid, aten.tanh)
+# Several operations each, of which Inductor makes one loop again. Where nothing compiles them, ATen's own kernels are faster.
+_ONE_LOOP = (aten.native_layer_norm, aten.native_layer_norm_backward, aten.native_group_norm, aten.native_group_norm_backward,
+             aten._softmax, aten._softmax_backward_data, aten._log_softmax, aten._log_softmax_backward_data, aten.gelu_backward,
+             aten.silu_backward, aten.hardswish_backward, aten.hardsigmoid, aten.hardsigmoid_backward, aten.leaky_relu,
+             aten.leaky_relu_backward, aten.elu, aten.elu_backward, aten.softplus, aten.mish)
 
 
-def decompositions() -> Table:
-    """Inductor's table without what the passes look for, and with what hides it."""
-    kept = {getattr(packet, name) for packet in _KEPT for name in packet.overloads()}
+def decompositions(compiles: bool) -> Table:
+    """Inductor's table without what the passes look for, and with what hides it. `compiles`: whether Inductor has what is left."""
+    packets = _KEPT if compiles else (*_KEPT, *_ONE_LOOP)
+    kept = {getattr(packet, name) for packet in packets for name in packet.overloads()}
     table = {op: rule for op, rule in _inductor_decompositions().items() if op not in kept}
     return {**table, aten._transformer_encoder_layer_fwd.default: encoder_layer}
 
