@@ -127,6 +127,12 @@ TILEWISE_DEVICE SharedAddress shared_start() {
     return SharedAddress(__cvta_generic_to_shared(tilewise_shared));
 }
 
+// A kernel's arguments, which functions that are called may have too.
+template <class Args>
+TILEWISE_DEVICE const Args& in_place(const Args& args) {
+    return args;
+}
+
 // ---- Programmatic dependent launch: a kernel starts while the one before it ends (sm_90 and later) ----
 
 // Until the kernels before this one have finished and their results can be seen. Before any access to memory.

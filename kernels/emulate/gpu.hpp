@@ -39,6 +39,11 @@ TILEWISE_DEVICE void sync_warp() { tilewise_machine->warp_sync(); }
 
 TILEWISE_DEVICE SharedAddress shared_start() { return kEmulatedSharedStart; }
 
+template <class Args>
+TILEWISE_DEVICE const Args& in_place(const Args& args) {
+    return args;
+}
+
 // Kernels run one after another here.
 TILEWISE_DEVICE void griddep_wait() {}
 TILEWISE_DEVICE void griddep_launch() {}

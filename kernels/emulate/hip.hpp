@@ -18,7 +18,8 @@ TILEWISE_DEVICE const char* uniform(const char* at) { return at; }
 TILEWISE_DEVICE Bounded bounded(const char* base, u32 bytes) { return {base, bytes}; }
 template <int bytes>
 TILEWISE_DEVICE Packet<bytes> load_bounded(const Bounded& from, u32 offset, u32 common = 0) {
-    return offset < from.bytes ? load_global<bytes>(from.base + offset + common) : zero_packet<bytes>();
+    // As the hardware asks it, which goes wrong where `common` is more than there are bytes.
+    return offset < from.bytes - common ? load_global<bytes>(from.base + offset + common) : zero_packet<bytes>();
 }
 
 // A copy is a group of its own: waits count instructions.
@@ -36,6 +37,9 @@ TILEWISE_DEVICE void sync_copies() {
 }
 TILEWISE_DEVICE void sync_shared() { sync_block(); }
 TILEWISE_DEVICE void keep_order() {}
+TILEWISE_DEVICE Packet<16> load_whole(SharedAddress from) { return load_shared<16>(from); }
+template <class T>
+TILEWISE_DEVICE void after_loads(T&) {}
 template <class Args>
 TILEWISE_DEVICE const Args& reread(const Args& args) {
     return args;

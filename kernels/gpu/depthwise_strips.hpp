@@ -202,5 +202,5 @@ using DepthwiseStripsKernel = typename ChooseType<Config::direction == Direction
 #define TILEWISE_GPU_DEPTHWISE_STRIPS(Config)                                              \
     extern "C" __global__ void __launch_bounds__(Config::threads, Config::resident_blocks) \
         tilewise_kernel(const __grid_constant__ tilewise::KernelArgs args) {               \
-        tilewise::gpu::DepthwiseStripsKernel<Config>::run(args);                           \
+        tilewise::gpu::DepthwiseStripsKernel<Config>::run(tilewise::gpu::in_place(args));  \
     }

@@ -7,6 +7,9 @@
 
 namespace tilewise::gpu {
 
+// By values: of a choice between two places clang makes an address, for which the words would have to be in memory.
+TILEWISE_DEVICE u32 choose(bool first, u32 x, u32 y) { return first ? x : y; }
+
 // Two neighbouring chunks of memory on their way, of which 16 bytes count, beginning `skip` bytes into the first; of those
 // the first `valid` lie inside the matrix. A chunk without any such byte has not been read and is zero.
 struct UnalignedChunk {
@@ -65,9 +68,9 @@ struct UnalignedChunk {
         TILEWISE_UNROLL
         for (int i = 0; i < words; ++i) word[i] = first.words[i], word[words + i] = second.words[i];
         TILEWISE_UNROLL
-        for (int i = 0; i < 2 * words - 2; ++i) word[i] = (skip & 8) != 0 ? word[i + 2] : word[i];
+        for (int i = 0; i < 2 * words - 2; ++i) word[i] = choose((skip & 8) != 0, word[i + 2], word[i]);
         TILEWISE_UNROLL
-        for (int i = 0; i <= words; ++i) word[i] = (skip & 4) != 0 ? word[i + 1] : word[i];
+        for (int i = 0; i <= words; ++i) word[i] = choose((skip & 4) != 0, word[i + 1], word[i]);
         Packet<kChunkBytes> chunk;
         TILEWISE_UNROLL
         for (int i = 0; i < words; ++i) {

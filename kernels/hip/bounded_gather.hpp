@@ -118,6 +118,7 @@ struct GatheredTurn {
     static constexpr int kRun = Source::kRun < kSteps ? Source::kRun : kSteps;
     static constexpr Offset kNowhere = Far::kNowhere;
     static constexpr bool kTogether = kPerChunk % kArchLanes == 0;  // a wave has one chunk along k
+    static constexpr int kFoundTogether = Source::kNeighbours > 1 ? Source::kNeighbours : kRun;  // steps of k
     static_assert(depth % kSteps == 0 && extent % kVector == 0);
 
     using Access = Packet<kAccessBytes>;
@@ -149,13 +150,20 @@ struct GatheredTurn {
     template <bool last>
     TILEWISE_DEVICE void load_step(Registers& to, int step, bool exists, int k_left) const {
         const Count k = k_begin + Count(step) * depth;
+        Count k_there = k;
         const auto from = source.memory(first, k, exists);
         TILEWISE_UNROLL
         for (int i = 0; i < kCount; ++i) {
             const int first_k = chunk_of(i) * kSteps;
+            typename Source::Inner inner;
             TILEWISE_UNROLL
             for (int run = 0; run < kSteps; run += kRun) {
-                const typename Source::Inner inner = source.inner(k, k + Count(first_k + run));
+                if (run % kFoundTogether == 0) {
+                    if (i > 0 || run > 0) after_loads(k_there);
+                    inner = source.inner(k, k_there + Count(first_k + run));
+                } else if constexpr (Source::kNeighbours > 1) {
+                    inner = source.after(inner);
+                }
                 const Offset at = kTogether ? source.lane_offset(outers[i], inner) : source.offset(outers[i], inner);
                 TILEWISE_UNROLL
                 for (int j = 0; j < kRun; ++j) {

@@ -3,7 +3,8 @@
 // branch (bounded_gather.hpp). A source has two sides, one for positions along the extent (`outer`) and one along k (`inner`), and says
 // from which address a tile is read (`memory`) and how far from there an access lies (`offset`): nowhere, if it is outside. Where all
 // lanes of a wave have the same place along k, they have that part of the way in `common`, and each its own in `lane_offset`. An inner
-// place serves kRun steps of k, which are run_bytes() apart. Places beyond the end of k are asked for, but not read.
+// place serves kRun steps of k, which are run_bytes() apart. Of kNeighbours places those `after` the first are found from the one before.
+// Places beyond the end of k are asked for, but not read.
 //   PatchSource   an activation through the taps of the filter
 //   WeightSource  weights of backward data: rows of k are (tap, output channel), columns are input channels
 //   FilterSource  weights of the forward direction whose channels are counted in whole chunks
@@ -20,7 +21,7 @@ struct Reach {
     static constexpr Offset kNowhere = kOutside;
 
     static TILEWISE_DEVICE Memory memory(const char* base, const char*, bool exists) {
-        return bounded(base, exists ? kMostOffset : 0);
+        return bounded(uniform(base), exists ? kMostOffset : 0);
     }
     template <int bytes>
     static TILEWISE_DEVICE Packet<bytes> load(const Memory& from, Offset at, Offset common = 0) {
@@ -59,6 +60,9 @@ struct PatchSource {
     using Memory = typename Far::Memory;
     static constexpr Place kFar = Counting<wide>::kFar;
     static constexpr int kFirst = kMaxKernelDims - ndim, kRun = 1;
+    static constexpr int kNeighbours = !pixels_along_k    ? 1
+                                       : wide || ndim < 3 ? kChunkBytes
+                                                          : 4;                           // fewer of more registers each
     static constexpr bool kWide = wide, kWholeChunks = whole_chunks && !pixels_along_k;  // along k
     struct Pixel {
         Offset at;          // of tap 0, channel 0
@@ -79,6 +83,9 @@ struct PatchSource {
     Count rows, columns;        // pixels; taps x channels
     Count channels;             // that exist
     Offset before, tap_before;  // pixels lie at most so far before their image, and taps before their pixel
+    Place end[ndim];            // where a line of positions ends
+    Offset step_bytes,
+        turn_bytes[ndim];  // from position to position of a line, and on top of it where a dimension ends
     Taps<ndim, fixed_taps, wide> taps;
     Positions<ndim, wide> positions;
 
@@ -105,6 +112,14 @@ struct PatchSource {
             if (first[d] < 0) before += Offset(-first[d]) * dim_bytes[d];
             if (tap_shift[d] < 0) tap_before += Offset(dim.taps - 1) * Offset(-tap_shift[d]) * dim_bytes[d];
         }
+        TILEWISE_UNROLL
+        for (int d = 0; d < ndim; ++d) {
+            const Offset count = Offset(walk.dim[kFirst + d].count) * Offset(step[d]);
+            const Offset next = d == 0 ? Offset(image_bytes) : Offset(step[d - 1]) * dim_bytes[d - 1];
+            end[d] = first[d] + Place(count);
+            turn_bytes[d] = next - count * dim_bytes[d];
+        }
+        step_bytes = Offset(step[ndim - 1]) * dim_bytes[ndim - 1];
     }
 
     // Offsets count from the image of the tile's first pixel.
@@ -158,6 +173,19 @@ struct PatchSource {
             return tap(index);
         }
     }
+    // The pixel of the position after it, without a division.
+    TILEWISE_DEVICE Pixel after(Pixel p) const {
+        bool ends = true;  // so do all dimensions further in
+        p.at += step_bytes;
+        TILEWISE_UNROLL
+        for (int d = ndim - 1; d >= 0; --d) {
+            const Place next = p.place[d] + (ends ? step[d] : 0);
+            ends = ends & (next == end[d]);
+            p.place[d] = ends ? first[d] : next;
+            p.at += ends ? turn_bytes[d] : 0;
+        }
+        return p;
+    }
     static TILEWISE_DEVICE bool has(const Inner&, int) { return true; }
     static TILEWISE_DEVICE Offset run_bytes() { return 0; }
     static TILEWISE_DEVICE int left(const Inner& inner) { return inner.left; }
@@ -198,7 +226,7 @@ struct WeightSource {
     using Offset = typename Far::Offset;
     using Memory = typename Far::Memory;
     static constexpr bool kWide = wide, kWholeChunks = false;
-    static constexpr int kFirst = kMaxKernelDims - ndim, kRun = run;
+    static constexpr int kFirst = kMaxKernelDims - ndim, kRun = run, kNeighbours = 1;
     struct Outer {
         Offset at;  // or nowhere
     };

@@ -180,26 +180,29 @@ struct BoundedTurn : Turned {
             offset[i] = has_unit(i) && element_of(i) < this->left ? at : kOutside;
         }
     }
-    // Steps of k differ in the address that all lanes have.
-    TILEWISE_DEVICE Bounded memory(int step, int j, bool exists) const {
-        return tile_memory(first + j * this->line_bytes, depth * this->line_bytes, step, exists);
-    }
+    // From step of k to step of k, the same for all lanes. A tile that does not exist has none: an offset that all lanes have on top must
+    // not lead beyond its end.
+    TILEWISE_DEVICE u32 step_bytes(bool exists) const { return exists ? u32(this->line_bytes) : 0; }
     TILEWISE_DEVICE void load(Registers& to, int step, bool exists) const {
+        const Bounded from = tile_memory(first, depth * this->line_bytes, step, exists);
+        const u32 bytes = step_bytes(exists);
         TILEWISE_UNROLL
         for (int j = 0; j < kSteps; ++j) {
-            const Bounded from = memory(step, j, exists);
             TILEWISE_UNROLL
-            for (int i = 0; i < kCount; ++i) to.unit[i].step[j] = load_bounded<kAccessBytes>(from, offset[i]);
+            for (int i = 0; i < kCount; ++i) {
+                to.unit[i].step[j] = load_bounded<kAccessBytes>(from, offset[i], u32(j) * bytes);
+            }
         }
     }
     TILEWISE_DEVICE void load_last(Registers& to, int step, bool exists, int k_left) const {
+        const Bounded from = tile_memory(first, depth * this->line_bytes, step, exists);
+        const u32 bytes = step_bytes(exists);
         TILEWISE_UNROLL
         for (int j = 0; j < kSteps; ++j) {
-            const Bounded from = memory(step, j, exists);
             TILEWISE_UNROLL
             for (int i = 0; i < kCount; ++i) {
                 const u32 at = first_k(i) + j < k_left ? offset[i] : kOutside;
-                to.unit[i].step[j] = load_bounded<kAccessBytes>(from, at);
+                to.unit[i].step[j] = load_bounded<kAccessBytes>(from, at, u32(j) * bytes);
             }
         }
     }

@@ -67,10 +67,13 @@ struct MfmaCore {
     }
     u32 row_place = chunk_place<A>(first_row), column_place = chunk_place<B>(first_col);
 
+    // Instructions take the halves of what a lane has.
+    static constexpr bool kHalves = kSame<ElementA, Int8> || multiplies_small_floats<Config>();
     template <class Tile>
     static TILEWISE_DEVICE Packet<16> fetch(SharedAddress place, int square, int k) {
         constexpr int kSquareBytes = kSide * Config::tile_k * ElementA::bytes;
-        return load_shared<16>((place ^ u32(k * kDepthLanes * kChunkBytes)) + u32(square * kSquareBytes));
+        const SharedAddress at = (place ^ u32(k * kDepthLanes * kChunkBytes)) + u32(square * kSquareBytes);
+        return kHalves ? load_whole(at) : load_shared<16>(at);
     }
     // The operands of a turn: one step of k, or two where an instruction takes them together.
     static constexpr bool kNative = multiplies_small_floats<Config>();

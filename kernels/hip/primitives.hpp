@@ -114,6 +114,12 @@ TILEWISE_DEVICE SharedAddress shared_start() {
     return SharedAddress(reinterpret_cast<__UINTPTR_TYPE__>((TILEWISE_LDS u8*)tilewise_shared));
 }
 
+// A kernel's arguments where the driver put them: for a function that is called the compiler would copy them to scratch.
+template <class Args>
+TILEWISE_DEVICE const Args& in_place(const Args&) {
+    return *(const Args*)(const __attribute__((address_space(4))) Args*)__builtin_amdgcn_kernarg_segment_ptr();
+}
+
 // A kernel starts when the one before it has ended.
 TILEWISE_DEVICE void griddep_wait() {}
 TILEWISE_DEVICE void griddep_launch() {}
@@ -231,7 +237,7 @@ TILEWISE_DEVICE Bounded bounded(const char* base, u32 bytes) {
     constexpr int kRawWords = 0x00020000;
     return {__builtin_amdgcn_make_buffer_rsrc(const_cast<char*>(base), 0, bytes, kRawWords)};
 }
-// `common`, the same for all lanes, comes on top of what is below `bytes`.
+// `common`, the same for all lanes, comes on top; offset and common together are below `bytes`, or offset alone is not, or common is 0.
 template <int bytes>
 TILEWISE_DEVICE Packet<bytes> load_bounded(const Bounded& from, u32 offset, u32 common = 0) {
     const int at = int(offset), all = int(common);
@@ -295,12 +301,26 @@ TILEWISE_DEVICE u32 in_lanes(u32 x) {
 // of 8 bytes each.
 TILEWISE_DEVICE void hide(SharedAddress& at) { asm volatile("" : "+s"(at)); }
 
+// Read in one piece: of 16 bytes whose halves are used apart the compiler reads some halves twice.
+TILEWISE_DEVICE Packet<16> load_whole(SharedAddress from) {
+    Raw<16> words = __builtin_bit_cast(Raw<16>, load_shared<16>(from));
+    asm("" : "+v"(words));
+    return __builtin_bit_cast(Packet<16>, words);
+}
+
 // The low halves of two words, or the high ones, as one word.
 TILEWISE_DEVICE u32 low_halves(u32 first, u32 second) { return __builtin_amdgcn_perm(second, first, 0x05040100u); }
 TILEWISE_DEVICE u32 high_halves(u32 first, u32 second) { return __builtin_amdgcn_perm(second, first, 0x07060302u); }
 
 // Nothing is moved across this: what comes later needs its registers then, not now.
 TILEWISE_DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
+
+// What follows from the number, which all lanes have, is worked out after the loads before this: all at once it would take more scalar
+// registers than there are.
+template <class T>
+TILEWISE_DEVICE void after_loads(T& x) {
+    asm volatile("" : "+s"(x) : : "memory");
+}
 
 // Ahead of the other waves of its SIMD, or no longer.
 template <int priority>

@@ -145,8 +145,10 @@ const BrokenFamily kFamilies[] = {
       {"tiles are put where others are still read", "sync_shared();  // all are done with it", "", kWeights},
       {"one column too many is written", "return row < rows_left && col < cols_left &&",
        "return row < rows_left && col <= cols_left &&", kWeights},
-      {"pixels are taken in another order", "source.inner(k, k + Count(first_k + run))",
-       "source.inner(k, k + Count((first_k + run) ^ 1))", kWeights}}},
+      {"pixels are taken in another order", "source.inner(k, k_there + Count(first_k + run))",
+       "source.inner(k, k_there + Count((first_k + run) ^ 1))", kWeights},
+      {"the pixel after the last of a line is one of its own", "ends = ends & (next == end[d]);", "ends = false;",
+       kWeights}}},
     {"Merged",
      "grouped_conv_bwd_weight_bf16_nhwgc_2d_compv3_cshuffle_intrawave_64x32x32_4x1x1_16x16x16_va8_vb8_vc4_merge4@"
      "gfx942",
