@@ -4,6 +4,7 @@
 // walk over groups / merge products.
 #pragma once
 #include "../bounded_gather.hpp"
+#include "../die_order.hpp"
 #include "../mfma_core.hpp"
 #include "../mfma_loop.hpp"
 #include "merged_weights.hpp"
@@ -242,6 +243,11 @@ struct ConvBlock : GatherConv<Config, Core> {
         order.batch /= u32(kMerge);
         return order;
     }
+    // The block's first tile that is not before `first`.
+    static TILEWISE_DEVICE u32 next_tile(u32 first) {
+        const u32 count = block_count(), mine = tile_number<Config>(block_index(), count);
+        return mine >= first ? mine : mine + (first - mine + count - 1) / count * count;
+    }
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
         const Index residues = kData ? class_count(args.conv) : 1;
         u32 first = 0;  // number of the walk's first tile
@@ -252,7 +258,7 @@ struct ConvBlock : GatherConv<Config, Core> {
             const ConvBlock all(now, kept);
             const ConvOrder order = order_of(all);
             const int steps = int(tile_count(all.k, Config::tile_k));
-            const Blocks blocks{Base::next_id(first) - first, block_count()};
+            const Blocks blocks{next_tile(first) - first, block_count()};
             typename WalkChoice<kStreams, ConvOrder>::type tiles(order, now, steps, blocks);
             Work work;
             TILEWISE_ROLLED

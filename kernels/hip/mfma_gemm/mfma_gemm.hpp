@@ -3,6 +3,7 @@
 // ../mfma_loop.hpp. Not here: swap_ab.
 #pragma once
 #include "../../gpu/block_gemm.hpp"
+#include "../die_order.hpp"
 #include "../mfma_core.hpp"
 #include "../mfma_loop.hpp"
 
@@ -84,7 +85,7 @@ struct Block : BlockGemm<Config, Core> {
             .run(core);
     }
     static TILEWISE_DEVICE void run(const KernelArgs& args) {
-        const Blocks blocks{block_index(), block_count()};
+        const Blocks blocks{tile_number<Config>(block_index(), block_count()), block_count()};
         const int steps = int(tile_count(args.k, Config::tile_k));
         const TileOrder<> order(args, Config::tile_m, Config::tile_n);
         Walk walk(order, args, steps, blocks);

@@ -112,8 +112,9 @@ bool crosses_runs(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
 std::string loop_lines(const KernelConfig& c, const ArchSpec& arch) {
     return fmt::format(
         "    static constexpr bool interwave = {}, small_float_products = {};\n"
-        "    static constexpr int direct_bytes = {}, ring_buffers = {};\n",
-        c.scheduler == Scheduler::interwave, arch.small_float_products, arch.direct_copy_bytes, loop_buffers(c, arch));
+        "    static constexpr int direct_bytes = {}, ring_buffers = {}, dies = {};\n",
+        c.scheduler == Scheduler::interwave, arch.small_float_products, arch.direct_copy_bytes, loop_buffers(c, arch),
+        arch.dies);
 }
 
 namespace {
