@@ -60,9 +60,8 @@ struct PatchSource {
     using Memory = typename Far::Memory;
     static constexpr Place kFar = Counting<wide>::kFar;
     static constexpr int kFirst = kMaxKernelDims - ndim, kRun = 1;
-    static constexpr int kNeighbours = !pixels_along_k    ? 1
-                                       : wide || ndim < 3 ? kChunkBytes
-                                                          : 4;                           // fewer of more registers each
+    // Fewer of pixels that take more registers each.
+    static constexpr int kNeighbours = !pixels_along_k ? 1 : wide ? 16 : ndim == 1 ? 8 : 4;
     static constexpr bool kWide = wide, kWholeChunks = whole_chunks && !pixels_along_k;  // along k
     struct Pixel {
         Offset at;          // of tap 0, channel 0

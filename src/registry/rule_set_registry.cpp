@@ -13,13 +13,22 @@ KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set)
     return {&arch, set, problem.op, DTypePair{problem.dtype_a, problem.dtype_b}, problem.dtype_out};
 }
 
+Result<std::vector<KernelConfig>> configs_of(const ArchSpec& arch, Op op, const DTypePair& pair, RuleSet set,
+                                             std::optional<DType> out) {
+    auto configs = expand(arch, op, pair, set, out);
+    if (configs && set == RuleSet::standard) {
+        std::erase_if(*configs, [&](const KernelConfig& config) { return !has_code(config, arch); });
+    }
+    return configs;
+}
+
 Result<std::vector<Kernel>> list_kernels(const KernelQuery& query) {
     std::vector<Kernel> kernels;
     for (const Op op : kAllOps) {
         if (query.op && *query.op != op) continue;
         for (const DTypePair& pair : pairs_of(*query.arch)) {
             if (query.dtypes && *query.dtypes != pair) continue;
-            auto configs = expand(*query.arch, op, pair, query.set, query.out);
+            auto configs = configs_of(*query.arch, op, pair, query.set, query.out);
             if (!configs) return configs.error();
             for (KernelConfig& config : *configs) {
                 const bool available = has_code(config, *query.arch);
@@ -37,7 +46,7 @@ Result<std::string> rule_set_manifest(const ArchCatalog& catalog) {
         for (const Op op : kAllOps) {
             for (const DTypePair& pair : pairs_of(arch)) {
                 for (const RuleSet set : kAllRuleSets) {
-                    auto configs = expand(arch, op, pair, set);
+                    auto configs = configs_of(arch, op, pair, set);
                     if (!configs) return configs.error();
                     std::string names;
                     for (const KernelConfig& config : *configs) names += kernel_name(config) + '\n';

@@ -22,6 +22,11 @@ struct KernelQuery {
 // Asks for the kernels of a problem: those of its operation and types.
 KernelQuery query_for(const Problem& problem, const ArchSpec& arch, RuleSet set);
 
+// The configs of a rule set, in its own order (config/rule_set.hpp). `default`, which selection uses, has those with code alone: which a
+// family leaves out, and why, its rules say.
+Result<std::vector<KernelConfig>> configs_of(const ArchSpec& arch, Op op, const DTypePair& pair, RuleSet set,
+                                             std::optional<DType> out = std::nullopt);
+
 // The kernels of the rule set in its own order.
 Result<std::vector<Kernel>> list_kernels(const KernelQuery& query);
 

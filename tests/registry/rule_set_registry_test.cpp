@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <tuple>
+
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "config/config_name.hpp"
 #include "registry/sample_kernels.hpp"
 
 namespace tilewise {
@@ -37,6 +41,32 @@ TEST(RuleSetRegistry, AQueryNarrowsWhatIsListed) {
     EXPECT_EQ(by_pair, all->size());
     query.dtypes = DTypePair{DType::fp32, DType::fp8};
     EXPECT_TRUE(list_kernels(query)->empty());
+}
+
+using Kind = std::tuple<Op, DType, DType, Layout, Pipeline>;
+
+std::set<Kind> kinds_of(const std::vector<Kernel>& kernels) {
+    std::set<Kind> kinds;
+    for (const Kernel& kernel : kernels) {
+        const KernelConfig& c = kernel.config;
+        if (kernel.available) kinds.insert({c.op, c.dtype, c.dtype_b, c.layout, c.pipeline});
+    }
+    return kinds;
+}
+
+// Selection never meets a kernel without code, and on AMD GPUs it has one of every kind that has code at all.
+TEST(RuleSetRegistry, DefaultHasCodeThroughout) {
+    for (const ArchSpec& arch : embedded_archs().archs()) {
+        SCOPED_TRACE(arch.name);
+        KernelQuery query;
+        query.arch = &arch;
+        const auto kernels = list_kernels(query);
+        ASSERT_TRUE(kernels.ok());
+        for (const Kernel& kernel : *kernels) ASSERT_TRUE(kernel.available) << kernel_name(kernel.config);
+        if (arch.backend != Backend::hip) continue;
+        query.set = RuleSet::full;
+        EXPECT_EQ(kinds_of(*kernels), kinds_of(*list_kernels(query)));
+    }
 }
 
 std::string digests(std::string_view text) {

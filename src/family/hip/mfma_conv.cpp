@@ -46,6 +46,7 @@ constexpr ConfigRule kRules[] = {
     {"code_waves", "a wave has whole squares of sums", mfma_gemm::uneven_waves},
     {"code_depth", "a lane has 16 bytes along k", mfma_gemm::other_depth},
     {"code_buffers", "a pipeline has as many buffers as it fills", mfma_gemm::other_buffers},
+    {"code_registers", "sums are not moved about in the loop", mfma_gemm::crowded},
     {"code_turns", "half of the waves multiply while the others fetch", mfma_gemm::odd_groups},
     {"code_results", "vectors of results stay within a wave's columns", mfma_gemm::crosses_runs},
     {"code_columns", "columns that are filled up leave one by one", runs_of_chunks,

@@ -78,18 +78,19 @@ bool odd_groups(const KernelConfig& c, const ArchSpec&, Rejected* out) {
            refuse(out, TILEWISE_TEXT("{} waves", wave_count(c)), TILEWISE_TEXT("two groups that take turns"));
 }
 
-// Kernels that miss a limit of tools/isa_report in their main loop. A lane has 256 registers beside those of 256 sums, which operands that
-// are widened or turned around need more than once.
+// Kernels that miss a limit of tools/isa_report in their main loop: sums of a lane that leave too few registers to the operands are moved
+// about. Backward data that is widened needs the most; so do the places of many lines that are looked up by single elements of 8-bit floats.
 bool crowded(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
-    constexpr std::int64_t kMostSums = 256;
-    const bool widened = is_8bit_float(c.dtype) && !arch.small_float_products;
-    const bool turned = contiguous_axis(c, 0) != Axis::k || contiguous_axis(c, 1) != Axis::k;
+    constexpr std::int64_t kMostSums = 128, kMostWidenedSums = 64, kMostLines = 16;
+    const bool small = is_8bit_float(c.dtype), data = c.op == Op::conv_bwd_data;
+    const std::int64_t lines = std::int64_t{c.tile.m} * c.tile.k / threads_per_block(c, arch);
+    if (small && (data || c.op == Op::conv_fwd) && c.vector_a == 1 && lines > kMostLines) {
+        return refuse(out, TILEWISE_TEXT("{} lines of a lane by single elements", lines),
+                      TILEWISE_TEXT("at most {}", kMostLines));
+    }
+    const std::int64_t most = small && !arch.small_float_products && data ? kMostWidenedSums : kMostSums;
     const std::int64_t sums = accumulators_per_thread(c, arch);
-    return sums >= kMostSums && (widened || turned) &&
-           refuse(
-               out,
-               TILEWISE_TEXT("{} sums of a lane and operands that are {}", sums, widened ? "widened" : "turned around"),
-               TILEWISE_TEXT("fewer than {}", kMostSums));
+    return sums > most && refuse(out, TILEWISE_TEXT("{} sums of a lane", sums), TILEWISE_TEXT("at most {}", most));
 }
 
 bool uneven_waves(const KernelConfig& c, const ArchSpec&, Rejected* out) {

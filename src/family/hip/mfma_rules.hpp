@@ -13,6 +13,7 @@ bool other_square(const KernelConfig& config, const ArchSpec& arch, Rejected* ou
 bool other_depth(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool other_buffers(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool odd_groups(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
+bool crowded(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool uneven_waves(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 bool crosses_runs(const KernelConfig& config, const ArchSpec& arch, Rejected* out);
 
