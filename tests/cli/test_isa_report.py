@@ -72,6 +72,9 @@ def test_convolutions_have_limits_of_their_own(tool):
     assert limits("bwd_weight", "gfx942", layout="ndhwgc_3d")[0]["valu_share"] == 0.9
     assert limits("bwd_data", "gfx950")[0]["valu_share"] == 0.8
     assert limits("bwd_data", "gfx942")[0]["lane_spills"] == 0 and "lane_spills" not in limits("bwd_data", "gfx942", options="_splitimage")[0]
+    elements = limits("fwd", "gfx942", options="_splitimage")[0], tool.limits(tool.Shape.of(
+        "grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_2x2x1_32x32x16_splitimage@gfx942"), "gfx942")[0]
+    assert "scratch" in elements[0] and "scratch" not in elements[1]
     depthwise = "grouped_conv_fwd_bf16_nhwgc_2d_basic_v1_default_intrawave_32x64x1_4x1x1_8x64x1_va8_vc8_spec-depthwise@gfx942"
     assert tool.limits(tool.Shape.of(depthwise), "gfx942") == ({"vgpr_spills": 0, "scratch": 0}, {})
 
@@ -97,7 +100,7 @@ def test_kernels_of_the_default_set_keep_the_limits(arch, binary):
     done = subprocess.run([TOOL, "--arch", arch, "--sample", "40", "--json", "--tilewise", binary], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     rows = json.loads(done.stdout)["kernels"]
-    assert len(rows) >= 30 and {row["kernel"].split("_")[0] for row in rows} == {"gemm", "grouped"}
+    assert len(rows) >= 20 and {row["kernel"].split("_")[0] for row in rows} == {"gemm", "grouped"}
     assert not (missed := [(row["kernel"], row["misses"]) for row in rows if row["misses"]]), missed
 
 
