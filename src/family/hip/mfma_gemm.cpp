@@ -79,12 +79,12 @@ bool odd_groups(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 }
 
 // Kernels that miss a limit of tools/isa_report in their main loop: sums of a lane that leave too few registers to the operands are moved
-// about. Backward data that is widened needs the most; so do the places of many lines that are looked up by single elements of 8-bit floats.
+// about. Backward data that is widened needs the most; so do the places of many lines that are looked up by single elements of 8 bits.
 bool crowded(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
     constexpr std::int64_t kMostSums = 128, kMostWidenedSums = 64, kMostLines = 16;
     const bool small = is_8bit_float(c.dtype), data = c.op == Op::conv_bwd_data;
     const std::int64_t lines = std::int64_t{c.tile.m} * c.tile.k / threads_per_block(c, arch);
-    if (small && (data || c.op == Op::conv_fwd) && c.vector_a == 1 && lines > kMostLines) {
+    if (bytes_of(c.dtype) == 1 && (data || c.op == Op::conv_fwd) && c.vector_a == 1 && lines > kMostLines) {
         return refuse(out, TILEWISE_TEXT("{} lines of a lane by single elements", lines),
                       TILEWISE_TEXT("at most {}", kMostLines));
     }
