@@ -75,6 +75,7 @@ def test_convolutions_have_limits_of_their_own(tool):
     elements = limits("fwd", "gfx942", options="_splitimage")[0], tool.limits(tool.Shape.of(
         "grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_2x2x1_32x32x16_splitimage@gfx942"), "gfx942")[0]
     assert "scratch" in elements[0] and "scratch" not in elements[1]
+    assert "lane_spills" not in limits("bwd_weight", "gfx942", layout="ngcdhw_3d")[0]
     depthwise = "grouped_conv_fwd_bf16_nhwgc_2d_basic_v1_default_intrawave_32x64x1_4x1x1_8x64x1_va8_vc8_spec-depthwise@gfx942"
     assert tool.limits(tool.Shape.of(depthwise), "gfx942") == ({"vgpr_spills": 0, "scratch": 0}, {})
 
