@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/rounding.hpp"
+
 namespace tilewise {
 namespace {
 
@@ -35,7 +37,7 @@ Extents output_size(const ConvShape& conv) {
     out.rank = conv.in.rank;
     for (int i = 0; i < out.rank; ++i) {
         const std::int64_t padded = conv.in[i] + conv.pad_before[i] + conv.pad_after[i];
-        out[i] = (padded - conv.dilation[i] * (conv.filter[i] - 1) - 1) / conv.stride[i] + 1;
+        out[i] = whole_div(padded - conv.dilation[i] * (conv.filter[i] - 1) - 1, conv.stride[i]) + 1;
     }
     return out;
 }
@@ -46,7 +48,7 @@ GemmView gemm_view(const Problem& p) {
     const std::int64_t outputs = s.n * product(output_size(s));
     const std::int64_t inputs = s.n * product(s.in);
     const std::int64_t taps = product(s.filter);
-    const std::int64_t c = s.c / s.g, k = s.k / s.g;
+    const std::int64_t c = whole_div(s.c, s.g), k = whole_div(s.k, s.g);
     switch (p.op) {
         case Op::conv_bwd_data: return {inputs, c, k * taps, s.g};
         case Op::conv_bwd_weight: return {k, c * taps, outputs, s.g};

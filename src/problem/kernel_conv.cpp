@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "problem/kernel_conv.hpp"
 
+#include "base/rounding.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -18,7 +19,7 @@ KernelConv kernel_conv(const Problem& p) {
     const ConvShape& s = p.conv;
     const Extents out = output_size(s);
     KernelConv conv{};
-    conv.images = s.n, conv.groups = s.g, conv.c = s.c / s.g, conv.k = s.k / s.g;
+    conv.images = s.n, conv.groups = s.g, conv.c = whole_div(s.c, s.g), conv.k = whole_div(s.k, s.g);
     const int lacking = kMaxKernelDims - s.in.rank;
     Index in_pixels = 1, out_pixels = 1;
     for (int i = 0; i < kMaxKernelDims; ++i) {
