@@ -33,15 +33,17 @@ inline double low_exp2(double x) {
 
 // At most soft_max(sharpness, times), which falls with the sharpness: that is rounded up to a whole power. Times of 0 or less count for
 // nothing.
-inline double soft_max_bound(double sharpness, std::initializer_list<double> times) {
+template <class Number>
+[[gnu::always_inline]] inline double soft_max_bound(double sharpness, std::initializer_list<Number> times) {
     constexpr double kSlack = 1 - 2e-5;
-    const double most = std::max(times);
+    double most = 0;
+    for (const Number& time : times) most = std::max(most, static_cast<double>(time));
     if (!(most > 0) || std::isinf(most)) return most;
     const int power = static_cast<int>(sharpness) + 1;
     const double per_most = 1 / most;
     double sum = 0;
-    for (const double time : times) {
-        const double share = std::max(0.0, time * per_most);
+    for (const Number& time : times) {
+        const double share = std::max(0.0, static_cast<double>(time) * per_most);
         double raised = share;
         for (int i = 1; i < power; ++i) raised *= share;
         sum += raised;

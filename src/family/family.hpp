@@ -28,11 +28,18 @@ struct FamilyWork {
     double (*us)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
     Term (*term)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
     Noted (*parts)(const WorkProblem&, const KernelConfig&, const LaunchPlan* searched) = nullptr;
-    // A time that `us` never falls below, whatever the plan, for any problem that keeps the rules that the config shares with others.
-    // None where the prediction itself takes no longer. `columns` says what depends on the config and the arch alone.
+    // A time that `us` never falls below, whatever the plan, for any problem that keeps the rules that the config shares with others;
+    // infinite where no plan is found. None where the prediction itself takes no longer. `columns` says what depends on the config and the arch alone.
     double (*least)(const WorkProblem&, const KernelConfig&, const WorkColumns&) = nullptr;
     WorkColumns (*columns)(const KernelConfig&, const ArchSpec&) = nullptr;
 };
+
+// The bound of a family whose plans, if it searches for any, do not change the time: the prediction itself, or that by bounds
+// (base/least_work.hpp).
+template <auto work>
+double least_of_any_plan(const WorkProblem& problem, const KernelConfig& config, const WorkColumns&) {
+    return static_cast<double>(work(problem, config, nullptr));
+}
 
 struct Family {
     FamilyId id;

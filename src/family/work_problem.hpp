@@ -10,6 +10,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/least_work.hpp"
 #include "base/work.hpp"
 #include "base/work_parts.hpp"
 #include "config/arch_spec.hpp"

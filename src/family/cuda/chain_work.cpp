@@ -18,5 +18,6 @@ N chain_cycles(const WorkProblem& problem, double results) {
 template double chain_cycles<double>(const WorkProblem&, double);
 template Term chain_cycles<Term>(const WorkProblem&, double);
 template Noted chain_cycles<Noted>(const WorkProblem&, double);
+template Least chain_cycles<Least>(const WorkProblem&, double);
 
 }  // namespace tilewise

@@ -123,7 +123,8 @@ constinit const Family kIm2colConv = {
     .rules = im2col_conv::kRules,
     .spec = block_spec,
     .plan = im2col_grid,
-    .work = {im2col_conv_work<double>, im2col_conv_work<Term>, im2col_conv_work<Noted>},
+    .work = {im2col_conv_work<double>, im2col_conv_work<Term>, im2col_conv_work<Noted>,
+             least_of_any_plan<im2col_conv_work<Least>>},
     .source = im2col_conv::source,
 };
 

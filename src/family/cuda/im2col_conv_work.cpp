@@ -186,5 +186,6 @@ N im2col_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
 template double im2col_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Term im2col_conv_work<Term>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 template Noted im2col_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
+template Least im2col_conv_work<Least>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 }  // namespace tilewise

@@ -112,7 +112,8 @@ constinit const Family kMfmaConv = {
     .spec = mfma_gemm::spec,
     .plan = mfma_conv::plan,
     .searches = true,
-    .work = {mfma_conv_work<double>, mfma_conv_work<Term>, mfma_conv_work<Noted>},
+    .work = {mfma_conv_work<double>, mfma_conv_work<Term>, mfma_conv_work<Noted>,
+             least_of_any_plan<mfma_conv_work<double>>},
     .source = mfma_conv::source,
 };
 

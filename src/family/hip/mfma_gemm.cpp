@@ -171,7 +171,8 @@ constinit const Family kMfmaGemm = {
     .spec = mfma_gemm::spec,
     .plan = mfma_gemm::plan,
     .searches = true,
-    .work = {mfma_gemm_work<double>, mfma_gemm_work<Term>, mfma_gemm_work<Noted>},
+    .work = {mfma_gemm_work<double>, mfma_gemm_work<Term>, mfma_gemm_work<Noted>,
+             least_of_any_plan<mfma_gemm_work<double>>},
     .source = mfma_gemm::source,
 };
 
