@@ -27,16 +27,20 @@ bool refuses(const KernelConv& conv, std::int64_t columns, std::int64_t shared_b
                   TILEWISE_TEXT("at most {} channels, an even stride and no dilation along the columns", kFewChannels));
 }
 
+// Steps of the reduction of all products of a tile.
+double tile_steps(int lines, int line_steps, const KernelConfig& c) {
+    const int products = (c.tile.m / 16) * (c.tile.n / 8);
+    return double(lines) * line_steps * products;
+}
+
 // A block's work on one tile: products, or reading pixels one element at a time and writing results; both through shared memory.
 template <class N>
-N first_tile_cycles(const FirstLayerConvArgs& launch, const KernelConfig& c, const ArchSpec& arch) {
+N first_tile_cycles(double steps, double rows, double pixels, const KernelConfig& c, const ArchSpec& arch) {
     const auto& price = arch.prices.first_layer_conv;
-    const int products = (c.tile.m / 16) * (c.tile.n / 8);
-    const double steps = double(launch.lines) * launch.line_steps * products;
-    const double bytes = double(launch.tile.rows()) * c.tile.n * static_cast<double>(bytes_of(c.dtype_out));
+    const double bytes = rows * c.tile.n * static_cast<double>(bytes_of(c.dtype_out));
     return longest(
                {term<N>("steps", steps, price.step_cycles), named("results", N(bytes) / N(price.bytes_per_cycle))}) +
-           term<N>("pixels", launch.patch.pixels(), price.pixel_cycles) + N(price.tile_cycles) / c.blocks_per_unit;
+           term<N>("pixels", pixels, price.pixel_cycles) + N(price.tile_cycles) / c.blocks_per_unit;
 }
 
 // Tiles that follow each other on a unit.
@@ -45,7 +49,10 @@ N first_plan_cycles(const FirstLayerPlan& plan, const KernelConfig& c, const Arc
     const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
     const double turns = double(ceil_div(plan.blocks, places)) *
                          double(ceil_div(plan.launch.tile_count(), plan.launch.blocks_per_slice));
-    return counted<N>("tiles", turns * c.blocks_per_unit) * first_tile_cycles<N>(plan.launch, c, arch);
+    const FirstLayerConvArgs& launch = plan.launch;
+    return counted<N>("tiles", turns * c.blocks_per_unit) *
+           first_tile_cycles<N>(tile_steps(launch.lines, launch.line_steps, c), launch.tile.rows(),
+                                launch.patch.pixels(), c, arch);
 }
 
 }  // namespace
@@ -59,9 +66,17 @@ std::optional<FirstLayerPlan> first_layer_plan(const Problem& p, const KernelCon
     const PatchAxes axes = patch_axes(conv, false);
     const FirstLayerConvKernel kernel{
         c.tile.m, c.tile.n, to_int(wave_count(c)), c.tile.m / c.wave.m, 2, to_int(bytes_of(c.dtype_out))};
+    const std::int64_t all_slices = conv.groups * ceil_div(conv.k, c.tile.n);
+    const double steps =
+        tile_steps(to_int(conv.filter[0] * conv.filter[1]), to_int(ceil_div(conv.filter[2], kFirstLayerStepTaps)), c);
     std::optional<FirstLayerPlan> best;
-    const auto look_at = [&](const PatchTile& tile) {
-        if (!is_patch_within(axes, tile, kFewChannelBytes, shared)) return;
+    const auto look_at = [&](const CutPatch& cut) {
+        const PatchTile& tile = cut.tile;
+        // Turns are no fewer than tiles for each place, and no layout has fewer pixels.
+        constexpr double kSlack = 1 - 1e-9;
+        const double turns = double(all_slices) * double(cut.tiles) / double(places) * c.blocks_per_unit;
+        const double least = turns * first_tile_cycles<double>(steps, tile.rows(), cut.pixels, c, arch);
+        if (best && least * kSlack >= best->cycles) return;
         FirstLayerPlan next{first_layer_conv_args(conv, tile, kernel), 0, 0};
         FirstLayerConvArgs& launch = next.launch;
         if (launch.total_bytes > shared ||
@@ -74,7 +89,8 @@ std::optional<FirstLayerPlan> first_layer_plan(const Problem& p, const KernelCon
         next.cycles = first_plan_cycles<double>(next, c, arch);
         if (!best || next.cycles < best->cycles) best = next;
     };
-    each_patch_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
+    each_patch_tile(axes, conv.images, c.tile.m, shared / kFewChannelBytes,
+                    std::cref(look_at));  // a reference needs no memory
     if (!best) {
         refuse(why, TILEWISE_TEXT("weights and the smallest patch of pixels"),
                TILEWISE_TEXT("at most {} bytes of shared memory", shared));

@@ -2,12 +2,14 @@
 // Convolutions that stage patches of pixels (kernels/cuda/patch_conv), forward and backward data.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/rounding.hpp"
 #include "base/soft_max_bound.hpp"
 #include "config/family_id.hpp"
 #include "config/geometry.hpp"
 #include "family/cuda/chain_work.hpp"
+#include "family/cuda/patch_fit.hpp"
 #include "family/cuda/patch_least.hpp"
 #include "family/cuda/patch_tile.hpp"
 #include "family/cuda/patch_traffic.hpp"
@@ -152,20 +154,16 @@ template Noted patch_conv_work<Noted>(const WorkProblem&, const KernelConfig&, c
 
 namespace {
 
-// The parts of a plan that every tile has in common; none where the problem does not fit.
-std::optional<PatchConvPlan> common_plan(const KernelConv& conv, const KernelConfig& c) {
+// The parts of a plan that every tile has in common.
+PatchConvPlan common_plan(const KernelConv& conv, const PatchAxes& axes, const KernelConfig& c) {
     const PatchConvKernel kernel = patch_conv_kernel(c);
-    if (refuses_patch_reach(conv, nullptr)) return std::nullopt;
-    const PatchAxes axes = patch_axes(conv, kernel.backward_data);
     const std::int64_t in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
     const int groups = patch_product_groups(conv, kernel);
-    const std::int64_t classes = std::int64_t{axes.axis[0].classes} * axes.axis[1].classes * axes.axis[2].classes;
-    const std::int64_t chunks = in * groups * kernel.element_bytes / kPatchChunkBytes;
-    if (groups > kernel.merge || classes > kPatchMostClasses || chunks > kPatchMostChunks) return std::nullopt;
     PatchConvPlan plan{};
     PatchConvLayout& layout = plan.plan;
     layout.product_groups = groups, layout.products = kernel.merge / groups;
-    layout.chunks = to_int(chunks), layout.classes = to_int(classes);
+    layout.chunks = to_int(in * groups * kernel.element_bytes / kPatchChunkBytes);
+    layout.classes = axes.axis[0].classes * axes.axis[1].classes * axes.axis[2].classes;
     for (int i = 0; i < layout.classes; ++i) layout.steps += patch_class_steps(axes.axis, i, layout.chunks);
     layout.patch.chunks = std::max(1, layout.products * layout.chunks), layout.patch.steps[2] = 1;
     plan.slices = conv.groups / kernel.merge * ceil_div(out * groups, std::int64_t{kernel.columns});
@@ -175,22 +173,44 @@ std::optional<PatchConvPlan> common_plan(const KernelConv& conv, const KernelCon
     return plan;
 }
 
+// What a tile copies at least, in the mean of as few tiles as there can be: a patch has no fewer pixels than its outputs reach together,
+// in lines that are no longer than those of the longest tile.
+void add_least_copies(PatchTileWork& w, const PatchAxes& axes, const KernelConfig& c, const PatchConvPlan& plan,
+                      double positions) {
+    const PatchShape& patch = plan.plan.patch;
+    const double pixels = positions / static_cast<double>(plan.tiles) * least_patch_pixels(axes, c.tile.m);
+    w.copied_bytes = pixels * patch.chunks * kPatchChunkBytes;
+    if (family_of(c) == FamilyId::patch_box_conv) {
+        w.boxed_pixels = pixels;
+        return;
+    }
+    const PatchAxis& line = axes.axis[2];
+    const double longest = (std::min(line.class_outputs(), c.tile.m) - 1.0) * line.in_step + line.span;
+    const int copied_pixels = 32 / patch.chunks;
+    w.copied_lines = pixels / longest, w.copies = pixels / copied_pixels;
+}
+
 }  // namespace
 
 double patch_conv_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns&) {
     const ArchSpec& arch = problem.arch;
     const auto& price = arch.prices.patch_conv;
     const Problem& p = problem.view.problem;
-    const auto plan = common_plan(kernel_conv(p), c);
-    if (!plan) return 0;
-    PatchTileWork work = patch_tile_work(c, *plan);
+    if (refuses_patch(p, c, arch, nullptr)) return std::numeric_limits<double>::infinity();
+    const KernelConv conv = kernel_conv(p);
+    const PatchAxes axes = patch_axes(conv, c.op == Op::conv_bwd_data);
+    const PatchConvPlan plan = common_plan(conv, axes, c);
+    PatchTileWork work = patch_tile_work(c, plan);
     work.stores = 0;  // what leaves as boxes is not known yet
+    double positions = static_cast<double>(conv.images);
+    for (const PatchAxis& axis : axes.axis) positions *= axis.class_outputs();
+    add_least_copies(work, axes, c, plan, positions);
     // A plan has at least so many tiles, and no more blocks than places.
-    const double tiles = static_cast<double>(plan->tiles) * static_cast<double>(plan->slices);
+    const double tiles = static_cast<double>(plan.tiles) * static_cast<double>(plan.slices);
     const double of_unit = tiles / arch.units, of_block = std::max(1.0, of_unit / c.blocks_per_unit);
     const auto sharpness = double(price.sharpness);
-    double cycles = soft_max_bound(
-        sharpness, {of_unit * busy_cycles<double>(work, arch), of_block * waiting_cycles<double>(work, c, arch)});
+    double cycles = soft_max_bound(sharpness, {of_unit * busy_cycles<Least>(work, arch).value,
+                                               of_block * waiting_cycles<Least>(work, c, arch).value});
     if (is_between_pieces(p, c)) cycles *= double(price.between_pieces_share);
     // Weights may be left out of the traffic.
     const double bytes = problem.bytes - static_cast<double>(problem.view.elements[1] * bytes_of(c.dtype_b));

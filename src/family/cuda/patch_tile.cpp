@@ -15,14 +15,15 @@
 namespace tilewise {
 namespace {
 
-// Extents that cut `size` into 1, 2, 3, ... about even parts, from the longest that fits on; the last halve each other.
+// Extents that cut `size` into 1, 2, 3, ... about even parts, from the longest that fits on, and how many; the last halve each other.
 template <class Visit>
-void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
+void each_extent(unsigned size, unsigned most, Visit visit) {
     constexpr int kEvenParts = 6;
-    std::int64_t cuts = ceil_div(size, std::max<std::int64_t>(1, most)), last = 0;
+    const auto divide_up = [](unsigned all, unsigned by) { return (all + by - 1) / by; };
+    unsigned cuts = divide_up(size, std::max(1U, most)), last = 0;
     for (int i = 0; cuts <= size; ++i) {
-        const std::int64_t extent = ceil_div(size, cuts);
-        if (extent != last) visit(to_int(extent));
+        const unsigned extent = divide_up(size, cuts);
+        if (extent != last) visit(static_cast<int>(extent), static_cast<int>(divide_up(size, extent)));
         last = extent;
         cuts = i < kEvenParts ? cuts + 1 : cuts * 2;
     }
@@ -33,40 +34,41 @@ void each_extent(std::int64_t size, std::int64_t most, Visit visit) {
 // beginning and end, which is longer where threads write results, and threads that copy patches take turns with the arithmetic. Half
 // sectors of the cache take their time: 32 groups of 8 channels at 56 x 56, stride 2, took 240 us in pieces of 16 bytes, 46 in pieces
 // of 64.
-struct TileCycles {
-    double shared, products;  // the same for every tile of a problem
-
-    // Beside what a tile copies.
-    double with(double copies, const ArchSpec& arch) const {
-        const double longest = std::max({shared, products, copies});
-        return longest + arch.prices.patch_conv_search.hidden_share.value * (shared + products + copies - longest);
+class TileCycles {
+public:
+    // Of any layout of the problem: what is asked here of one is the same for all.
+    TileCycles(const KernelConfig& c, const PatchConvLayout& p, const ArchSpec& arch)
+        : price_(arch.prices.patch_conv_search), chunks_(p.patch.chunks), blocks_(c.blocks_per_unit) {
+        const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
+        const double columns = static_cast<double>(c.tile.n) / c.wave.n;
+        // Rows that warps share are fetched once for the three taps of a column.
+        const double steps_m = warp_rows / kPatchStepRows,
+                     fetched = shares_patch_rows(c) ? (steps_m + 2) / (3 * steps_m) : 1;
+        const double lines = fetched * c.tile.m + columns * c.tile.m / warp_rows;
+        const double steps = static_cast<double>(p.steps) * p.products;
+        shared_ = steps * lines * 2 * kPatchChunkBytes / price_.shared_bytes_per_cycle.value;
+        products_ = steps * c.tile.m * columns * c.warp_tile.k / price_.products_per_cycle.value;
+        const bool in_halves = p.out_channels * bytes_of(c.dtype_out) < 2 * kPatchChunkBytes;
+        const double halves = in_halves ? price_.half_cycles.value * c.tile.m * p.products * p.classes : 0;
+        writes_ = price_.write_cycles.value / blocks_ + halves;
+        copy_cycles_ = family_of(c) == FamilyId::patch_box_conv ? 0 : price_.copy_cycles.value;
     }
-};
-TileCycles common_cycles(const KernelConfig& c, const PatchConvLayout& p, const ArchSpec& arch) {
-    const auto& price = arch.prices.patch_conv_search;
-    const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
-    const double columns = static_cast<double>(c.tile.n) / c.wave.n;
-    // Rows that warps share are fetched once for the three taps of a column.
-    const double steps_m = warp_rows / kPatchStepRows,
-                 fetched = shares_patch_rows(c) ? (steps_m + 2) / (3 * steps_m) : 1;
-    const double lines = fetched * c.tile.m + columns * c.tile.m / warp_rows;
-    const double steps = static_cast<double>(p.steps) * p.products;
-    return {steps * lines * 2 * kPatchChunkBytes / price.shared_bytes_per_cycle.value,
-            steps * c.tile.m * columns * c.warp_tile.k / price.products_per_cycle.value};
-}
 
-double tile_cycles(const TileCycles& common, const KernelConfig& c, const PatchConvLayout& p, const ArchSpec& arch) {
-    const auto& price = arch.prices.patch_conv_search;
-    const double chunks = static_cast<double>(p.patch.pixels()) * p.patch.chunks;
-    const double cached = chunks * kPatchChunkBytes / price.cache_bytes_per_cycle.value;
-    const double copies = p.patch.chunks > 1 ? cached : cached * price.half_sector_share.value;
-    const bool in_halves = p.out_channels * bytes_of(c.dtype_out) < 2 * kPatchChunkBytes;
-    const double halves = in_halves ? price.half_cycles.value * c.tile.m * p.products * p.classes : 0;
-    const double writes = price.write_cycles.value / c.blocks_per_unit + halves;
-    const double by_threads = (p.out_stages > 0 ? 0 : writes) +
-                              (family_of(c) == FamilyId::patch_box_conv ? 0 : chunks * price.copy_cycles.value);
-    return common.with(copies, arch) + price.tile_cycles.value / c.blocks_per_unit + by_threads;
-}
+    // With a patch of so many pixels, whose results leave by threads or as boxes.
+    double of(int pixels, bool by_threads) const {
+        const double chunks = static_cast<double>(pixels) * chunks_;
+        const double cached = chunks * kPatchChunkBytes / price_.cache_bytes_per_cycle.value;
+        const double copies = chunks_ > 1 ? cached : cached * price_.half_sector_share.value;
+        const double longest = std::max({shared_, products_, copies});
+        return longest + price_.hidden_share.value * (shared_ + products_ + copies - longest) +
+               price_.tile_cycles.value / blocks_ + ((by_threads ? writes_ : 0) + chunks * copy_cycles_);
+    }
+
+private:
+    const decltype(ArchSpec().prices.patch_conv_search)& price_;
+    int chunks_, blocks_;
+    double shared_, products_, writes_, copy_cycles_;
+};
 
 // Weights of merged groups go to their places one by one, waiting for memory, before anything else; those in chunks come while
 // patches do.
@@ -143,25 +145,30 @@ double least_patch_pixels(const PatchAxes& axes, int most_rows) {
     return pixels;
 }
 
-void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows,
-                     const std::function<void(const PatchTile&)>& visit) {
-    PatchTile tile{};
-    each_extent(axes.axis[2].class_outputs(), most_rows, [&](int width) {
-        tile.extent[2] = width;
-        each_extent(axes.axis[1].class_outputs(), most_rows / width, [&](int height) {
-            tile.extent[1] = height;
+void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows, std::int64_t most_pixels,
+                     const std::function<void(const CutPatch&)>& visit) {
+    CutPatch cut{};
+    const auto each_along = [&](int d, int most, std::int64_t pixels, std::int64_t tiles, const auto& next) {
+        const PatchAxis& axis = axes.axis[d];
+        each_extent(static_cast<unsigned>(axis.class_outputs()), static_cast<unsigned>(most),
+                    [&](int extent, int count) {
+                        cut.tile.extent[d] = extent;
+                        const std::int64_t staged = pixels * ((std::int64_t{extent} - 1) * axis.in_step + axis.span);
+                        if (staged <= most_pixels) next(extent, staged, tiles * count);
+                    });
+    };
+    each_along(2, most_rows, 1, 1, [&](int width, std::int64_t line, std::int64_t across) {
+        each_along(1, most_rows / width, line, across, [&](int height, std::int64_t plane, std::int64_t down) {
             const int area = width * height;
-            each_extent(axes.axis[0].class_outputs(), most_rows / area, [&](int depth) {
-                tile.extent[0] = depth;
-                const std::int64_t box = std::int64_t{area} * depth;
-                const bool is_whole = depth == axes.axis[0].class_outputs() && height == axes.axis[1].class_outputs() &&
-                                      width == axes.axis[2].class_outputs();
-                tile.images = 1;
-                if (!is_whole) return visit(tile);
-                each_extent(images, std::min<std::int64_t>(most_rows / box, (1 << kPatchImageBits) - 1), [&](int n) {
-                    tile.images = n;
-                    visit(tile);
-                });
+            each_along(0, most_rows / area, plane, down, [&](int depth, std::int64_t box, std::int64_t boxes) {
+                const auto take = [&](int n, std::int64_t sets) {
+                    if (n * box > most_pixels) return;
+                    cut.tile.images = n, cut.tiles = boxes * sets, cut.pixels = to_int(n * box);
+                    visit(cut);
+                };
+                if (boxes > 1) return take(1, images);
+                const int most = std::min(most_rows / (area * depth), (1 << kPatchImageBits) - 1);
+                each_extent(static_cast<unsigned>(images), static_cast<unsigned>(most), take);
             });
         });
     });
@@ -170,13 +177,21 @@ void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows,
 namespace {
 
 // Tiles of 16 columns, their rows whole steps of a warp.
-template <class Visit>
-void each_row_tile(std::int64_t images, const KernelConfig& c, Visit visit) {
+void each_row_tile(const PatchAxes& axes, std::int64_t images, const KernelConfig& c, std::int64_t most_pixels,
+                   const std::function<void(const CutPatch&)>& visit) {
     const int warp_steps = c.tile.m / c.wave.m / kPatchStepRows;
+    const std::int64_t across = ceil_div(axes.axis[2].class_outputs(), kPatchStepRows);
     for (int height = warp_steps; height * kPatchStepRows <= c.tile.m; height += warp_steps) {
+        const std::int64_t boxes =
+            across * ceil_div(axes.axis[1].class_outputs(), height) * axes.axis[0].class_outputs();
+        const auto take = [&](int n) {
+            const PatchTile tile{n, {1, height, kPatchStepRows}};
+            if (!is_patch_within(axes, tile, 1, most_pixels)) return;
+            visit({tile, boxes * ceil_div(images, n), patch_shape(axes.axis, tile, 1).pixels()});
+        };
         const int most = to_int(std::min<std::int64_t>(images, c.tile.m / (height * kPatchStepRows)));
-        visit(PatchTile{most, {1, height, kPatchStepRows}});
-        if (most > 1) visit(PatchTile{1, {1, height, kPatchStepRows}});
+        take(most);
+        if (most > 1) take(1);
     }
 }
 
@@ -203,9 +218,14 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
     const PatchAxes axes = patch_axes(conv, kernel.backward_data);
     const int warp_rows = c.tile.m / c.wave.m;
     const std::int64_t shared = block_room_bytes(c, arch);
-    const std::int64_t in = kernel.backward_data ? conv.k : conv.c, out = kernel.backward_data ? conv.c : conv.k;
-    const std::int64_t column_tiles = ceil_div(out * patch_product_groups(conv, kernel), kernel.columns);
-    const std::int64_t slices = conv.groups / kernel.merge * column_tiles;
+    const std::int64_t in = kernel.backward_data ? conv.k : conv.c;
+    const std::int64_t most_pixels = shared / (in * kernel.merge * kernel.element_bytes);
+    constexpr PatchTile kPixel = {1, {1, 1, 1}};
+    if (!is_patch_within(axes, kPixel, 1, most_pixels)) return std::nullopt;
+    // Of the least tile, and what it has in common with all.
+    const PatchConvLayout least = patch_conv_layout(conv, axes.axis, kPixel, kernel, warp_rows);
+    const TileCycles tile_cycles(c, least, arch);
+    const std::int64_t slices = conv.groups / kernel.merge * least.column_tiles;
     const std::int64_t places = std::int64_t{arch.units} * c.blocks_per_unit;
     const int most_buffers = kernel.buffers;
     constexpr double kWorthIt = 1.15;  // turns: pieces of 16 bytes took 2.4 times as long one after the other
@@ -215,21 +235,18 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
         return static_cast<double>(turns) * c.blocks_per_unit * tile + weights;
     };
     std::optional<PatchConvPlan> best;
-    std::optional<TileCycles> common;  // known from the first layout on
-    double least_tile = 0;             // cycles of any
-    const auto look_at = [&](const PatchTile& tile) {
-        if (!is_patch_within(axes, tile, in * kernel.merge * kernel.element_bytes, shared)) return;
-        PatchConvPlan next;
-        next.tile = tile;
-        next.slices = slices, next.tiles = ceil_div(conv.images, tile.images);
-        for (int d = 0; d < kMaxKernelDims; ++d) next.tiles *= ceil_div(axes.axis[d].class_outputs(), tile.extent[d]);
-        const std::int64_t units = next.tiles * slices, turns = ceil_div(units, places);
-        if (best && cycles_of(turns, least_tile) >= best->cycles) return;
+    const auto look_at = [&](const CutPatch& cut) {
+        const std::int64_t units = cut.tiles * slices, turns = ceil_div(units, places);
+        // No layout takes less.
+        if (best && cycles_of(turns, tile_cycles.of(cut.pixels, !kernel.boxes)) >= best->cycles) return;
         // A block with one tile has one patch. Results leave as boxes where there is room for them.
         kernel.buffers = turns > 1 ? most_buffers : 1;
+        if (least.patches + std::int64_t{kernel.buffers} * cut.pixels * least.patch.pitch > shared) return;
+        PatchConvPlan next;
+        next.tile = cut.tile, next.tiles = cut.tiles, next.slices = slices;
         for (kernel.out_stages = kernel.boxes ? kMostOutStages : 0;; --kernel.out_stages) {
-            next.plan = patch_conv_layout(conv, axes.axis, tile, kernel, warp_rows);
-            if (has_room(tile, next.plan, shared)) break;
+            next.plan = patch_conv_layout(conv, axes.axis, cut.tile, kernel, warp_rows);
+            if (has_room(cut.tile, next.plan, shared)) break;
             if (kernel.out_stages == 0) return;
         }
         next.kernel = kernel;
@@ -239,18 +256,14 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
         const bool is_interleaved = each > 0 && double(ceil_div(next.tiles, each)) <= most_turns;
         next.interleaved = is_interleaved ? to_int(slices) : 1;
         next.blocks = to_int(is_interleaved ? slices * std::min(next.tiles, each) : std::min(units, places));
-        if (!common) {
-            common = common_cycles(c, next.plan, arch);
-            least_tile = common->with(0, arch) + arch.prices.patch_conv_search.tile_cycles.value / c.blocks_per_unit;
-        }
-        next.tile_cycles = tile_cycles(*common, c, next.plan, arch);
+        next.tile_cycles = tile_cycles.of(next.plan.patch.pixels(), next.plan.out_stages == 0);
         next.cycles = cycles_of(turns, next.tile_cycles);
         if (!best || next.cycles < best->cycles) best = next;
     };
     if (shares_patch_rows(c)) {
-        each_row_tile(conv.images, c, look_at);
+        each_row_tile(axes, conv.images, c, most_pixels, std::cref(look_at));  // a reference needs no memory
     } else {
-        each_patch_tile(axes, conv.images, c.tile.m, std::cref(look_at));  // a reference needs no memory
+        each_patch_tile(axes, conv.images, c.tile.m, most_pixels, std::cref(look_at));
     }
     return best;
 }

@@ -33,9 +33,15 @@ bool is_patch_within(const PatchAxes& axes, const PatchTile& tile, std::int64_t 
 // many as there can be along an axis.
 double least_patch_pixels(const PatchAxes& axes, int most_rows);
 
-// Calls visit for the tiles worth looking at: of at most `most_rows` rows, cutting every axis about evenly.
-void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows,
-                     const std::function<void(const PatchTile&)>& visit);
+// A tile, how many cover all images, and the staged pixels that it reads: no layout has fewer.
+struct CutPatch {
+    PatchTile tile;
+    std::int64_t tiles;
+    int pixels;
+};
+// Calls visit for the tiles worth looking at: of at most `most_rows` rows and so many staged pixels, cutting every axis about evenly.
+void each_patch_tile(const PatchAxes& axes, std::int64_t images, int most_rows, std::int64_t most_pixels,
+                     const std::function<void(const CutPatch&)>& visit);
 
 struct PatchConvPlan {
     PatchTile tile;
