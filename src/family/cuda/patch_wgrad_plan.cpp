@@ -210,15 +210,15 @@ void choose_parts(PatchWgradPlan& plan, double sums, const KernelConfig& c, cons
     double best = 0;
     const auto most = std::min({double(plan.patches), kMostParts, 2.0 * double(resident) / double(plan.products) + 1});
     // The parts of a cluster are one in the workspace; without one they are all.
-    const int together = cluster_parts(c), step = together;
+    const int together = cluster_parts(c);
     const bool is_fixed = c.split_k > 1 && !(c.cluster_k && c.two_stage);
     // All blocks together take no less than this, in however many parts; each part adds to it.
     constexpr double kSlack = 1 - 1e-9;
     const double least = double(plan.products) * double(plan.patches) * cycles / double(resident);
-    for (int parts = is_fixed ? c.split_k : together; parts <= int(most); parts += step) {
-        const int sets = parts / together;
+    std::optional<int> next = is_fixed ? c.split_k : together;
+    for (; next && *next <= int(most); next = is_fixed ? std::nullopt : next_parts(plan.patches, *next, together)) {
+        const int parts = *next, sets = parts / together;
         if (best > 0 && (least + price.block_cycles.value + sets * part_cycles) * kSlack >= best) break;
-        if (is_fixed && parts != c.split_k) break;
         const auto turns = double(ceil_div(plan.products * parts, resident));
         const double block = double(ceil_div(plan.patches, parts)) * cycles + price.block_cycles.value;
         const double time = turns * block + sets * part_cycles;
@@ -229,6 +229,12 @@ void choose_parts(PatchWgradPlan& plan, double sums, const KernelConfig& c, cons
 }
 
 }  // namespace
+
+std::optional<int> next_parts(std::int64_t steps, int parts, int together) {
+    const std::int64_t each = ceil_div(steps, parts);
+    if (each <= 1) return std::nullopt;
+    return to_int(round_up(ceil_div(steps, each - 1), together));
+}
 
 bool refuses_blocks(std::int64_t products, int parts, Rejected* out) {
     constexpr std::int64_t kMost = std::numeric_limits<int>::max();

@@ -26,6 +26,10 @@ struct PatchWgradPlan {
     double cycles;  // of a unit, for everything, by what is computed and copied
 };
 
+// Parts of a reduction are as long as the longest, and each adds a pass over the results, so that of the numbers that leave so many steps to
+// it only the least counts: the next one that leaves fewer, a multiple of `together`. None where one step is left.
+std::optional<int> next_parts(std::int64_t steps, int parts, int together);
+
 // Products that are so many times as many blocks as a launch can have.
 bool refuses_blocks(std::int64_t products, int parts, Rejected* out);
 

@@ -76,7 +76,7 @@ constinit const Family kShiftedWgrad = {
     .spec = block_spec,
     .plan = shifted_wgrad_grid,
     .searches = true,
-    .work = {shifted_wgrad_work<double>, shifted_wgrad_work<Term>, shifted_wgrad_work<Noted>},
+    .work = {shifted_wgrad_work<double>, shifted_wgrad_work<Term>, shifted_wgrad_work<Noted>, shifted_wgrad_least},
     .source = shifted_wgrad::source,
 };
 

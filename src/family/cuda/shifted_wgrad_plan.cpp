@@ -2,6 +2,7 @@
 #include "family/cuda/shifted_wgrad_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/rounding.hpp"
 #include "base/work_parts.hpp"
@@ -134,6 +135,12 @@ public:
     }
 
     std::int64_t resident() const { return resident_; }
+    // However many parts there are: blocks have all runs between them, and one begins and ends.
+    N least() const {
+        if (!two_stage_) return cycles(together_);
+        const double runs = double(plan_.products) * plan_.shape.steps / double(resident_);
+        return counted<N>("runs", runs) * step_ + block_ + part_;
+    }
     N cycles(int parts) const {
         const auto turns = double(ceil_div(plan_.products * parts, resident_));
         const N blocks = counted<N>("turns", turns) *
@@ -170,16 +177,39 @@ void choose_parts(ShiftedWgradPlan& plan, double sums, const KernelConfig& c, co
     const int together = cluster_parts(c);
     double best = 0;
     const auto most = std::max<std::int64_t>(together, 2 * work.resident() / plan.products + together);
-    for (int parts = together; parts <= std::min<std::int64_t>(most, plan.shape.steps); parts += together) {
-        const double time = work.cycles(parts);
-        if (best == 0 || time < best) best = time, plan.parts = parts, plan.cycles = time;
-        if (!c.two_stage) break;
+    std::optional<int> next = together;
+    for (; next && *next <= std::min<std::int64_t>(most, plan.shape.steps);
+         next = c.two_stage ? next_parts(plan.shape.steps, *next, together) : std::nullopt) {
+        const double time = work.cycles(*next);
+        if (best == 0 || time < best) best = time, plan.parts = *next, plan.cycles = time;
     }
 }
 
 // Results of a problem's reduction.
 double sums_of(const Problem& p, const KernelConv& conv) {
     return static_cast<double>(p.conv.k) * double(conv.c * tap_count(conv));
+}
+
+// A product of several taps side by side needs them evenly apart: of one line.
+bool refuses_taps(const KernelConv& conv, const KernelConfig& c, Rejected* out) {
+    return !c.swap_ab && (conv.filter[2] % kSideBySide != 0 || shifted_wgrad_walks(conv, 2) > 1) &&
+           refuse(out, TILEWISE_TEXT("a filter {} wide, stride {}", conv.filter[2], conv.stride[2]),
+                  TILEWISE_TEXT("a multiple of {}, stride 1", kSideBySide));
+}
+
+constexpr int kLine = 64, kShortLine = 32;
+
+// Taps of a block whose lines of x hold so many channels.
+int taps_of_block(const KernelConv& conv, const KernelConfig& c, int line) {
+    const bool strips = c.warp_tile.m == kStripRows;
+    return tap_count_of_block(conv, shifted_wgrad_rows(c) / (strips ? kStripRows : line));
+}
+// Blocks of each part.
+std::int64_t product_count(const KernelConv& conv, const KernelConfig& c, int line, int block_taps) {
+    const std::int64_t merged = c.num_groups_to_merge;
+    return ceil_div(tap_count(conv), block_taps) *
+           (merged > 1 ? conv.groups / merged
+                       : ceil_div(conv.c, line) * ceil_div(conv.k, shifted_wgrad_columns(c)) * conv.groups);
 }
 
 }  // namespace
@@ -192,12 +222,7 @@ std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& p, const Kerne
     if (p.op != c.op || !has_sane_tiles(c)) return std::nullopt;
     const KernelConv conv = kernel_conv(p);
     if (refuses_reach(p, conv, why)) return std::nullopt;
-    // A product of several taps side by side needs them evenly apart: of one line.
-    if (!c.swap_ab && (conv.filter[2] % kSideBySide != 0 || shifted_wgrad_walks(conv, 2) > 1)) {
-        refuse(why, TILEWISE_TEXT("a filter {} wide, stride {}", conv.filter[2], conv.stride[2]),
-               TILEWISE_TEXT("a multiple of {}, stride 1", kSideBySide));
-        return std::nullopt;
-    }
+    if (refuses_taps(conv, c, why)) return std::nullopt;
     ShiftedWgradPlan plan{};
     ShiftedWgradArgs& shape = plan.shape;
     std::int64_t positions = conv.images;
@@ -211,7 +236,6 @@ std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& p, const Kerne
         refuse(why, TILEWISE_TEXT("{} positions", positions), TILEWISE_TEXT("fewer than {}", kMostPositions));
         return std::nullopt;
     }
-    constexpr int kLine = 64, kShortLine = 32;
     // Two taps of a product of short lines must follow each other in shared memory: not so with a stride.
     const std::int64_t merged = c.num_groups_to_merge, channels = merged * conv.c;
     const bool strips = c.warp_tile.m == kStripRows;
@@ -232,7 +256,7 @@ std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& p, const Kerne
                TILEWISE_TEXT("at most {} and {} channels together", shape.line, shifted_wgrad_columns(c)));
         return std::nullopt;
     }
-    shape.block_taps = tap_count_of_block(conv, shifted_wgrad_rows(c) / (strips ? kStripRows : shape.line));
+    shape.block_taps = taps_of_block(conv, c, shape.line);
     shape.steps = to_int(ceil_div(positions, std::int64_t{c.tile.k}));
     shape.together = cluster_parts(c);
     if (refuses_stages(shape, conv, c, arch, why)) return std::nullopt;
@@ -240,13 +264,29 @@ std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& p, const Kerne
         refuse(why, TILEWISE_TEXT("split_k {} of {} steps", c.split_k, shape.steps), TILEWISE_TEXT("at most these"));
         return std::nullopt;
     }
-    plan.products = ceil_div(std::int64_t{tap_count(conv)}, std::int64_t{shape.block_taps}) *
-                    (merged > 1 ? conv.groups / merged
-                                : ceil_div(conv.c, std::int64_t{shape.line}) *
-                                      ceil_div(conv.k, std::int64_t{shifted_wgrad_columns(c)}) * conv.groups);
+    plan.products = product_count(conv, c, shape.line, shape.block_taps);
     choose_parts(plan, sums_of(p, conv), c, arch);
     if (refuses_blocks(plan.products, plan.parts, why)) return std::nullopt;
     return plan;
+}
+
+double shifted_wgrad_least_cycles(const Problem& p, const KernelConfig& c, const ArchSpec& arch) {
+    const KernelConv conv = kernel_conv(p);
+    if (refuses_reach(p, conv, nullptr) || refuses_taps(conv, c, nullptr))
+        return std::numeric_limits<double>::infinity();
+    double positions = static_cast<double>(conv.images);
+    for (int d = 0; d < kMaxKernelDims; ++d) positions *= shifted_wgrad_extent(conv, d);
+    // Lines of x are copied as well, and may be short; with few stages a run takes longer.
+    ShiftedWgradPlan plan{};
+    plan.shape.steps = to_int(static_cast<std::int64_t>(std::min(positions / c.tile.k, 1e9)));
+    plan.shape.stages = kShiftedWgradMostStages;
+    const int line = c.swap_ab ? kLine : c.warp_tile.n / kSideBySide;
+    plan.products = product_count(conv, c, line, taps_of_block(conv, c, line));
+    if (c.swap_ab && c.warp_tile.m != kStripRows) {
+        const std::int64_t of_short = product_count(conv, c, kShortLine, taps_of_block(conv, c, kShortLine));
+        plan.products = std::min(plan.products, of_short);
+    }
+    return PartsWork<double>(plan, sums_of(p, conv), c, arch).least();
 }
 
 template <class N>

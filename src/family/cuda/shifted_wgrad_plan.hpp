@@ -31,6 +31,9 @@ int shifted_wgrad_columns(const KernelConfig& config);
 std::optional<ShiftedWgradPlan> shifted_wgrad_plan(const Problem& problem, const KernelConfig& config,
                                                    const ArchSpec& arch, Rejected* why = nullptr);
 
+// The cycles of a unit that no plan falls below; infinite where there is none.
+double shifted_wgrad_least_cycles(const Problem& problem, const KernelConfig& config, const ArchSpec& arch);
+
 // The plan that a launch was made from.
 ShiftedWgradPlan shifted_wgrad_plan_of(const GpuGrid& grid);
 

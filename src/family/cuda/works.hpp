@@ -32,6 +32,7 @@ template <class N>
 N patch_wgrad_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>
 N shifted_wgrad_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
+double shifted_wgrad_least(const WorkProblem& problem, const KernelConfig& config, const WorkColumns& columns);
 template <class N>
 N depthwise_any_work(const WorkProblem& problem, const KernelConfig& config, const LaunchPlan* searched);
 template <class N>

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <vector>
+
 #include "config/archs.hpp"
 #include "config/fit.hpp"
 #include "config/geometry.hpp"
@@ -51,6 +54,23 @@ TEST(PatchWgradPlan, FitsWhateverItPlans) {
         }
     }
     EXPECT_GT(planned, 100);
+}
+
+// The least of all numbers that leave as many steps to the longest part.
+TEST(PatchWgradPlan, LooksAtEveryLengthOfAPart) {
+    for (const int together : {1, 2, 4}) {
+        for (std::int64_t steps = 1; steps < 200; ++steps) {
+            std::vector<int> wanted, looked_at;
+            for (int parts = together; parts <= 256; parts += together) {
+                const auto longest = [&](int number) { return (steps + number - 1) / number; };
+                if (parts == together || longest(parts) < longest(parts - together)) wanted.push_back(parts);
+            }
+            for (std::optional<int> next = together; next; next = next_parts(steps, *next, together)) {
+                looked_at.push_back(*next);
+            }
+            ASSERT_EQ(looked_at, wanted) << steps << " steps, " << together << " together";
+        }
+    }
 }
 
 TEST(PatchWgradPlan, SaysWhyItDoesNotFit) {
