@@ -94,6 +94,8 @@ void pad_conv(Problem& p, const KernelConfig& config) {
     s.c = s.g * size.c.padded(), s.k = s.g * size.k.padded();
 }
 
+void resize(Problem& p, const KernelConfig& config) { p.op == Op::gemm ? pad_gemm(p, config) : pad_conv(p, config); }
+
 // The sizes that an operand has of its own.
 std::array<std::int64_t, 3> extents_of(const Problem& p, int operand) {
     if (p.op == Op::gemm) {
@@ -164,7 +166,7 @@ std::optional<PaddedProblem> pad(const Problem& given, const KernelConfig& confi
     if (given.packed_b) return std::nullopt;  // it has the form of the sizes that it was packed for
     PaddedProblem result{given, {}, {}, {}};
     Problem& padded = result.problem;
-    padded.op == Op::gemm ? pad_gemm(padded, config) : pad_conv(padded, config);
+    resize(padded, config);
     result.copied = settle_copies(given, config, padded);
     if (check_problem(padded)) return std::nullopt;
     result.tensors = padded_tensors(given, padded, result.copied);
@@ -185,6 +187,22 @@ std::optional<PaddedProblem> pad(const Problem& given, const KernelConfig& confi
 }
 
 }  // namespace
+
+std::optional<Problem> padded_sizes(const Problem& given, const KernelConfig& config) {
+    Problem padded = given;
+    resize(padded, config);
+    if (check_problem(padded)) return std::nullopt;
+    return padded;
+}
+
+PaddedProblem with_sizes_of(const Problem& given, const Problem& padded) {
+    PaddedProblem result{padded, {}, {}, {}};
+    for (int i = 0; i < 3; ++i) {
+        result.copied[static_cast<std::size_t>(i)] = extents_of(given, i) != extents_of(padded, i);
+    }
+    result.tensors = padded_tensors(given, padded, result.copied);
+    return result;
+}
 
 std::optional<Problem> with_padded_channels(const Problem& given) {
     constexpr std::int64_t kChunkBytes = 16;
@@ -208,12 +226,12 @@ bool is_about_sizes(std::string_view rule) {
 }
 
 std::optional<PaddedProblem> padded_problem(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
-                                            Rejected* why) {
+                                            Rejected* why, const Problem* fitting) {
     Rejected broken;
     const bool runs = may_run(ProblemView(given), config, arch, &broken);
     if (why) *why = broken;
     if (runs || !is_about_sizes(broken.rule)) return std::nullopt;
-    auto result = pad(given, config, arch, nullptr, why);
+    auto result = pad(given, config, arch, fitting, why);
     if (result) result->note = padding_note(given, *result, broken);
     return result;
 }

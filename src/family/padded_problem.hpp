@@ -25,13 +25,18 @@ struct PaddedProblem {
     std::optional<Note> note;
 };
 
-// Nothing where the problem fits as it is, and where padding cannot help; then `why`, unless null, gets the broken rule.
+// Nothing where the problem fits as it is, and where padding cannot help; then `why`, unless null, gets the broken rule. A kernel that is
+// known to fit a problem, unless null, is not asked about those sizes again.
 std::optional<PaddedProblem> padded_problem(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
-                                            Rejected* why = nullptr);
-// The same without a word, for choosing among many kernels. One that is known to fit a problem, unless null, is not asked about those
-// sizes again.
+                                            Rejected* why = nullptr, const Problem* fitting = nullptr);
+// The same without a word, for choosing among many kernels.
 std::optional<PaddedProblem> padded_silently(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
                                              const Problem* fitting);
+
+// The sizes that the config's vectors and tiles need, whether or not it may run them; nothing where there are none.
+std::optional<Problem> padded_sizes(const Problem& given, const KernelConfig& config);
+// What every kernel copies that runs `padded` in the place of the problem: operands that have other sizes there.
+PaddedProblem with_sizes_of(const Problem& given, const Problem& padded);
 
 // The convolution with channels that are whole chunks of 16 bytes, which GPU kernels copy fastest; nothing where they are already, or
 // channels are not what lies side by side.

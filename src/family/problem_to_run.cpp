@@ -7,13 +7,13 @@
 namespace tilewise {
 
 std::optional<PaddedProblem> problem_to_run(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
-                                            Rejected* why) {
+                                            Rejected* why, const Problem* fitting) {
     if (may_run(ProblemView(given), config, arch, why)) return std::nullopt;
     if (const auto joined = with_joined_taps(given)) {
         if (may_run(ProblemView(*joined), config, arch)) return PaddedProblem{*joined, {}, {}, {}};
-        if (auto padded = padded_problem(*joined, config, arch)) return padded;
+        if (auto padded = padded_problem(*joined, config, arch, nullptr, fitting)) return padded;
     }
-    return padded_problem(given, config, arch, why);
+    return padded_problem(given, config, arch, why, fitting);
 }
 
 ProblemsToRun::ProblemsToRun(const Problem& given, const Problem& whole, const ArchSpec& arch)

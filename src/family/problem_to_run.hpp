@@ -7,9 +7,10 @@
 
 namespace tilewise {
 
-// Nothing where the problem fits as it is, and where no other helps; then `why`, unless null, gets the broken rule.
+// Nothing where the problem fits as it is, and where no other helps; then `why`, unless null, gets the broken rule. A kernel that is known
+// to fit a problem, unless null, is not asked about those sizes again.
 std::optional<PaddedProblem> problem_to_run(const Problem& given, const KernelConfig& config, const ArchSpec& arch,
-                                            Rejected* why = nullptr);
+                                            Rejected* why = nullptr, const Problem* fitting = nullptr);
 
 // The same for many kernels, without a word, of those that are known to fit `whole`, the problem of with_whole_channels.
 class ProblemsToRun {
@@ -17,6 +18,8 @@ public:
     ProblemsToRun(const Problem& given, const Problem& whole, const ArchSpec& arch);
 
     std::optional<PaddedProblem> of(const KernelConfig& config) const;
+    // Whether a kernel may also run the convolution as another on the same memory.
+    bool joins_taps() const { return joined_.has_value(); }
 
 private:
     const Problem& given_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "config/fit.hpp"
@@ -79,15 +80,18 @@ public:
         open_buckets();
     }
 
-    // The next of the ranking, as long as this is not asked for another; null after the last.
-    const Candidate* next() {
+    // The next of the ranking, as long as this is not asked for another; null after the last, or where `ends` says so of a rank that none
+    // that is left comes before.
+    template <class Ends>
+    const Candidate* next(const Ends& ends) {
         while (!open_.empty() && (found_.empty() || !(found_.front().rank < open_.front().rank))) {
+            if (ends(open_.front().rank)) return nullptr;
             std::pop_heap(open_.begin(), open_.end(), comes_later<Open>);
             const Open next = open_.back();
             open_.pop_back();
             look_at(next);
         }
-        if (found_.empty()) return nullptr;
+        if (found_.empty() || ends(found_.front().rank)) return nullptr;
         std::pop_heap(found_.begin(), found_.end(), comes_later<Found>);
         ranked_.push_back(found_.back());
         found_.pop_back();
@@ -100,7 +104,7 @@ public:
     std::vector<Candidate> first(std::size_t most) {
         std::vector<Candidate> candidates;
         while (candidates.size() < most) {
-            const Candidate* candidate = next();
+            const Candidate* candidate = next([](const Rank&) { return false; });
             if (!candidate) break;
             if (candidates.empty()) candidates.reserve(std::min(most, 1 + found_.size() + open_.size()));
             candidates.push_back(*candidate);
@@ -113,6 +117,17 @@ public:
         if (candidates.size() < kFirstLearned) return candidates;
         for (const Found& found : best_of_others()) candidates.push_back(candidate_of(found));
         return candidates;
+    }
+
+    void collect(PaddedOffers& offers) {
+        bool looks_at_all = false;  // where narrow ones may win, as many are offered as there are
+        const auto ends = [&](const Rank& rank) {
+            if (looks_at_all || offers.may_win_whole(rank.priority, rank.us)) return false;
+            looks_at_all = may_narrow_win(offers);
+            return !looks_at_all;
+        };
+        const Candidate* candidate = next(ends);
+        while (candidate && offers.take(*candidate)) candidate = next(ends);
     }
 
 private:
@@ -129,6 +144,34 @@ private:
     template <class T>
     static bool comes_later(const T& a, const T& b) {
         return b.rank < a.rank;
+    }
+
+    // Whether one of the kernels that are left may be the best offer by running fewer channels than it is ranked for.
+    bool may_narrow_win(const PaddedOffers& offers) const {
+        std::vector<bool> is_left(table_.rows_.size());
+        for (const Open& open : open_) is_left[open.row] = true;
+        for (const Found& found : found_) is_left[static_cast<std::size_t>(found.row - table_.rows_.data())] = true;
+        return std::ranges::any_of(table_.buckets_, [&](const Bucket& bucket) {
+            std::optional<PaddedOffers::Narrow> narrow;
+            std::optional<WorkProblem> work;
+            for (std::uint32_t i = bucket.begin; i < bucket.end; ++i) {
+                if (!is_left[i]) continue;
+                const Row& row = table_.rows_[i];
+                if (!work) {  // the same for the whole bucket
+                    narrow = offers.narrow(row.kernel->config);
+                    if (!narrow) return false;
+                    work.emplace(narrow->problem, table_.arch_, work_.threads);
+                }
+                if (offers.may_win(row.kernel->priority, bound_of(row, *work) + narrow->copying_us)) return true;
+            }
+            return false;
+        });
+    }
+
+    static double bound_of(const Row& row, const WorkProblem& work) {
+        const FamilyWork& family = row.family->work;
+        if (family.least) return family.least(work, row.kernel->config, row.columns);
+        return row.family->searches ? 0 : family.us(work, row.kernel->config, nullptr);
     }
 
     double* part(double& us) { return is_timed_ ? &us : nullptr; }
@@ -149,12 +192,12 @@ private:
         const FamilyWork& work = row.family->work;
         const KernelConfig& config = row.kernel->config;
         Rank rank{row.kernel->priority, 0, row.place};
-        if (work.least) rank.us = work.least(work_, config, row.columns);
         // A plan that is searched for takes longer than a prediction without one, which takes no longer than a bound.
-        if (work.least || row.family->searches) return open_.push_back({rank, index});
-        if (!may_run_itself(work_.view, config, table_.arch_, nullptr)) return;
-        rank.us = work.us(work_, config, nullptr);
-        keep({rank, &row, {}});
+        const bool is_found = !work.least && !row.family->searches;
+        if (is_found && !may_run_itself(work_.view, config, table_.arch_, nullptr)) return;
+        rank.us = bound_of(row, work_);
+        if (is_found) return keep({rank, &row, {}});
+        if (rank.us < std::numeric_limits<double>::infinity()) open_.push_back({rank, index});
     }
 
     void look_at(const Open& next) {
@@ -247,10 +290,8 @@ std::vector<Candidate> ChoiceTable::first(const Problem& problem, int threads, s
     return Search(*this, problem, threads, Search::For::choosing, cost).first(most);
 }
 
-void ChoiceTable::each(const Problem& problem, int threads, const std::function<bool(const Candidate&)>& visit) const {
-    Search search(*this, problem, threads, Search::For::choosing, nullptr);
-    const Candidate* candidate = search.next();
-    while (candidate && visit(*candidate)) candidate = search.next();
+void ChoiceTable::collect(const Problem& whole, int threads, PaddedOffers& offers) const {
+    Search(*this, whole, threads, Search::For::choosing, nullptr).collect(offers);
 }
 
 std::vector<Candidate> ChoiceTable::to_learn(const Problem& problem, int threads, ChoiceCost* cost) const {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "family/family.hpp"
 #include "problem/problem.hpp"
 #include "registry/registry.hpp"
+#include "select/padded_offers.hpp"
 #include "select/select.hpp"
 #include "select/shortlist.hpp"
 
@@ -39,8 +39,9 @@ public:
     // first has its plan, where finding it took one. Allocates for these alone, not for kernels that are refused.
     std::vector<Candidate> first(const Problem& problem, int threads, std::size_t most,
                                  ChoiceCost* cost = nullptr) const;
-    // Candidates one after the other, as first has them, as long as `visit` wants more.
-    void each(const Problem& problem, int threads, const std::function<bool(const Candidate&)>& visit) const;
+    // Gives the offers the candidates for the problem with whole channels, as first has them, until there are enough, or none of those that
+    // are left may be the best.
+    void collect(const Problem& whole, int threads, PaddedOffers& offers) const;
     // Those that a learned model looks at, in the same order, with the parts of their work: what places_to_learn takes of the whole
     // ranking.
     std::vector<Candidate> to_learn(const Problem& problem, int threads, ChoiceCost* cost = nullptr) const;

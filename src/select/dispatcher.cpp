@@ -18,6 +18,7 @@
 #include "problem/problem_text.hpp"
 #include "registry/rule_set_registry.hpp"
 #include "select/measured_ranker.hpp"
+#include "select/padded_offers.hpp"
 #include "select/ranker.hpp"
 
 namespace tilewise {
@@ -223,8 +224,10 @@ std::optional<Selection> Dispatcher::select_first(const Problem& problem, const 
     if (selection.candidates.empty()) return {};
     selection.looked_through = table.size();
     if (const auto whole = arch.is_gpu() ? with_whole_channels(problem) : std::nullopt) {
-        PaddedOffers offers(problem, *whole, arch, device_.max_threads());
-        table.each(*whole, device_.max_threads(), [&](const Candidate& ranked) { return offers.take(ranked); });
+        // A model may yet find that all of its own take longer.
+        const Candidate* rival = has_model ? nullptr : &selection.candidates.front();
+        PaddedOffers offers(problem, *whole, arch, device_.max_threads(), rival);
+        table.collect(*whole, device_.max_threads(), offers);
         offers.offer_best(selection);
     }
     // As the chain of `options` does where there is no record; what the model's files are to blame for is told in any case.

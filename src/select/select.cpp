@@ -11,31 +11,11 @@
 #include "family/may_run.hpp"
 #include "family/problem_to_run.hpp"
 #include "problem/empty_problem.hpp"
+#include "select/padded_offers.hpp"
 #include "select/ranker.hpp"
 
 namespace tilewise {
 namespace {
-
-// Every copy is read and written once; what the caches spare is not counted. A GPU launches a kernel before its own, and one after
-// it where the result is cut out.
-double copying_us(const PaddedProblem& padded, const ArchSpec& arch) {
-    if (padded.tensors.tensors.empty()) return 0;
-    constexpr double kTouches = 2;
-    const double us = kTouches * static_cast<double>(padded.tensors.bytes) / (arch.memory_gbps * 1e3);
-    const int launches = !arch.is_gpu() ? 0 : padded.copied[2] ? 2 : 1;
-    return us + launches * arch.prices.block_product.pack_launch_us.value;
-}
-
-// Kernels of higher priority stay in front.
-bool is_before(const Candidate& a, const Candidate& b) {
-    if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
-    return *a.predicted_us < *b.predicted_us;
-}
-
-// Equals keep the registry's order.
-void sort_by_time(std::vector<Candidate>& candidates) {
-    std::stable_sort(candidates.begin(), candidates.end(), is_before);
-}
 
 bool comes_first(const Candidate& candidate, const KernelPtr& kernel, std::optional<double> us) {
     if (candidate.kernel->priority != kernel->priority) return candidate.kernel->priority > kernel->priority;
@@ -69,10 +49,6 @@ private:
     std::size_t first_ = 0;
     std::shared_ptr<const LaunchPlan> launch_;
 };
-
-double padded_us(const PaddedProblem& padded, const KernelConfig& config, const ArchSpec& arch, int threads) {
-    return predicted_us(WorkProblem(padded.problem, arch, threads), config) + copying_us(padded, arch);
-}
 
 // Adds the fastest kernels for channels of whole 16-byte chunks that may not run the convolution as it is: copies with zeros often
 // take less time than gathering channels that begin anywhere, tap by tap.
@@ -156,33 +132,6 @@ Selection select_kernel(const Problem& problem, const Registry& registry, const 
     static_cast<void>(choose(context, selection));
     note_padding(selection);
     return selection;
-}
-
-bool PaddedOffers::take(const Candidate& ranked) {
-    const KernelConfig& config = ranked.kernel->config;
-    const auto padded = problems_.of(config);
-    if (!padded) return true;
-    // Only the sizes count for the time.
-    const bool is_whole = padded->problem.conv == whole_.conv;
-    const double us =
-        is_whole ? *ranked.predicted_us + copying_us(*padded, arch_) : padded_us(*padded, config, arch_, threads_);
-    candidates_.push_back({ranked.kernel, us, std::nullopt, false});
-    return candidates_.size() < kMost;
-}
-
-std::size_t PaddedOffers::offer_best(Selection& selection) const {
-    if (candidates_.empty()) return 0;
-    const auto best = std::ranges::min_element(candidates_, is_before);
-    return offer(std::span(&*best, 1), selection);
-}
-
-std::size_t PaddedOffers::offer(std::span<const Candidate> offers, Selection& selection) const {
-    for (Candidate candidate : offers) {
-        candidate.padding = problem_to_run(given_, candidate.kernel->config, arch_)->note;
-        selection.candidates.push_back(std::move(candidate));
-    }
-    sort_by_time(selection.candidates);
-    return offers.size();
 }
 
 void say_empty(const Problem& problem, Selection& selection) {

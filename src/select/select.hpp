@@ -13,7 +13,6 @@
 #include "base/note.hpp"
 #include "base/work_parts.hpp"
 #include "family/launch_plan.hpp"
-#include "family/problem_to_run.hpp"
 #include "learn/model.hpp"
 #include "registry/registry.hpp"
 
@@ -86,31 +85,6 @@ Result<Selection> select_by(const SelectOptions& options, ModelStore& models, co
 
 // Makes candidates of the rejected kernels that may run the problem padded, ranked likewise with the cost of the copies.
 void offer_padded(const Problem& problem, const ArchSpec& arch, int threads, Selection& selection);
-// Offers of kernels that run the problem padded: the first of those ranked for the problem of with_whole_channels, by the time that they
-// take with the copies.
-class PaddedOffers {
-public:
-    static constexpr std::size_t kMost = 16;
-
-    PaddedOffers(const Problem& given, const Problem& whole, const ArchSpec& arch, int threads)
-        : given_(given), problems_(given, whole, arch), whole_(whole), arch_(arch), threads_(threads) {}
-
-    // Takes the candidate, of those ranked for the whole channels the next, as an offer if it is one; false when there are enough.
-    bool take(const Candidate& ranked);
-    // Makes candidates of the selection of all of them, or of the best, in place among the others; returns how many.
-    std::size_t offer_all(Selection& selection) const { return offer(candidates_, selection); }
-    std::size_t offer_best(Selection& selection) const;
-
-private:
-    std::size_t offer(std::span<const Candidate> offers, Selection& selection) const;
-
-    const Problem& given_;
-    ProblemsToRun problems_;
-    const Problem& whole_;
-    const ArchSpec& arch_;
-    int threads_;
-    std::vector<Candidate> candidates_{};  // in the order of the ranking, without notes
-};
 // Tells the plan of an empty problem's stand-in what becomes of it.
 void say_empty(const Problem& problem, Selection& selection);
 // Tells the plan if its kernel needs padding.

@@ -51,5 +51,27 @@ TEST_F(FirstChoiceTest, IsTheFirstOfAllWithOddChannels) {
     EXPECT_GT(padded, 20);
 }
 
+// Kernels that need fewer channels than whole chunks copy less, and may be the best although others come first for whole channels.
+TEST_F(FirstChoiceTest, IsTheFirstOfAllWithNarrowerChannels) {
+    SelectOptions rules;
+    rules.strategy = Strategy::rules;
+    NullDevice device(arch_named("sm_90a"));
+    Builder builder(settings_);
+    Dispatcher dispatcher(device, builder, nullptr);
+    for (const char* text : {"conv_fwd:n=16,g=1,c=5,k=71,in=17x8,filter=1x1,dtype=fp16",
+                             "conv_fwd:n=43,g=1,c=94,k=31,in=78x78,filter=3x3,stride=2,pad=1,dtype=fp16",
+                             "conv_fwd:n=60,g=1,c=82,k=21,in=65x65,filter=1x1,dtype=bf16",
+                             "conv_bwd_data:n=24,g=1,c=64,k=1,in=33x33,filter=7x7,pad=3,dtype=fp16",
+                             "conv_bwd_weight:n=43,g=1,c=3,k=304,in=73x73,filter=5x5,stride=2,pad=2,dtype=fp16"}) {
+        const Problem problem = *parse_problem(text);
+        const auto plan = dispatcher.plan(problem, rules);
+        const auto all = dispatcher.select(problem, rules);
+        ASSERT_TRUE(plan.ok() && all.ok()) << text;
+        EXPECT_FALSE((*plan)->notes.empty()) << text;
+        EXPECT_EQ((*plan)->kernel->name, all->plan->kernel->name) << text;
+        EXPECT_EQ((*plan)->notes, all->plan->notes) << text;
+    }
+}
+
 }  // namespace
 }  // namespace tilewise
