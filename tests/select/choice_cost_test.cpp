@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A choice that was not made before costs little: a program pays it for every new shape. Each problem's CPU time is the least of 20
 // rounds, so that a busy machine does not matter; the limits are three times what is aimed at (20 us in the middle, 60 us for 99 of 100).
-// A choice by a learned model has the same. For builds with sanitizers there are none. Convolutions on a GPU search for plans, some for many:
-// of theirs only the middle counts.
+// A choice by a learned model has the same. For builds with sanitizers there are none.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -47,14 +46,12 @@ protected:
         std::printf("%s, %s: median %.1f us, 99 of 100 within %.1f us\n", arch.name.c_str(), set.c_str(), median, most);
         if (is_sanitized()) return;
         EXPECT_LT(median, 3 * 20.0) << set;
-        if (!arch.is_gpu() || set == "gemm_test") {
-            EXPECT_LT(most, 3 * 60.0) << set;
-        }
+        EXPECT_LT(most, 3 * 60.0) << set;
     }
 };
 
 TEST_F(ChoiceCostTest, StaysWithinThreeTimesTheAim) {
-    for (const char* arch : {"cpu-avx2", "cpu-avx512", "sm_80", "sm_90a"}) {
+    for (const char* arch : {"cpu-avx2", "cpu-avx512", "sm_80", "sm_90a", "gfx942"}) {
         NullDevice device(arch_named(arch));
         Builder builder(settings_);
         Dispatcher dispatcher(device, builder, nullptr);
