@@ -13,7 +13,8 @@
 
 namespace tilewise::hip {
 
-// How far lanes reach: by 31 bits from an address that all of them have, or anywhere (split_image).
+// How far lanes reach: by 31 bits from an address that all of them have, or anywhere (split_image). That all lanes have it the compiler
+// does not always see; it would then load for one lane after another.
 template <bool wide>
 struct Reach {
     using Offset = u32;
@@ -21,11 +22,11 @@ struct Reach {
     static constexpr Offset kNowhere = kOutside;
 
     static TILEWISE_DEVICE Memory memory(const char* base, const char*, bool exists) {
-        return bounded(uniform(base), exists ? kMostOffset : 0);
+        return bounded(uniform(base), u32(gpu::uniform(int(exists ? kMostOffset : 0))));
     }
     template <int bytes>
     static TILEWISE_DEVICE Packet<bytes> load(const Memory& from, Offset at, Offset common = 0) {
-        return load_bounded<bytes>(from, at, common);
+        return load_bounded<bytes>(from, at, u32(gpu::uniform(int(common))));
     }
 };
 template <>
