@@ -31,7 +31,7 @@ constexpr milliseconds kTick{10};  // how soon the end of a program is seen that
 // may have no PATH; compilers look for their linker there.
 std::vector<std::string> child_environment(const ProcessSpec& spec) {
     std::vector<std::string> variables;
-    if (has_raised_rights() || !std::getenv("PATH")) variables.push_back(fmt::format("PATH={}", kTrustedPath));
+    if (has_raised_rights() || !secure_getenv("PATH")) variables.push_back(fmt::format("PATH={}", kTrustedPath));
     for (char** variable = environ; !has_raised_rights() && variable && *variable; ++variable) {
         const std::string_view text = *variable;
         const auto replaced = [&](const auto& set) {
