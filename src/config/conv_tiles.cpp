@@ -33,8 +33,8 @@ std::int64_t class_row_tiles(const KernelConv& conv, std::int64_t tile) {
 
 }  // namespace
 
-GemmView gathered_view(const Problem& p, const KernelConfig& c) {
-    GemmView view = gemm_view(p);
+GemmView gathered_view(const Problem& p, const GemmView& gemm, const KernelConfig& c) {
+    GemmView view = gemm;
     // Merged groups are one product, wider and deeper.
     const std::int64_t groups = std::max(1, c.num_groups_to_merge);
     view.n *= groups, view.batch /= groups;
@@ -47,8 +47,8 @@ GemmView gathered_view(const Problem& p, const KernelConfig& c) {
     return view;
 }
 
-GemmView worked_view(const Problem& p, const KernelConfig& c) {
-    GemmView v = gathered_view(p, c);
+GemmView worked_view(const Problem& p, const GemmView& gemm, const KernelConfig& c) {
+    GemmView v = gathered_view(p, gemm, c);
     if (c.op != Op::conv_bwd_data) return v;
     const ConvShape& s = p.conv;
     std::int64_t classes = 1;
@@ -68,15 +68,14 @@ bool counts_whole_chunks(const KernelConfig& c) {
     return c.op == Op::conv_fwd ? a && b : c.op == Op::conv_bwd_data ? a : b;
 }
 
-std::int64_t gather_conv_tiles(const Problem& p, const KernelConfig& c) {
-    const GemmView gemm = gathered_view(p, c);
+std::int64_t gather_conv_tiles(const Problem& p, const GemmView& whole, const KernelConfig& c) {
+    const GemmView gemm = gathered_view(p, whole, c);
     const std::int64_t rows =
         p.op == Op::conv_bwd_data ? class_row_tiles(kernel_conv(p), c.tile.m) : ceil_div(gemm.m, c.tile.m);
     return bounded_product({rows, ceil_div(gemm.n, c.tile.n), gemm.batch, c.split_k});
 }
 
-std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
-    const GemmView gemm = gemm_view(p);
+std::int64_t tensor_conv_tiles(const Problem& p, const GemmView& gemm, const KernelConfig& c) {
     std::int64_t rows = gemm.m, columns = gemm.n, batch = gemm.batch;
     if (walks_taps(c) && p.op != Op::conv_bwd_weight) {
         rows = p.conv.n;
@@ -95,8 +94,7 @@ std::int64_t tensor_conv_tiles(const Problem& p, const KernelConfig& c) {
         {tiles(rows, c.tile.m, c.cluster.m), tiles(columns, c.tile.n, c.cluster.n), batch, c.split_k});
 }
 
-std::int64_t tensor_conv_steps(const Problem& p, const KernelConfig& c) {
-    const GemmView gemm = gemm_view(p);
+std::int64_t tensor_conv_steps(const Problem& p, const GemmView& gemm, const KernelConfig& c) {
     if (!walks_taps(c) || p.op == Op::conv_bwd_weight) return ceil_div(gemm.k, c.tile.k);
     const std::int64_t channels = (p.op == Op::conv_fwd ? p.conv.c : p.conv.k) / p.conv.g;
     return product(p.conv.filter) / joined_taps(c) * channel_lines(c, channels);

@@ -158,7 +158,8 @@ bool out_of_range(const ProblemView& v, const KernelConfig& c, const ArchSpec& a
 }
 
 // Tiles of a launch. Convolutions by patches count those of their plans.
-std::int64_t tile_count(const Problem& p, const KernelConfig& c) {
+std::int64_t tile_count(const ProblemView& v, const KernelConfig& c) {
+    const Problem& p = v.problem;
     if (c.op == Op::gemm) {
         const std::int64_t rows = c.swap_ab ? p.gemm.n : p.gemm.m, columns = c.swap_ab ? p.gemm.m : p.gemm.n;
         return bounded_product({round_up(ceil_div(rows, c.tile.m), c.cluster.m),
@@ -169,7 +170,7 @@ std::int64_t tile_count(const Problem& p, const KernelConfig& c) {
     }
     if (c.gather == Gather::halo) return 0;
     if (c.gather == Gather::columns) return column_conv_tiles(p, c);
-    return c.gather == Gather::tensor ? tensor_conv_tiles(p, c) : gather_conv_tiles(p, c);
+    return c.gather == Gather::tensor ? tensor_conv_tiles(p, v.gemm, c) : gather_conv_tiles(p, v.gemm, c);
 }
 
 // Blocks count tiles and steps, and tensor copies coordinates, in 32 bits; strides of tensors that they read in 40.
@@ -182,7 +183,7 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
     }
     constexpr std::int64_t kStrideLimit = std::int64_t{1} << 40;
     const Problem& p = v.problem;
-    const std::int64_t tiles = tile_count(p, c), steps = ceil_div(v.gemm.k, c.tile.k);
+    const std::int64_t tiles = tile_count(v, c), steps = ceil_div(v.gemm.k, c.tile.k);
     if (std::max(tiles, steps) >= kIntLimit) {
         return refuse(out, TILEWISE_TEXT("{} tiles of {} steps", tiles, steps),
                       TILEWISE_TEXT("fewer than {}", kIntLimit));

@@ -18,7 +18,7 @@ std::int64_t ceil_divided(std::int64_t x, std::int64_t by) { return x >= 0 ? (x 
 
 Im2colLine im2col_line(const Problem& p, const KernelConfig& c, int d) {
     const ConvShape& s = p.conv;
-    const std::int64_t reach = (s.filter[d] - 1) * s.dilation[d], out = output_size(s)[d];
+    const std::int64_t reach = (s.filter[d] - 1) * s.dilation[d], out = output_extent(s, d);
     Im2colLine line;
     if (p.op == Op::conv_bwd_data) {
         line.size = out;

@@ -32,13 +32,15 @@ std::int64_t product(const Extents& extents) {
     return result;
 }
 
+std::int64_t output_extent(const ConvShape& conv, int d) {
+    const std::int64_t padded = conv.in[d] + conv.pad_before[d] + conv.pad_after[d];
+    return whole_div(padded - conv.dilation[d] * (conv.filter[d] - 1) - 1, conv.stride[d]) + 1;
+}
+
 Extents output_size(const ConvShape& conv) {
     Extents out;
     out.rank = conv.in.rank;
-    for (int i = 0; i < out.rank; ++i) {
-        const std::int64_t padded = conv.in[i] + conv.pad_before[i] + conv.pad_after[i];
-        out[i] = whole_div(padded - conv.dilation[i] * (conv.filter[i] - 1) - 1, conv.stride[i]) + 1;
-    }
+    for (int i = 0; i < out.rank; ++i) out[i] = output_extent(conv, i);
     return out;
 }
 

@@ -9,6 +9,7 @@
 
 namespace tilewise {
 
+std::int64_t output_extent(const ConvShape& conv, int dimension);
 Extents output_size(const ConvShape& conv);
 std::int64_t product(const Extents& extents);  // pixels of an image, taps of a filter
 

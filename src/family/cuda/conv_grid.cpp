@@ -34,8 +34,9 @@ GpuGrid tile_grid(const KernelConfig& c, const ArchSpec& arch, std::int64_t tile
 }  // namespace
 
 std::optional<LaunchPlan> gather_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
-    const std::int64_t steps = ceil_div(gathered_view(p, c).k, c.tile.k);
-    GpuGrid plan = tile_grid(c, arch, gather_conv_tiles(p, c), steps);
+    const GemmView gemm = gemm_view(p);
+    const std::int64_t steps = ceil_div(gathered_view(p, gemm, c).k, c.tile.k);
+    GpuGrid plan = tile_grid(c, arch, gather_conv_tiles(p, gemm, c), steps);
     if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));
     if (c.explicit_gemm) {
         // Any number does: each walks over what is left.
@@ -47,7 +48,8 @@ std::optional<LaunchPlan> gather_grid(const Problem& p, const KernelConfig& c, c
 }
 
 std::optional<LaunchPlan> im2col_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
-    GpuGrid plan = tile_grid(c, arch, tensor_conv_tiles(p, c), tensor_conv_steps(p, c));
+    const GemmView gemm = gemm_view(p);
+    GpuGrid plan = tile_grid(c, arch, tensor_conv_tiles(p, gemm, c), tensor_conv_steps(p, gemm, c));
     const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
     plan.raster_group = raster_group_of(c, std::int64_t{arch.units} * c.blocks_per_unit / cluster);
     if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));

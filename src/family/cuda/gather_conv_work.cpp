@@ -25,7 +25,7 @@ N look_up_share(const KernelConfig& c, const ArchSpec& arch) {
 // A product like others, but looking up addresses takes its time from the arithmetic.
 template <class N>
 N gather_conv_work(const WorkProblem& problem, const KernelConfig& c, const LaunchPlan*) {
-    return named("product", block_product_us<N>(worked_view(problem.view.problem, c), problem, c)) *
+    return named("product", block_product_us<N>(worked_view(problem.view.problem, problem.view.gemm, c), problem, c)) *
            look_up_share<N>(c, problem.arch);
 }
 template double gather_conv_work<double>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
@@ -33,7 +33,8 @@ template Term gather_conv_work<Term>(const WorkProblem&, const KernelConfig&, co
 template Noted gather_conv_work<Noted>(const WorkProblem&, const KernelConfig&, const LaunchPlan*);
 
 double gather_conv_least(const WorkProblem& problem, const KernelConfig& c, const WorkColumns& columns) {
-    return block_product_least(worked_view(problem.view.problem, c), problem, c, columns.as<BlockColumns>()) *
+    return block_product_least(worked_view(problem.view.problem, problem.view.gemm, c), problem, c,
+                               columns.as<BlockColumns>()) *
            look_up_share<double>(c, problem.arch);
 }
 

@@ -167,8 +167,9 @@ N im2col_conv_work(const WorkProblem& problem, const KernelConfig& c, const Laun
     const auto& price = arch.prices.im2col_conv;
     const Problem& p = problem.view.problem;
     const double units = usable_units(c, arch), classes = classes_of(p, c);
-    const auto tiles = static_cast<double>(tensor_conv_tiles(p, c));
-    const double steps = std::max(1.0, static_cast<double>(tensor_conv_steps(p, c)) / classes / c.split_k);
+    const auto tiles = static_cast<double>(tensor_conv_tiles(p, problem.view.gemm, c));
+    const double steps =
+        std::max(1.0, static_cast<double>(tensor_conv_steps(p, problem.view.gemm, c)) / classes / c.split_k);
     const bool streams = c.stream_k != StreamK::off;
     const N stage = named("stage", stage_cycles<N>(p, c, arch, streams ? 1 : std::min(1.0, tiles / units)));
     const N chain = adds_in_workspace(c) ? N(0.0) : exposed_chain_cycles<N>(problem, c, 1, stage * steps);
