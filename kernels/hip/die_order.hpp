@@ -19,7 +19,7 @@ TILEWISE_DEVICE u32 die_order(u32 block, u32 count) {
 // Blocks that share tiles keep their numbers: one waits for others of lower numbers, which start no later (../gpu/work_order.hpp).
 template <class Config>
 TILEWISE_DEVICE u32 tile_number(u32 block, u32 count) {
-    if constexpr (Config::stream_k != StreamK::off) return block;
+    if constexpr (Config::stream_k != gpu::StreamK::off) return block;
     return die_order<Config::dies>(block, count);
 }
 

@@ -9,11 +9,11 @@ namespace tilewise::hip {
 namespace {
 
 struct Plain {
-    static constexpr auto stream_k = StreamK::off;
+    static constexpr auto stream_k = gpu::StreamK::off;
     static constexpr int dies = 8;
 };
 struct Shared : Plain {
-    static constexpr auto stream_k = StreamK::tree;
+    static constexpr auto stream_k = gpu::StreamK::tree;
 };
 
 template <int dies>
