@@ -14,6 +14,8 @@ struct Bounded {
 };
 inline constexpr u32 kOutside = ~0u, kMostOffset = 0x80000000u;
 
+TILEWISE_DEVICE u32 uniform(u32 x) { return x; }
+TILEWISE_DEVICE u64 uniform(u64 x) { return x; }
 TILEWISE_DEVICE const char* uniform(const char* at) { return at; }
 TILEWISE_DEVICE Bounded bounded(const char* base, u32 bytes) { return {base, bytes}; }
 template <int bytes>

@@ -55,6 +55,7 @@ struct GatheredLines {
 
     template <bool last>
     TILEWISE_DEVICE void load_step(Registers& to, int step, bool exists, int k_left) const {
+        exists = gpu::uniform(exists);  // for the compiler, which does not always see it
         const Count k = k_begin + Count(step) * depth;
         const auto from = source.memory(first, k, exists);
         const typename Source::Inner inner = source.inner(k, k + Count(element()));
@@ -149,8 +150,10 @@ struct GatheredTurn {
 
     template <bool last>
     TILEWISE_DEVICE void load_step(Registers& to, int step, bool exists, int k_left) const {
+        exists = gpu::uniform(exists);
         const Count k = k_begin + Count(step) * depth;
         Count k_there = k;
+        const Offset run_bytes = kTogether ? uniform(source.run_bytes()) : source.run_bytes();
         const auto from = source.memory(first, k, exists);
         TILEWISE_UNROLL
         for (int i = 0; i < kCount; ++i) {
@@ -165,14 +168,15 @@ struct GatheredTurn {
                     inner = source.after(inner);
                 }
                 const Offset at = kTogether ? source.lane_offset(outers[i], inner) : source.offset(outers[i], inner);
+                const Offset together = kTogether ? uniform(source.common(inner)) : 0;
                 TILEWISE_UNROLL
                 for (int j = 0; j < kRun; ++j) {
                     const bool there =
                         has_unit(i) & source.has(inner, j) & (!last || first_k + run + j < k_left) & (at != kNowhere);
-                    const Offset more = Offset(j) * source.run_bytes();
+                    const Offset more = Offset(j) * run_bytes;
                     Access& access = to.unit[i].step[run + j];
                     if constexpr (kTogether) {
-                        const Offset common = exists ? source.common(inner) + more : 0;
+                        const Offset common = exists ? together + more : 0;
                         access = Far::template load<kAccessBytes>(from, there ? at : kNowhere, common);
                     } else {
                         access = Far::template load<kAccessBytes>(from, there ? at + more : kNowhere);

@@ -22,11 +22,11 @@ struct Reach {
     static constexpr Offset kNowhere = kOutside;
 
     static TILEWISE_DEVICE Memory memory(const char* base, const char*, bool exists) {
-        return bounded(uniform(base), u32(gpu::uniform(int(exists ? kMostOffset : 0))));
+        return bounded(uniform(base), exists ? kMostOffset : 0);
     }
     template <int bytes>
     static TILEWISE_DEVICE Packet<bytes> load(const Memory& from, Offset at, Offset common = 0) {
-        return load_bounded<bytes>(from, at, u32(gpu::uniform(int(common))));
+        return load_bounded<bytes>(from, at, common);
     }
 };
 template <>

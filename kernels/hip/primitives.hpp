@@ -228,11 +228,9 @@ struct Bounded {
 };
 inline constexpr u32 kOutside = ~0u, kMostOffset = 0x80000000u;
 
-TILEWISE_DEVICE const char* uniform(const char* at) {
-    const u64 bits = u64(at);
-    const u32 low = u32(gpu::uniform(int(u32(bits)))), high = u32(gpu::uniform(int(u32(bits >> 32))));
-    return reinterpret_cast<const char*>(u64(high) << 32 | low);
-}
+TILEWISE_DEVICE u32 uniform(u32 x) { return u32(gpu::uniform(int(x))); }
+TILEWISE_DEVICE u64 uniform(u64 x) { return u64(uniform(u32(x >> 32))) << 32 | uniform(u32(x)); }
+TILEWISE_DEVICE const char* uniform(const char* at) { return reinterpret_cast<const char*>(uniform(u64(at))); }
 TILEWISE_DEVICE Bounded bounded(const char* base, u32 bytes) {
     constexpr int kRawWords = 0x00020000;
     return {__builtin_amdgcn_make_buffer_rsrc(const_cast<char*>(base), 0, bytes, kRawWords)};
