@@ -49,6 +49,7 @@ struct Text {
 
 std::vector<const char*> starts(const std::vector<std::string>& texts) {
     std::vector<const char*> all;
+    all.reserve(texts.size());
     for (const std::string& text : texts) all.push_back(text.c_str());
     return all;
 }

@@ -26,7 +26,7 @@ GemmView gathered_view(const Problem& problem, const GemmView& gemm, const Kerne
 GemmView worked_view(const Problem& problem, const GemmView& gemm, const KernelConfig& config);
 
 // Tiles of that product; a tile of backward data belongs to one residue class.
-std::int64_t gather_conv_tiles(const Problem& problem, const GemmView& gemm, const KernelConfig& config);
+std::int64_t gather_conv_tiles(const Problem& problem, const GemmView& whole, const KernelConfig& config);
 
 std::int64_t tensor_conv_tiles(const Problem& problem, const GemmView& gemm, const KernelConfig& config);
 // Stages of a tile's reduction, which no class of a stride cuts short.

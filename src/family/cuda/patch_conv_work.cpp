@@ -202,7 +202,7 @@ double patch_conv_least(const WorkProblem& problem, const KernelConfig& c, const
     const PatchConvPlan plan = common_plan(conv, axes, c);
     PatchTileWork work = patch_tile_work(c, plan);
     work.stores = 0;  // what leaves as boxes is not known yet
-    double positions = static_cast<double>(conv.images);
+    auto positions = static_cast<double>(conv.images);
     for (const PatchAxis& axis : axes.axis) positions *= axis.class_outputs();
     add_least_copies(work, axes, c, plan, positions);
     // A plan has at least so many tiles, and no more blocks than places.

@@ -115,8 +115,8 @@ public:
           chunks_(patch_wgrad_chunks(conv, c)),
           shape_(patch_wgrad_axes(conv)) {
         const auto& price = arch.prices.patch_wgrad_search;
-        const double rows = c.tile.m / kStepM, columns = c.tile.n / kStepN;
-        const double fetches = rows * c.wave.n + columns * c.wave.m / 2;
+        const int row_steps = c.tile.m / kStepM, column_steps = c.tile.n / kStepN;
+        const double rows = row_steps, columns = column_steps, fetches = rows * c.wave.n + columns * c.wave.m / 2;
         position_cycles_ =
             std::max(rows * columns * price.step_cycles.value, fetches * price.fetch_cycles.value) / kPatchWgradDepth;
         turn_cycles_ = price.turn_cycles.value / c.blocks_per_unit;

@@ -274,7 +274,7 @@ double shifted_wgrad_least_cycles(const Problem& p, const KernelConfig& c, const
     const KernelConv conv = kernel_conv(p);
     if (refuses_reach(p, conv, nullptr) || refuses_taps(conv, c, nullptr))
         return std::numeric_limits<double>::infinity();
-    double positions = static_cast<double>(conv.images);
+    auto positions = static_cast<double>(conv.images);
     for (int d = 0; d < kMaxKernelDims; ++d) positions *= shifted_wgrad_extent(conv, d);
     // Lines of x are copied as well, and may be short; with few stages a run takes longer.
     ShiftedWgradPlan plan{};
