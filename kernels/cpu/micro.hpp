@@ -19,7 +19,7 @@ struct UnitsOfA {
     Index bytes;
 };
 
-// What becomes of the sums of a register tile: they replace what is in memory or are added to it; or, in registers, a bias,
+// The end of a register tile: its sums replace what is in memory or are added to it; or, in registers, a bias,
 // elements of a D tensor (its rows as far apart as those of C) and limits follow.
 struct Ending {
     bool accumulate = false, limited = false;

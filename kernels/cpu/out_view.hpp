@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the end of a product writes: C and all that is indexed like it, the chain that sums go through, and values of C's type
+// The end of a product writes C. This is C and all that is indexed like it, the chain that sums go through, and values of C's type
 // in lanes of the type that the end computes in.
 #pragma once
 #include "types.hpp"
 
 namespace tilewise::cpu {
 
-// What most layers end with, and no more: a bias along the columns, a D tensor that is added, an activation, in this order.
+// Most layers end with this, and no more: a bias along the columns, a D tensor that is added, an activation, in this order.
 // Limits are an activation of their own, so that relu and relu6 take no call; without either they are infinite.
 struct ShortChain {
     bool fits, bias, add;

@@ -20,7 +20,7 @@ TILEWISE_NOINLINE inline void activate_all(KernelEpilogueOp op, D* values, Index
 // Vectors that an activation takes at once, so that its call costs each of them little.
 inline constexpr int kActivatedVectors = 8;
 
-// What one column of vectors needs; copies, since a write to C might change what is behind a pointer.
+// One column of vectors needs this. These are copies, since a write to C might change what is behind a pointer.
 template <class V>
 struct ShortColumn {
     V bias, low, high;

@@ -313,7 +313,7 @@ TILEWISE_DEVICE u32 high_halves(u32 first, u32 second) { return __builtin_amdgcn
 // Nothing is moved across this: what comes later needs its registers then, not now.
 TILEWISE_DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
 
-// What follows from the number, which all lanes have, is worked out after the loads before this: all at once it would take more scalar
+// All lanes have the number. Whatever follows from it is worked out after the loads before this: all at once it would take more scalar
 // registers than there are.
 template <class T>
 TILEWISE_DEVICE void after_loads(T& x) {
