@@ -165,7 +165,7 @@ class Dispatcher:
 
 
 def _places(ranked: Any, names: list[str]) -> list[int]:
-    """What a ranking returned, as places in the list of candidates."""
+    """The places in the list of candidates that a ranking returned."""
     try:
         items = list(ranked)
     except TypeError:

@@ -34,7 +34,7 @@ inline Least longest(std::initializer_list<Least> times) {
     for (const Least& time : times) most = std::max(most, time.value);
     return {most};
 }
-// Of a share, to an exponent that is not negative.
+// The share is not negative, nor is the exponent.
 inline Least power(Least share, Least exponent) {
     return share.value > 0 ? Least(low_exp2(exponent.value * low_log2(share.value))) : share;
 }

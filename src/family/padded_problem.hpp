@@ -35,7 +35,7 @@ std::optional<PaddedProblem> padded_silently(const Problem& given, const KernelC
 
 // The sizes that the config's vectors and tiles need, whether or not it may run them; nothing where there are none.
 std::optional<Problem> padded_sizes(const Problem& given, const KernelConfig& config);
-// What every kernel copies that runs `padded` in the place of the problem: operands that have other sizes there.
+// Every kernel that runs `padded` in the place of the problem copies these: operands that have other sizes there.
 PaddedProblem with_sizes_of(const Problem& given, const Problem& padded);
 
 // The convolution with channels that are whole chunks of 16 bytes, which GPU kernels copy fastest; nothing where they are already, or

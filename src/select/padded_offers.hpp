@@ -15,7 +15,7 @@ namespace tilewise {
 
 // Kernels of higher priority stay in front, equals in the registry's order.
 void sort_by_time(std::vector<Candidate>& candidates);
-// Of a kernel that runs the padded problem, with the copies.
+// The time of a kernel that runs the padded problem, with the copies.
 double padded_us(const PaddedProblem& padded, const KernelConfig& config, const ArchSpec& arch, int threads);
 
 // Offers of kernels that run the problem padded: the first of those ranked for the problem of with_whole_channels, by the time that they

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the functions of tilewise.torch say to arguments of the wrong kind: the argument's name, and what it needs."""
+"""Functions of tilewise.torch name an argument of the wrong kind, and what it needs."""
 import numpy as np
 import pytest
 import tilewise.torch as tt

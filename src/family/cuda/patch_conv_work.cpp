@@ -173,7 +173,7 @@ PatchConvPlan common_plan(const KernelConv& conv, const PatchAxes& axes, const K
     return plan;
 }
 
-// What a tile copies at least, in the mean of as few tiles as there can be: a patch has no fewer pixels than its outputs reach together,
+// The least that a tile copies, in the mean of as few tiles as there can be: a patch has no fewer pixels than its outputs reach together,
 // in lines that are no longer than those of the longest tile.
 void add_least_copies(PatchTileWork& w, const PatchAxes& axes, const KernelConfig& c, const PatchConvPlan& plan,
                       double positions) {

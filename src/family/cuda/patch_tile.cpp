@@ -36,7 +36,7 @@ void each_extent(unsigned size, unsigned most, Visit visit) {
 // of 64.
 class TileCycles {
 public:
-    // Of any layout of the problem: what is asked here of one is the same for all.
+    // Any layout of the problem does: all have the same answers to what is asked here.
     TileCycles(const KernelConfig& c, const PatchConvLayout& p, const ArchSpec& arch)
         : price_(arch.prices.patch_conv_search), chunks_(p.patch.chunks), blocks_(c.blocks_per_unit) {
         const double warp_rows = static_cast<double>(c.tile.m) / c.wave.m;
@@ -222,7 +222,7 @@ std::optional<PatchConvPlan> patch_conv_plan(const Problem& problem, const Kerne
     const std::int64_t most_pixels = shared / (in * kernel.merge * kernel.element_bytes);
     constexpr PatchTile kPixel = {1, {1, 1, 1}};
     if (!is_patch_within(axes, kPixel, 1, most_pixels)) return std::nullopt;
-    // Of the least tile, and what it has in common with all.
+    // The cost of the least tile, and what it shares with all.
     const PatchConvLayout least = patch_conv_layout(conv, axes.axis, kPixel, kernel, warp_rows);
     const TileCycles tile_cycles(c, least, arch);
     const std::int64_t slices = conv.groups / kernel.merge * least.column_tiles;
