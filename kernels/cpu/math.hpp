@@ -66,9 +66,7 @@ TILEWISE_INLINE F gelu_tanh(F x) {  // 0.5 x (1 + tanh(u)) = x sigmoid(2 u)
     return x * sigmoid(2.0f * root_two_over_pi * fma(cubic * x * x, x, x));
 }
 
-TILEWISE_INLINE F clamp(F x, float low, float high) {  // keeps NaN
-    return select(x < low, splat<F>(low), select(x > high, splat<F>(high), x));
-}
+TILEWISE_INLINE F clamp(F x, float low, float high) { return limited(x, splat<F>(low), splat<F>(high)); }
 
 TILEWISE_INLINE F hardswish(F x) { return x * (clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6.0f)); }
 

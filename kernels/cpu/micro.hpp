@@ -43,8 +43,7 @@ TILEWISE_INLINE void limit(F (&sums)[rows][vectors], const Ending& ending, Index
         for (int j = 0; j < vectors; ++j) {
             F x = sums[i][j] + bias[j];
             if (d) x += load<F>(d + j * kLanes);
-            const F above = select(x < low, low, x);
-            sums[i][j] = select(above > high, high, above);
+            sums[i][j] = limited(x, low, high);
         }
         if (d) walk(d, c_stride);
     }

@@ -142,6 +142,13 @@ TILEWISE_INLINE V select(M mask, V a, V b) {
     return mask ? a : b;
 }
 
+// x between two limits; NaN stays.
+template <class V>
+TILEWISE_INLINE V limited(V x, V low, V high) {
+    const V above = select(x < low, low, x);
+    return select(above > high, high, above);
+}
+
 // One rounding where the flags give a fused instruction (one expression: both compilers contract it), two elsewhere.
 TILEWISE_INLINE F fma(F a, F b, F c) { return a * b + c; }
 

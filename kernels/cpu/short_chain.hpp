@@ -42,8 +42,7 @@ TILEWISE_INLINE void finish_column(ShortColumn<V> column, const Acc* sums, Index
     const auto write = [&](V x) { write_values<Out>(column.c, x, n), column.c += column.row_bytes; };
     if constexpr (!activates) {
         for (Index i = 0; i < rows; ++i) {
-            const V x = next(), above = select(x < column.low, column.low, x);
-            write(select(above > column.high, column.high, above));
+            write(limited(next(), column.low, column.high));
         }
     } else {
         V held[kActivatedVectors];

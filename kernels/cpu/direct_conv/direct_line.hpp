@@ -190,8 +190,7 @@ struct LineBlock {
             if (task.bias && channels > 0) bias = read_values<Out, V>(task.bias + v * kLanes * kBytes<Out>, channels);
             TILEWISE_UNROLL
             for (int p = 0; p < pixels; ++p) {
-                const V x = sums.v[p][v] + bias, above = select(x < low, low, x);
-                sums.v[p][v] = select(above > high, high, above);
+                sums.v[p][v] = limited(sums.v[p][v] + bias, low, high);
             }
         }
     }
