@@ -92,6 +92,19 @@ def test_inference_without_freezing_folds_nothing() -> None:
     assert found["tilewise.conv.default"] == 2 and found["aten.silu.default"] == 0
 
 
+def test_products_of_odd_sizes_are_not_padded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inductor would pad them with copies on a GPU, and no epilogue is found behind one."""
+    from tilewise.torch.graph import passes
+    padding = []
+    monkeypatch.setattr(passes, "ALL", (*passes.ALL, lambda graph: padding.append(torch._inductor.config.shape_padding)))
+    model, x = nn.Sequential(nn.Linear(9, 5), nn.GELU()).to(DEVICE), torch.randn(1021, 9, device=DEVICE)
+    session = Session(compiler="eager")
+    with torch.no_grad():
+        assert torch.allclose(torch.compile(model, backend=session.compile)(x), model(x), atol=1e-5)
+    assert padding == [False]
+    assert kinds(session, 0) == {"tilewise.linear.default": 1}
+
+
 def test_freezing_folds() -> None:
     model, x = graph_models.residual(), torch.randn(2, 3, 16, 16, device=DEVICE)
     compiled = torch.compile(model, backend="tilewise", options={"freeze": True, "compiler": "eager"})

@@ -143,7 +143,7 @@ def test_functional_calls_and_gradients_of_each_sample(convolutions):
         with torch.no_grad():
             model.eval()
             have = functional_call(model, other, (x.contiguous(memory_format=torch.channels_last),))
-        changed = Net()
+        changed = Net().to(DEVICE)
         changed.load_state_dict(other)
         check(have, changed(x).detach())
 

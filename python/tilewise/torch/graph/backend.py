@@ -57,10 +57,11 @@ class Session:
         if self.freeze and not torch.is_grad_enabled():
             kept = _bind_constants(module, inputs, self.varying)
         # AOTAutograd's cache knows nothing of our passes, and would hand out what Inductor alone has compiled. Inductor's
-        # freezing would pack weights for other kernels.
+        # freezing would pack weights for other kernels. On a GPU it pads products of odd sizes with copies, between which
+        # the passes find no epilogue; our kernels take odd sizes.
         with functorch_config.patch(enable_autograd_cache=False):
             compiled = compile_fx(module, [inputs[i] for i in kept], inner_compile=self._compile_graph,
-                                  config_patches={**self.inductor, "freezing": False},
+                                  config_patches={"shape_padding": False, **self.inductor, "freezing": False},
                                   decompositions=lowering.decompositions(self.compiler == "inductor"))
         # Dynamo looks at the graph again and leaves out what is no input any more; where it does not, this does.
         return lambda *args: compiled(*(args if len(args) == len(kept) else [args[i] for i in kept]))
