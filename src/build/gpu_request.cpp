@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "build/code_suffix.hpp"
-#include "family/cuda/cuda_source.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 

@@ -8,7 +8,7 @@
 
 #include "config/config_name.hpp"
 #include "family/code_rules.hpp"
-#include "family/cuda/cuda_source.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 namespace {

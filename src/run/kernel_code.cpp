@@ -8,8 +8,8 @@
 #include "build/code_suffix.hpp"
 #include "build/toolchain.hpp"
 #include "config/config_name.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/family.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 

@@ -68,7 +68,9 @@ TEST_F(HiprtcTest, DISABLED_WithoutClang) {
     ASSERT_TRUE(library) << dlerror();
     const auto found = find_toolchain(kHsaco, settings_);
     ASSERT_TRUE(found.ok()) << found.error().message;
-    if (!none) EXPECT_EQ(*found, (Toolchain{at("libhiprtc.so.6.4.43482"), "hiprtc", "6.4.43482"}));
+    if (!none) {
+        EXPECT_EQ(*found, (Toolchain{at("libhiprtc.so.6.4.43482"), "hiprtc", "6.4.43482"}));
+    }
 }
 
 TEST_F(HiprtcTest, OneThatTheProcessHasIsTakenWhereThereIsNoClang) {

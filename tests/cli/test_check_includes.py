@@ -12,6 +12,7 @@ GOOD = {
     "src/base/text.hpp": "#include <string>\n",
     "src/config/config.cpp": '#include "base/text.hpp"\n#include <fmt/format.h>\n#include "tilewise/tilewise.h"\n',
     "src/device/cpu/cpu.cpp": '#include "config/config.hpp"\n',
+    "src/family/hip/gemm.cpp": '#include "family/gpu/grid.hpp"\n',
     "include/tilewise/tilewise.h": "#include <stddef.h>\n",
     "include/tilewise/problem.hpp": '#include <string>\n#include "tilewise/tilewise.h"\n',
     "kernels/common/tile.h": "// nothing\n",
@@ -41,6 +42,9 @@ def test_good_tree_passes(tmp_path):
     ("src/select/deep/bad.hpp", '#include "cli/cli.hpp"'),
     ("src/base/bad.cpp", '#include "../config/config.hpp"'),  # around the order
     ("src/base/bad.cpp", '#include "text.hpp"'),  # without the module
+    ("src/family/hip/bad.cpp", '#include "family/cuda/work.hpp"'),  # another backend's
+    ("src/family/gpu/bad.cpp", '#include "family/cuda/work.hpp"'),
+    ("src/family/cpu/bad.cpp", '#include "family/gpu/grid.hpp"'),
     ("src/stray/bad.cpp", '#include "base/text.hpp"'),  # a folder outside the order
     ("include/tilewise/bad.h", '#include "base/text.hpp"'),
     ("include/tilewise/bad.h", "#include <fmt/format.h>"),

@@ -13,7 +13,7 @@
 
 #include "build/build_request.hpp"
 #include "build/code_suffix.hpp"
-#include "family/cuda/cuda_source.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 

@@ -6,7 +6,7 @@
 #include "base/rounding.hpp"
 #include "config/workspace.hpp"
 #include "family/cuda/channel_slice_plan.hpp"
-#include "family/cuda/depthwise_grid.hpp"
+#include "family/gpu/depthwise_grid.hpp"
 #include "kernels/common/channel_slice_args.hpp"
 #include "kernels/common/to_int.hpp"
 

@@ -2,10 +2,10 @@
 #include "config/depthwise_spec.hpp"
 #include "family/cuda/channel_slice_grid.hpp"
 #include "family/cuda/channel_slice_plan.hpp"
-#include "family/cuda/cuda_source.hpp"
-#include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/depthwise_rules.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -58,9 +58,9 @@ constexpr ConfigRule kRules[] = {depthwise_rules::kSplitWeights,
                                  {"code_taps", "a thread has registers for its weights", too_many_held}};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/depthwise_channel_slice/depthwise_channel_slice",
-                        c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
-                       c, arch, depthwise_rules::depthwise_lines(c, arch));
+    return gpu_source({"cuda/depthwise_channel_slice/depthwise_channel_slice",
+                       c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
+                      c, arch, depthwise_rules::depthwise_lines(c, arch));
 }
 
 }  // namespace

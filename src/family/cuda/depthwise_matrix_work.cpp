@@ -5,8 +5,8 @@
 #include "base/rounding.hpp"
 #include "config/depthwise_spec.hpp"
 #include "config/family_id.hpp"
-#include "family/cuda/depthwise_grid.hpp"
 #include "family/cuda/works.hpp"
+#include "family/gpu/depthwise_grid.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {

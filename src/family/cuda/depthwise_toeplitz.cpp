@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "config/depthwise_spec.hpp"
-#include "family/cuda/conv_grid.hpp"
-#include "family/cuda/cuda_source.hpp"
-#include "family/cuda/depthwise_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/conv_grid.hpp"
+#include "family/gpu/depthwise_rules.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -40,9 +40,9 @@ constexpr ConfigRule kRules[] = {
     depthwise_rules::kMatrixVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/depthwise_toeplitz/depthwise_toeplitz",
-                        c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
-                       c, arch, depthwise_rules::depthwise_lines(c, arch));
+    return gpu_source({"cuda/depthwise_toeplitz/depthwise_toeplitz",
+                       c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""},
+                      c, arch, depthwise_rules::depthwise_lines(c, arch));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/first_layer_grid.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -36,7 +36,7 @@ constexpr ConfigRule kRules[] = {k16BitInputs,
                                  kIsPersistent};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/first_layer_conv/first_layer_conv"}, c, arch);
+    return gpu_source({"cuda/first_layer_conv/first_layer_conv"}, c, arch);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/block_grid.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gemv_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/block_grid.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -24,7 +24,7 @@ constexpr ConfigRule kRules[] = {gemv_rules::kSameSize,
                                  {"code_tile", "the waves' lines make the tile", other_tile},
                                  kIsPersistent};
 
-std::string source(const KernelConfig& c, const ArchSpec& arch) { return cuda_source({"gpu/gemv"}, c, arch); }
+std::string source(const KernelConfig& c, const ArchSpec& arch) { return gpu_source({"gpu/gemv"}, c, arch); }
 
 }  // namespace
 }  // namespace gemv

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "config/family_id.hpp"
-#include "family/cuda/block_grid.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/gemv_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/block_grid.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -38,7 +38,7 @@ constexpr ConfigRule kRules[] = {gemv_rules::kSameSize,
                                  {"code_sums", "parts of the reduction meet in a cluster", parts_apart}};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/gemv_rows/gemv_rows"}, c, arch);
+    return gpu_source({"cuda/gemv_rows/gemv_rows"}, c, arch);
 }
 
 }  // namespace

@@ -3,11 +3,11 @@
 
 #include "config/im2col.hpp"
 #include "family/code_rules.hpp"
-#include "family/cuda/conv_grid.hpp"
-#include "family/cuda/cuda_source.hpp"
+#include "family/cuda/im2col_grid.hpp"
 #include "family/cuda/warpgroup_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -107,7 +107,7 @@ constexpr ConfigRule kRules[] = {
 };
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/im2col_conv/im2col_conv", kReduceLine}, c, arch);
+    return gpu_source({"cuda/im2col_conv/im2col_conv", kReduceLine}, c, arch);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/im2col_grid.hpp"
 
+#include "config/conv_tiles.hpp"
 #include "config/geometry.hpp"
 #include "config/im2col.hpp"
+#include "config/workspace.hpp"
+#include "family/gpu/block_grid.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -72,8 +75,6 @@ TensorMapSpec operand_map(const Problem& p, const KernelConfig& c, int operand) 
     return walks && operand == gathered ? im2col_pixels(p, c, operand, bytes) : pixel_rows(p, operand, bytes);
 }
 
-}  // namespace
-
 TensorMaps tensor_conv_maps(const Problem& p, const KernelConfig& c, const LaunchSpec& block) {
     TensorMaps maps;
     for (int operand = 0; operand < 3; ++operand) {
@@ -83,6 +84,18 @@ TensorMaps tensor_conv_maps(const Problem& p, const KernelConfig& c, const Launc
         maps[static_cast<std::size_t>(operand)] = map;
     }
     return maps;
+}
+
+}  // namespace
+
+std::optional<LaunchPlan> im2col_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {
+    const GemmView gemm = gemm_view(p);
+    GpuGrid plan = tile_grid(c, arch, tensor_conv_tiles(p, gemm, c), tensor_conv_steps(p, gemm, c));
+    const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
+    plan.raster_group = raster_group_of(c, std::int64_t{arch.units} * c.blocks_per_unit / cluster);
+    if (sums_in_workspace(c)) add_reduction(plan, gemm_view(p));
+    plan.tensor_maps = tensor_conv_maps(p, c, plan.block);
+    return plan;
 }
 
 }  // namespace tilewise

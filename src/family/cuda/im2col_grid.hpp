@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The tensor maps of convolution kernels whose operands the copy engine fetches (kernels/cuda/im2col_conv/im2col_conv.hpp).
+// The blocks of convolutions whose operands the copy engine fetches (kernels/cuda/im2col_conv/im2col_conv.hpp), and their tensor maps.
 #pragma once
 
 #include "family/launch_plan.hpp"
 
 namespace tilewise {
 
-TensorMaps tensor_conv_maps(const Problem& problem, const KernelConfig& config, const LaunchSpec& block);
+std::optional<LaunchPlan> im2col_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
+                                      int threads, Rejected* why);
 
 }  // namespace tilewise

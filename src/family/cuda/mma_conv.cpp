@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/block_product_least.hpp"
-#include "family/cuda/conv_grid.hpp"
-#include "family/cuda/cuda_source.hpp"
-#include "family/cuda/gather_conv.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/conv_grid.hpp"
+#include "family/gpu/gather_conv.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 namespace mma_conv {
@@ -25,7 +25,7 @@ constexpr ConfigRule kRules[] = {gather_conv::kGathersAsThePipeline,
                                  kDrainsVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/mma_conv/mma_conv", kReduceLine}, c, arch);
+    return gpu_source({"cuda/mma_conv/mma_conv", kReduceLine}, c, arch);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/block_gemm.hpp"
-#include "family/cuda/block_grid.hpp"
 #include "family/cuda/block_product_least.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/block_grid.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 namespace mma_gemm {
@@ -13,7 +13,7 @@ namespace {
 constexpr ConfigRule kRules[] = {kOneWaveAlongK, kDrainsVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/mma_gemm/mma_gemm", kReduceLine}, c, arch);
+    return gpu_source({"cuda/mma_gemm/mma_gemm", kReduceLine}, c, arch);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "config/cuda_arch.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/patch_grid.hpp"
 #include "family/cuda/patch_least.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 namespace patch_box_conv {
@@ -39,7 +39,7 @@ constexpr ConfigRule kRules[] = {
     kIsPersistent};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/patch_box_conv/patch_box_conv"}, c, arch);
+    return gpu_source({"cuda/patch_box_conv/patch_box_conv"}, c, arch);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/patch_grid.hpp"
 #include "family/cuda/patch_least.hpp"
 #include "family/cuda/patch_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 namespace patch_conv {
@@ -30,7 +30,7 @@ constexpr ConfigRule kRules[] = {patch_rules::kConvTypes,
                                  kIsPersistent};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/patch_conv/patch_conv"}, c, arch);
+    return gpu_source({"cuda/patch_conv/patch_conv"}, c, arch);
 }
 
 }  // namespace

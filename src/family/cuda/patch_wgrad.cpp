@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "family/code_rules.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/patch_least.hpp"
 #include "family/cuda/patch_wgrad_grid.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 namespace patch_wgrad {
@@ -47,7 +47,7 @@ constexpr ConfigRule kRules[] = {
 };
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/patch_wgrad/patch_wgrad"}, c, arch);
+    return gpu_source({"cuda/patch_wgrad/patch_wgrad"}, c, arch);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "family/code_rules.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/resident_filter_grid.hpp"
 #include "family/cuda/resident_filter_plan.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -75,7 +75,7 @@ constexpr ConfigRule kRules[] = {
     {"code_cluster", "blocks along n share pixels", other_cluster}};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/resident_filter_conv/resident_filter_conv"}, c, arch);
+    return gpu_source({"cuda/resident_filter_conv/resident_filter_conv"}, c, arch);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "config/geometry.hpp"
 #include "family/code_rules.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/shifted_wgrad_grid.hpp"
 #include "family/cuda/shifted_wgrad_plan.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 namespace shifted_wgrad {
@@ -59,7 +59,7 @@ constexpr ConfigRule kRules[] = {k16BitInputs,
                                  kNothingCompiledIn};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/shifted_wgrad/shifted_wgrad"}, c, arch);
+    return gpu_source({"cuda/shifted_wgrad/shifted_wgrad"}, c, arch);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "family/cuda/block_gemm.hpp"
-#include "family/cuda/block_grid.hpp"
 #include "family/cuda/block_product_least.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/block_grid.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace tilewise {
 namespace simt_gemm {
@@ -21,7 +21,7 @@ constexpr ConfigRule kRules[] = {{"code_small_warps", "small warp tiles read ope
                                  kDrainsVectors};
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"gpu/simt_gemm", kReduceLine}, c, arch);
+    return gpu_source({"gpu/simt_gemm", kReduceLine}, c, arch);
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 
 #include "config/packing.hpp"
 #include "family/code_rules.hpp"
-#include "family/cuda/block_grid.hpp"
 #include "family/cuda/block_product_least.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/cuda/warpgroup_rules.hpp"
 #include "family/cuda/works.hpp"
 #include "family/families.hpp"
+#include "family/gpu/block_grid.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {
@@ -128,7 +128,7 @@ constexpr ConfigRule kRules[] = {
 };
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"cuda/wgmma_gemm/wgmma_gemm", kReduceLine}, c, arch);
+    return gpu_source({"cuda/wgmma_gemm/wgmma_gemm", kReduceLine}, c, arch);
 }
 
 }  // namespace

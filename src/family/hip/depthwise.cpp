@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Depthwise convolutions in plain arithmetic: the templates, rules and plans of CUDA's, with the lanes of an AMD wave.
-#include "family/cuda/depthwise_any.hpp"
-#include "family/cuda/depthwise_strips.hpp"
+// Depthwise convolutions in plain arithmetic: the rows of every backend, with the lanes of an AMD wave.
 #include "family/families.hpp"
+#include "family/gpu/depthwise_any.hpp"
+#include "family/gpu/depthwise_strips.hpp"
 #include "family/hip/depthwise_work.hpp"
 
 namespace tilewise {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "config/family_id.hpp"
-#include "family/cuda/depthwise_grid.hpp"
+#include "family/gpu/depthwise_grid.hpp"
 #include "problem/facts.hpp"
 
 namespace tilewise {

@@ -6,10 +6,10 @@
 #include "base/bounded_product.hpp"
 #include "config/conv_tiles.hpp"
 #include "family/code_rules.hpp"
-#include "family/cuda/conv_grid.hpp"
-#include "family/cuda/cuda_source.hpp"
-#include "family/cuda/gather_conv.hpp"
 #include "family/families.hpp"
+#include "family/gpu/conv_grid.hpp"
+#include "family/gpu/gather_conv.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "family/hip/mfma_conv_work.hpp"
 #include "family/hip/mfma_rules.hpp"
 #include "problem/facts.hpp"
@@ -94,7 +94,7 @@ std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const Ar
 }
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"hip/mfma_conv/mfma_conv", kReduceLine}, c, arch, mfma_gemm::loop_lines(c, arch));
+    return gpu_source({"hip/mfma_conv/mfma_conv", kReduceLine}, c, arch, mfma_gemm::loop_lines(c, arch));
 }
 
 }  // namespace

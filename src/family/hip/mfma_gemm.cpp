@@ -8,9 +8,9 @@
 
 #include "config/geometry.hpp"
 #include "family/code_rules.hpp"
-#include "family/cuda/block_grid.hpp"
-#include "family/cuda/cuda_source.hpp"
 #include "family/families.hpp"
+#include "family/gpu/block_grid.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "family/hip/mfma_gemm_work.hpp"
 #include "family/hip/mfma_rules.hpp"
 #include "problem/facts.hpp"
@@ -152,8 +152,8 @@ std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const Ar
 }
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"hip/mfma_gemm/mfma_gemm", kReduceLine}, c, arch,
-                       "    static constexpr bool uses_mfma = true;\n" + loop_lines(c, arch));
+    return gpu_source({"hip/mfma_gemm/mfma_gemm", kReduceLine}, c, arch,
+                      "    static constexpr bool uses_mfma = true;\n" + loop_lines(c, arch));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "device/emulated/calls.hpp"
 #include "device/emulated/grid.hpp"
 #include "device/hip/fake_state.hpp"
-#include "family/cuda/cuda_source.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 namespace fake_hip {
 namespace {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/depthwise_strips.hpp"
+#include "family/gpu/depthwise_strips.hpp"
 
 #include "config/depthwise_spec.hpp"
-#include "family/cuda/cuda_source.hpp"
-#include "family/cuda/works.hpp"
-#include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
-namespace tilewise {
-namespace depthwise_strips {
+namespace tilewise::depthwise_strips {
 
 bool no_stride(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return c.ct_stride.rank == 0 &&
@@ -58,13 +55,8 @@ bool too_many_sums(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
 }
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"gpu/depthwise_strips", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c,
-                       arch, depthwise_rules::depthwise_lines(c, arch));
+    return gpu_source({"gpu/depthwise_strips", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c,
+                      arch, depthwise_rules::depthwise_lines(c, arch));
 }
 
-}  // namespace depthwise_strips
-
-constinit const Family kDepthwiseStrips = depthwise_strips::row(
-    Backend::cuda, {depthwise_strips_work<double>, depthwise_strips_work<Term>, depthwise_strips_work<Noted>});
-
-}  // namespace tilewise
+}  // namespace tilewise::depthwise_strips

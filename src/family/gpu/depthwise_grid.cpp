@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/depthwise_grid.hpp"
+#include "family/gpu/depthwise_grid.hpp"
 
 #include <algorithm>
 

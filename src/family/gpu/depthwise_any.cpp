@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/depthwise_any.hpp"
+#include "family/gpu/depthwise_any.hpp"
 
-#include "family/cuda/cuda_source.hpp"
-#include "family/cuda/works.hpp"
-#include "family/families.hpp"
+#include "family/gpu/gpu_source.hpp"
 #include "problem/facts.hpp"
 
-namespace tilewise {
-namespace depthwise_any {
+namespace tilewise::depthwise_any {
 
 bool compiled_strides(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     return (c.ct_stride.rank > 0 || c.ct_dilation.rank > 0) &&
@@ -23,13 +20,8 @@ bool other_vectors(const KernelConfig& c, const ArchSpec&, Rejected* out) {
 }
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
-    return cuda_source({"gpu/depthwise_any", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c,
-                       arch, depthwise_rules::depthwise_lines(c, arch));
+    return gpu_source({"gpu/depthwise_any", c.op == Op::conv_bwd_weight ? depthwise_rules::kSecondKernel : ""}, c, arch,
+                      depthwise_rules::depthwise_lines(c, arch));
 }
 
-}  // namespace depthwise_any
-
-constinit const Family kDepthwiseAny = depthwise_any::row(
-    Backend::cuda, {depthwise_any_work<double>, depthwise_any_work<Term>, depthwise_any_work<Noted>});
-
-}  // namespace tilewise
+}  // namespace tilewise::depthwise_any

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text of generated CUDA sources, word for word, and that every available config's source can be made.
-#include "family/cuda/cuda_source.hpp"
+// The text of generated GPU sources, word for word, and that every available config's source can be made.
+#include "family/gpu/gpu_source.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 
 namespace tilewise {
 
-struct CudaTemplate {
+struct GpuTemplate {
     std::string_view
         header;  // in kernels/, without the extension; its folder (gpu, cuda, hip) and its name are the macro's
     std::string_view second_kernel{};  // the line of the kernel that adds up parts, where they meet in the workspace
@@ -20,8 +20,8 @@ struct CudaTemplate {
 inline constexpr std::string_view kReduceLine = "TILEWISE_GPU_REDUCE(Config)\n";
 
 // `lines` are those of the family's own constants.
-std::string cuda_source(const CudaTemplate& from, const KernelConfig& config, const ArchSpec& arch,
-                        std::string_view lines = "");
+std::string gpu_source(const GpuTemplate& from, const KernelConfig& config, const ArchSpec& arch,
+                       std::string_view lines = "");
 
 // The first line of every kernel's source: the chain that it is compiled for, or any.
 std::string chain_line(const std::optional<Chain>& chain);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/block_grid.hpp"
+#include "family/gpu/block_grid.hpp"
 
 #include <algorithm>
 
@@ -104,6 +104,18 @@ void add_reduction(GpuGrid& grid, const GemmView& gemm) {
     grid.reduce_threads = kReduceThreads;
     grid.reduce_blocks =
         to_int(std::min(ceil_div(gemm.m * gemm.n * gemm.batch, kReduceThreads * kElementsPerThread), kMostBlocks));
+}
+
+GpuGrid tile_grid(const KernelConfig& c, const ArchSpec& arch, std::int64_t tiles, std::int64_t steps) {
+    GpuGrid plan;
+    plan.block = launch_spec(c, arch);
+    const std::int64_t cluster = std::int64_t{c.cluster.m} * c.cluster.n;
+    const std::int64_t resident = std::int64_t{arch.units} * c.blocks_per_unit / cluster * cluster;
+    plan.blocks = to_int(c.stream_k != StreamK::off ? stream_blocks(tiles, steps, resident)
+                         : c.persistent             ? std::min(tiles, resident)
+                                                    : tiles);
+    plan.raster_group = std::max(1, c.raster_group);
+    return plan;
 }
 
 std::optional<LaunchPlan> block_grid(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int, Rejected*) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/depthwise_rules.hpp"
+#include "family/gpu/depthwise_rules.hpp"
 
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/gather_conv.hpp"
+#include "family/gpu/gather_conv.hpp"
 
 #include "problem/facts.hpp"
 

@@ -19,6 +19,9 @@ int raster_group_of(const KernelConfig& config, std::int64_t resident);
 // Stream-K: of the blocks there is place for, those that have work, where every tile is so many steps deep.
 std::int64_t stream_blocks(std::int64_t tiles, std::int64_t steps, std::int64_t resident);
 
+// Blocks for so many tiles of so many steps along k.
+GpuGrid tile_grid(const KernelConfig& config, const ArchSpec& arch, std::int64_t tiles, std::int64_t steps);
+
 std::optional<LaunchPlan> block_grid(const Problem& problem, const KernelConfig& config, const ArchSpec& arch,
                                      int threads, Rejected* why);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the work of a depthwise CUDA kernel is cut into blocks.
+// How the work of a depthwise kernel is cut into blocks.
 #pragma once
 
 #include "config/kernel_config.hpp"

@@ -2,8 +2,8 @@
 // The family's row, for every backend: its template names no vendor.
 #pragma once
 
-#include "family/cuda/conv_grid.hpp"
-#include "family/cuda/depthwise_rules.hpp"
+#include "family/gpu/conv_grid.hpp"
+#include "family/gpu/depthwise_rules.hpp"
 
 namespace tilewise::depthwise_strips {
 

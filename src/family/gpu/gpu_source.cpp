@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "family/cuda/cuda_source.hpp"
+#include "family/gpu/gpu_source.hpp"
 
 #include <fmt/core.h>
 
@@ -92,7 +92,7 @@ std::string macro_of(std::string_view header) {
 
 }  // namespace
 
-std::string cuda_source(const CudaTemplate& from, const KernelConfig& c, const ArchSpec& arch, std::string_view lines) {
+std::string gpu_source(const GpuTemplate& from, const KernelConfig& c, const ArchSpec& arch, std::string_view lines) {
     constexpr int kWarpgroupRows = 64;
     std::string text = common_lines(c, launch_spec(c, arch));
     if (is_conv(c.op)) text += conv_lines(c);
