@@ -207,7 +207,7 @@ struct Blocked {
             const Index start = col + panel * kCols - task.skip, low = start < 0 ? -start : 0;
             const Index high = least(kCols, cols - panel * kCols);
             const bool whole = low == 0 && high == kCols && (!Core::whole_tiles || count == kRows);
-            const bool limited = task.limited && !several_k && !Core::whole_tiles;
+            const bool limited = task.limited && !several_k && !Core::whole_tiles && units > 0;
             if ((task.sums_in_c || limited) && whole && task.rows.run_from(row + i) >= count) {
                 const Index offset = task.rows.offset(row + i) + start;
                 Acc* c = reinterpret_cast<Acc*>(task.out.c) + offset;
@@ -237,7 +237,7 @@ struct Blocked {
         }
         TILEWISE_INLINE void compute(Index count, Index width, UnitsOfA a, const u32* b, Index b_stride, Acc* c,
                                      Index c_stride, const Ending& ending) const {
-            if (units == 0) {  // an empty part of a split k
+            if (units == 0) {  // an empty part of a split k, or pixels of backward data that no tap meets
                 for (Index i = 0; i < count * kCols && !ending.accumulate; ++i) c[i / kCols * c_stride + i % kCols] = 0;
                 return;
             }

@@ -9,7 +9,9 @@
 
 #include "base/sanitized.hpp"
 #include "config/rule_set.hpp"
+#include "config/rules.hpp"
 #include "family/family.hpp"
+#include "family/may_run.hpp"
 #include "run/conv_problems.hpp"
 #include "run/property_testing.hpp"
 
@@ -82,6 +84,44 @@ TEST_P(ConvProperty, RandomProblemsOnRandomKernelsMatchTheReference) {
         EXPECT_GT(runs, before) << kernel.name << " took none of the problems";
     }
     std::printf("%zu runs of %zu kernels\n", runs, kernels.size());
+}
+
+// A blocked kernel of fp32 backward data for each pipeline that there is code for.
+std::vector<Kernel> blocked_kernels(const ArchSpec& arch) {
+    std::vector<Kernel> kernels;
+    for (const Pipeline pipeline :
+         {Pipeline::basic_v1, Pipeline::mem, Pipeline::compv3, Pipeline::compv4, Pipeline::preshuffle}) {
+        KernelConfig c;
+        c.op = Op::conv_bwd_data, c.ndim = 2, c.arch = arch.name, c.pipeline = pipeline;
+        c.double_smem_buffer = pipeline == Pipeline::compv4;
+        c.wave = {1, 1, 1};
+        c.warp_tile = arch.find_warp_tiles({DType::fp32, DType::fp32})->tiles.front();
+        c.tile = {c.warp_tile.m * 4, c.warp_tile.n * 2, 64 * c.warp_tile.k};
+        if (check_config(c, arch).empty() && has_code(c, arch)) kernels.push_back(make_kernel(c));
+    }
+    return kernels;
+}
+
+class ConvGaps : public property_testing::PropertyTest {};
+
+// Three quarters of the pixels meet no tap: their sums have no step, but get the bias, what is added and the activation.
+TEST_F(ConvGaps, PixelsThatNoTapMeetsGetTheEpilogue) {
+    Random random(77);
+    const std::vector<Kernel> kernels = blocked_kernels(*arch_);
+    ASSERT_GE(kernels.size(), 4u);
+    build_ahead(kernels);
+    int runs = 0;
+    for (const char* epilogue : {"bias", "add", "bias+add+relu"}) {
+        const Problem problem = *parse_problem(
+            std::string("conv_bwd_data:n=2,g=1,c=128,k=64,in=8x8,filter=1x1,stride=2x2,dtype=fp32,epilogue=") +
+            epilogue);
+        for (const Kernel& kernel : kernels) {
+            if (!may_run(ProblemView(problem), kernel.config, *arch_)) continue;
+            ++runs;
+            EXPECT_TRUE(run_and_check(random, problem, kernel)) << epilogue;
+        }
+    }
+    EXPECT_GE(runs, 12);
 }
 
 }  // namespace
