@@ -19,7 +19,7 @@ constexpr int kDigestSchema = 1;  // raised when the list of ingredients changes
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 // Kernels need neither the C++ library nor start-up code; -nostdinc holds them to the headers that the digest covers.
-// The functions they may call (memcpy, expf, a helper of the compiler) is linked only if used, and must be there (-z defs).
+// The functions that they may call (memcpy, expf, a helper of the compiler) are linked only if used, and must be there (-z defs).
 // Nobody looks for symbols (-s) or a build id in them: the file is named by its digest already.
 constexpr std::array<std::string_view, 17> kHostFlags = {"-std=c++20",
                                                          "-O3",

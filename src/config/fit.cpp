@@ -275,7 +275,8 @@ bool fits_alike(const KernelConfig& a, const KernelConfig& b) {
     const auto fields = [](const KernelConfig& c) {
         return std::make_tuple(c.op, c.dtype, c.dtype_b, c.dtype_out, c.ndim, c.layout, c.math, c.deterministic,
                                c.pipeline == Pipeline::preshuffle, c.gather, c.split_image, c.specialization,
-                               c.num_groups_to_merge, c.warp_tile.k > 1, c.vector_a, c.vector_b, c.vector_c);
+                               c.num_groups_to_merge, c.warp_tile.k > 1, c.vector_a, c.vector_b, c.vector_c, c.pad.m,
+                               c.pad.n, c.pad.k);
     };
     return fields(a) == fields(b) && a.ct_filter == b.ct_filter && a.ct_stride == b.ct_stride &&
            a.ct_dilation == b.ct_dilation &&

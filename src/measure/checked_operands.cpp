@@ -44,7 +44,7 @@ public:
     }
     // The first that is right is what the others are compared with.
     Result<VerifyReport> verify_again(float alpha, float beta, const VerifyOptions& options) override {
-        if (judged_) return judged_->known.compare(judged_->fill, judged_->c);
+        if (judged_) return compare_on_device(alpha, beta, options);
         if (known_) {
             if (auto status = placed_->fetch_output(); !status) return status.error();
             return known_->compare(tensors_);
@@ -59,6 +59,14 @@ private:
     const GuardedBuffer& output() const { return *tensors_.buffers()[kOutputBuffer]; }
     Status copy_output(void* to, const void* from) const {
         return device_->copy(to, from, static_cast<std::size_t>(output().whole_bytes()), kDefaultStream);
+    }
+
+    // Of a result that differs the reference says where, and by how much.
+    Result<VerifyReport> compare_on_device(float alpha, float beta, const VerifyOptions& options) {
+        auto report = judged_->known.compare(judged_->fill, judged_->c);
+        if (!report || report->ok) return report;
+        if (auto status = copy_output(output().whole(), judged_->c.whole()); !status) return status.error();
+        return verify_result(tensors_, alpha, beta, options);
     }
 
     Status keep(float alpha, float beta, const Summation& summation) {

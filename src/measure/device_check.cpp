@@ -123,7 +123,10 @@ Result<VerifyReport> DeviceCheck::verify(float alpha, float beta, const VerifyOp
 Result<VerifyReport> DeviceCheck::verify_again(float alpha, float beta, const VerifyOptions& options) {
     if (known_) {
         auto report = known_->compare(fill_, buffers_.back());
-        if (!report || report->ok) return report;
+        if (!report) return report;
+        auto found = report->ok ? damage() : Result<std::string>(std::string());
+        if (!found) return found.error();
+        if (report->ok && found->empty()) return report;
     }
     auto judged = judge_all(alpha, beta, options);
     if (!judged) return judged.error();

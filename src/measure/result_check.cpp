@@ -22,19 +22,28 @@ VerifyOptions ResultCheck::options_for(const KernelConfig& config) const {
 }
 
 Result<ResultCheck> ResultCheck::make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed) {
-    VerifyOptions options;
-    options.full_work = kJudgedWork;
-    auto operands = make_checked_operands(device, builder, problem, seed, options);
-    if (!operands) return operands.error();
-    ResultCheck check(device, problem, std::move(*operands));
+    ResultCheck check(device, builder, problem, seed);
+    if (auto status = check.ready(); !status) return status.error();
     check.alpha_ = suggested_alpha(problem);
     check.beta_ = problem.beta ? 0.5f : 0.0f;  // not 1, so that a kernel that ignores its value is caught
     return check;
 }
 
+// Operands for one run.
+Status ResultCheck::ready() {
+    if (operands_) return is_used_ ? operands_->reset() : Status();
+    VerifyOptions options;
+    options.full_work = kJudgedWork;
+    auto operands = make_checked_operands(*device_, *builder_, problem_, seed_, options);
+    if (!operands) return operands.error();
+    operands_ = std::move(*operands);
+    is_used_ = false;
+    return {};
+}
+
 Result<Verdict> ResultCheck::check(std::shared_ptr<const Executable> executable, const KernelConfig& config,
                                    void* workspace) {
-    auto status = is_used_ ? operands_->reset() : Status();
+    auto status = ready();
     if (!status) return status.error();
     is_used_ = true;
     const auto bound =
@@ -45,6 +54,7 @@ Result<Verdict> ResultCheck::check(std::shared_ptr<const Executable> executable,
     if (!status) return status.error();
     const auto report = operands_->verify_again(alpha_, beta_, options_for(config));
     if (!report) return report.error();
+    if (!report->ok) operands_.reset();
     return Verdict{report->ok, report->max_error, report->ok ? "" : describe(*report)};
 }
 

@@ -33,13 +33,16 @@ public:
     Result<Verdict> check(std::shared_ptr<const Executable> executable, const KernelConfig& config, void* workspace);
 
 private:
-    ResultCheck(Device& device, const Problem& problem, std::unique_ptr<CheckedOperands> operands)
-        : device_(&device), problem_(problem), operands_(std::move(operands)) {}
+    ResultCheck(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed)
+        : device_(&device), builder_(&builder), problem_(problem), seed_(seed) {}
+    Status ready();
     VerifyOptions options_for(const KernelConfig& config) const;
 
     Device* device_;
+    Builder* builder_;
     Problem problem_;
-    std::unique_ptr<CheckedOperands> operands_;
+    std::uint64_t seed_;
+    std::unique_ptr<CheckedOperands> operands_;  // none after a wrong result: its kernel may have written anywhere
     float alpha_ = 1, beta_ = 0;
     bool is_used_ = false;  // an output is there from before
 };

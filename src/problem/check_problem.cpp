@@ -16,8 +16,6 @@ namespace {
 
 using Verdict = std::optional<Rejected>;
 
-// Far beyond any memory, and small enough that element counts in bytes, flops in double and tile counts stay exact.
-
 Verdict reject(std::string rule, std::string have, std::string need) {
     return Rejected{std::move(rule), std::move(have), std::move(need)};
 }

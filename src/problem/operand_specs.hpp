@@ -12,7 +12,8 @@
 
 namespace tilewise {
 
-// The most elements of an operand, and so the most for each of its sizes.
+// The most elements of an operand, and so the most for each of its sizes: far beyond any memory, and small enough that element
+// counts in bytes, flops in double and tile counts stay exact.
 inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
 
 struct OperandSpec {

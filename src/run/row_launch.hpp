@@ -23,8 +23,7 @@ struct RowPointers {
     void* wide = nullptr;
 };
 
-// Nothing where the kernel does not suit: wide rows that are no multiples of 16 bytes, sizes from 2^31 on, gaps between rows that are
-// written.
+// Nothing where the kernel does not suit: sizes from 2^31 on, gaps between rows that are written.
 std::optional<RowTask> padding_task(const PaddedTensor& tensor);
 std::optional<RowTask> cropping_task(const PaddedTensor& tensor);
 

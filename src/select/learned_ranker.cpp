@@ -57,13 +57,21 @@ void put_in_order(const Model& model, std::vector<Candidate>& candidates) {
     const double mean = std::exp(model.card().mean);
     const auto is_ranked = [](const Candidate& candidate) { return candidate.learned || !candidate.is_as_given; };
     for (Candidate& candidate : candidates) {
-        if (!candidate.learned && candidate.predicted_us) *candidate.predicted_us *= mean;
+        if (candidate.learned || !candidate.predicted_us) continue;
+        candidate.mean_correction = mean;
+        *candidate.predicted_us *= mean;
     }
     std::ranges::stable_sort(candidates, [&](const Candidate& a, const Candidate& b) {
         if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
         if (is_ranked(a) != is_ranked(b)) return is_ranked(a);
         return is_ranked(a) && *a.predicted_us < *b.predicted_us;
     });
+}
+
+void forget_mean(std::vector<Candidate>& candidates) {
+    for (Candidate& candidate : candidates) {
+        if (candidate.predicted_us) *candidate.predicted_us /= std::exchange(candidate.mean_correction, 1.0);
+    }
 }
 
 // Corrects the candidates and puts them in order; again where some of them went since.
@@ -73,7 +81,10 @@ Learned learn(const RankContext& context, Selection& selection) {
         if (selection.candidates[i].learned) places.push_back(i);
     }
     const bool is_new = places.empty();
-    if (is_new) places = places_to_learn(selection.candidates);
+    if (is_new) {
+        forget_mean(selection.candidates);
+        places = places_to_learn(selection.candidates);
+    }
     Learned learned = look(context, places, selection);
     if (learned.model && is_new) put_in_order(*learned.model, selection.candidates);
     return learned;

@@ -60,6 +60,8 @@ struct Candidate {
     std::shared_ptr<const LaunchPlan> launch{};  // of the first, where choosing it took a plan
     std::optional<WorkParts> parts{};            // where they were noted with the time
     std::optional<LearnedTime> learned{};
+    double mean_correction =
+        1;  // a learned model's, that predicted_us has where the model has not looked at the kernel
 };
 
 struct Selection {

@@ -208,7 +208,8 @@ Status serve_line(const Json& request, SweepWorker& worker, Lines& lines) {
         if (!task) return task.error();
         const auto us = worker.time_reference(*task);
         lines.say(Json::object({{"reference_us", us ? Json(*us) : Json()}}));
-        return {};
+        const bool is_lost = !us && us.error().code == ErrorCode::device;
+        return is_lost ? Status(us.error()) : Status();
     }
     if (!problem || !problem->string()) return usage_error("a request to a worker names a problem");
     const auto task = read_task(*problem->string(), texts_of(request.find("kernels")));

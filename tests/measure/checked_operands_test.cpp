@@ -4,6 +4,7 @@
 #include "measure/checked_operands.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "measure/float_gemm.hpp"
 #include "measure/twin_testing.hpp"
@@ -86,6 +87,9 @@ TEST_F(CheckedOperandsTest, ComparesOnTheDeviceOnceOneResultIsRight) {
                 EXPECT_FALSE(broken.ok) << text << " with bits " << bits;
                 EXPECT_EQ(broken.failed, 1) << text;
                 EXPECT_GT(broken.max_error, 0) << text;
+                ASSERT_TRUE(broken.failure) << text << ": the reference names the element";
+                EXPECT_EQ(std::pair(broken.failure->row, broken.failure->col),
+                          std::pair(std::int64_t{3}, std::int64_t{2}));
             }
         }
     }
@@ -103,6 +107,19 @@ TEST_F(CheckedOperandsTest, FindsWritesBetweenRows) {
         EXPECT_FALSE(stray.ok);
         EXPECT_FALSE(stray.guards.empty());
     }
+}
+
+// Else the next kernel would be told that it has changed the input.
+TEST_F(CheckedOperandsTest, FindsAnInputThatALaterKernelHasChanged) {
+    Trial trial(*device, *builder, "gemm:m=12,n=10,k=30,layout=rcr", 1.0);
+    trial.compute(1);
+    ASSERT_TRUE(trial.verify().ok);
+    const std::byte changed{0x55};
+    ASSERT_TRUE(device->copy(const_cast<void*>(trial.checked->operands().a), &changed, 1, kDefaultStream));
+    trial.compute(4);
+    const VerifyReport report = trial.verify();
+    EXPECT_FALSE(report.ok);
+    EXPECT_NE(report.guards.find("A is an input"), std::string::npos) << report.guards;
 }
 
 TEST_F(CheckedOperandsTest, GivesTheOldCBackForBeta) {

@@ -21,6 +21,7 @@ public:
     ~GpuCode() override {
         if (!module_) return;
         const ContextScope scope(driver_, context_);
+        const OutsideCapture outside(driver_);
         driver_.module_unload(module_);
     }
     GpuCode(const GpuCode&) = delete;

@@ -21,6 +21,7 @@ public:
     RecordingQueue(const Driver& driver, typename Driver::Context context) : driver_(driver), context_(context) {}
     ~RecordingQueue() {
         const ContextScope scope(driver_, context_);
+        const OutsideCapture outside(driver_);
         close();
     }
     RecordingQueue(const RecordingQueue&) = delete;
@@ -53,6 +54,7 @@ public:
 
     void destroy(GraphExec graph) const {
         const ContextScope scope(driver_, context_);
+        const OutsideCapture outside(driver_);
         driver_.graph_exec_destroy(graph);
     }
 
