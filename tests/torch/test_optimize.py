@@ -177,6 +177,25 @@ def test_layers_that_are_tilewises_already_are_fused_too() -> None:
     assert optimized.report.replaced["point"] == "conv + add + relu"
 
 
+class _Activated(nn.Module):
+    """A linear layer and a convolution with activations of their own, and a factor after each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows, self.filters = nn.Parameter(torch.randn(6, 4)), nn.Parameter(torch.randn(6, 6, 1, 1))
+        self.scale = nn.Parameter(torch.randn(6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = tt.linear(x, self.rows, activation="gelu") * self.scale
+        y = tt.conv2d(y.permute(0, 3, 1, 2), self.filters, activation="relu")
+        return y * self.scale.view(6, 1, 1)
+
+
+def test_factors_after_an_activation_stay_there() -> None:
+    model, x = _Activated().eval().to(DEVICE), torch.randn(2, 5, 5, 4, device=DEVICE)
+    assert error(optimize(model, x, check=False)(x), model(x)) < 1e-5
+
+
 def test_what_is_computed_of_constants_is_computed_once() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Conv2d(3, 8, 3)), nn.ReLU()).eval().to(DEVICE)

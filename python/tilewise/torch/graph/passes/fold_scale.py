@@ -30,6 +30,8 @@ def _fold(graph: Rewriting, scaled: fx.Node, mul: fx.Node, channel: int) -> None
     product = scaled if "layer" in scaled.meta else scaled.args[0]
     factor = mul.args[1] if mul.args[0] is scaled else mul.args[0]
     x, weight, bias, *rest = product.args
+    if rest[-1]:  # the factor follows an activation, through which it does not pass
+        return
     if any(node is not None and node not in graph.constants for node in (factor, weight, bias)):
         return
     if value(mul).dtype != value(product).dtype or not _is_for_each_channel(value(factor), value(scaled), channel):
