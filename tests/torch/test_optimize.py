@@ -460,6 +460,25 @@ def test_types_without_kernels_are_left() -> None:
     assert "torch.float64" in report.kept[""] and not report.replaced
 
 
+class _OneBias(nn.Module):
+    """A product to which one value is added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(4, 6)), nn.Parameter(torch.randn(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.addmm(self.bias, x, self.weight)
+
+
+def test_a_bias_of_one_value_for_all_columns_is_left() -> None:
+    model, x = _OneBias().eval().to(DEVICE), torch.randn(3, 4, device=DEVICE)
+    optimized = optimize(model, x)
+    assert error(optimized(x), model(x)) < 1e-5
+    assert "the shape (1,); need (6,)" in optimized.report.kept[""]
+
+
+
 # ---- faults in passes are found --------------------------------------------------------------------------------------
 
 

@@ -35,8 +35,8 @@ def _visit(graph: Rewriting, node: fx.Node) -> None:
     (a, a_turned), (b, b_turned) = _stored(a), _stored(b)
     layer = graph.layer_of(b, node)
     why = why_not(a, b, bias)
-    if why is None and bias is not None and value(bias).dim() != 1:
-        why = f"what is added has {value(bias).dim()} dimensions; need a bias of 1"
+    if why is None and bias is not None and not same_sizes(value(bias).shape, value(node).shape[-1:]):
+        why = f"what is added has the shape {tuple(value(bias).shape)}; need ({value(node).size(-1)},), a bias"
     if why is None and any(factor != 1 for factor in node.kwargs.values()):
         why = "alpha or beta is not 1"
     if why is not None:
