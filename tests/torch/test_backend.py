@@ -146,6 +146,14 @@ def test_gradients_of_convolutions(last: bool) -> None:
     assert backward["tilewise.conv.default"] == 1 and backward["aten.convolution_backward.default"] == 0
 
 
+def test_gradients_of_much_output_padding() -> None:
+    model = nn.Sequential(nn.ConvTranspose2d(4, 3, 3, dilation=3, output_padding=2)).to(DEVICE)
+    x = torch.randn(2, 4, 6, 6, device=DEVICE)
+    session = Session(compiler="eager")
+    assert_same(gradients(model, torch.compile(model, backend=session.compile), x), gradients(model, model, x))
+    assert kinds(session, 1)["aten.convolution_backward.default"] == 1
+
+
 def test_gradients_of_linear_layers() -> None:
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4)).to(DEVICE), torch.randn(3, 5, 8, device=DEVICE)

@@ -478,6 +478,13 @@ def test_a_bias_of_one_value_for_all_columns_is_left() -> None:
     assert "the shape (1,); need (6,)" in optimized.report.kept[""]
 
 
+def test_output_padding_of_a_stride_or_more_is_left() -> None:
+    model = nn.Sequential(nn.ConvTranspose2d(4, 3, 3, stride=2, dilation=3, output_padding=2, padding=1)).eval().to(DEVICE)
+    x = torch.randn(2, 4, 6, 6, device=DEVICE)
+    optimized = optimize(model, x)
+    assert error(optimized(x), model(x)) < 1e-5
+    assert optimized.report.kept["0"] == "output_padding is [2, 2]; need less than the stride [2, 2]"
+
 
 # ---- faults in passes are found --------------------------------------------------------------------------------------
 

@@ -16,6 +16,14 @@ def spread(sizes: Any, dims: int) -> list[Any]:
     return list(sizes) * dims if len(sizes) == 1 else list(sizes)
 
 
+def why_not_transposed(stride: Any, _padding: Any, _dilation: Any, transposed: bool, more: Any) -> str | None:
+    """Why no convolution has a transposed one of this output_padding as its gradient: it would make more than its input."""
+    dims = max(len(stride), len(more))
+    if transposed and any(extra >= jump for extra, jump in zip(spread(more, dims), spread(stride, dims))):
+        return f"output_padding is {list(more)}; need less than the stride {list(stride)}"
+    return None
+
+
 def run(graph: Rewriting) -> None:
     for node in graph.graph.nodes:
         if is_call(node, ops.conv.default, ops.conv_backward_data.default):  # of a layer that is tilewise's already
@@ -23,7 +31,7 @@ def run(graph: Rewriting) -> None:
             graph.done[node.meta["layer"]] = _kind(node.target is ops.conv_backward_data.default)
     for node in graph.graph.find_nodes(op="call_function", target=aten.convolution.default):
         layer = graph.layer_of(node.args[1], node)
-        why = why_not(*node.args[:3])
+        why = why_not(*node.args[:3]) or why_not_transposed(*node.args[3:8])
         if why is not None:
             graph.left[layer] = why
         elif graph.may_rewrite(layer):

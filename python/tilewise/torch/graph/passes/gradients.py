@@ -9,7 +9,7 @@ import torch
 from torch import fx
 
 from ..rewriting import Rewriting, is_call, ops, value, why_not
-from .convolutions import spread
+from .convolutions import spread, why_not_transposed
 
 aten = torch.ops.aten
 
@@ -17,7 +17,7 @@ aten = torch.ops.aten
 def run(graph: Rewriting) -> None:
     for node in graph.graph.find_nodes(op="call_function", target=aten.convolution_backward.default):
         layer = graph.layer_of(node.args[2], node)
-        why = why_not(*node.args[:3])
+        why = why_not(*node.args[:3]) or why_not_transposed(*node.args[4:9])
         if why is not None:
             graph.left[layer] = why
         elif all(is_call(user, operator.getitem) for user in node.users) and graph.may_rewrite(layer):
