@@ -162,6 +162,16 @@ def test_filters_go_with_their_layer(convolutions):
     assert copied() is None
 
 
+def test_filters_kept_in_inference_mode_serve_gradients_of_the_input(convolutions):
+    layer = nn.Conv2d(8, 6, 3).to(DEVICE).eval().requires_grad_(False)
+    tt.replace(layer)
+    x = to_channels_last(make(2, 8, 6, 6))
+    with torch.inference_mode():
+        layer(x)
+    assert kept(layer) is not None
+    compare(layer, lambda x: F.conv2d(x, layer.weight.double(), layer.bias.double()), x.requires_grad_())
+
+
 def test_filters_that_are_not_kept(packing):
     layer, x, check = packing
     check()

@@ -66,6 +66,7 @@ def filters(layer: nn.Module, x: torch.Tensor, weight: torch.Tensor) -> torch.Te
     source = _Source(weakref.ref(weight), weight._version, weight.data_ptr(), dtype, _stream(weight))
     kept = _copies.get(layer)
     if kept is None or kept[0] != source:
-        kept = source, weight.detach().to(dtype, memory_format=form)
+        with torch.inference_mode(False):  # a copy of inference mode would serve no gradient of x later
+            kept = source, weight.detach().to(dtype, memory_format=form)
         _copies[layer] = kept
     return kept[1]
