@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _library
@@ -53,35 +54,50 @@ class _Now(threading.local):
 
 
 _now = _Now()
-_of_all: Recording | None = None  # of all threads: gradients are computed on others than the caller's
+_open: list[Recording] = []  # of all threads, so that calls ask no more than this where nothing is recorded
+_KEY = "tilewise.recording"
+
+# Entered with every recording: what else must know of it, in this thread.
+surroundings: list[Callable[[], contextlib.AbstractContextManager[Any]]] = []
 
 
 def active() -> Recording | None:
     """Where this thread's problems are recorded, None where they are run."""
-    return _of_all if _now.recording is None else _now.recording
+    return (_now.recording or _of_gradients()) if _open else None
+
+
+def _of_gradients() -> Recording | None:
+    """On a GPU torch computes gradients on threads of its own, and gives them what the caller's thread has kept so."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch._C._is_key_in_tls(_KEY):
+        return None
+    found: Recording | None = torch._C._get_obj_in_tls(_KEY)
+    return found
+
+
+def _set(recording: Recording | None) -> None:
+    _now.recording = recording
+    if "torch" in sys.modules:
+        sys.modules["torch"]._C._stash_obj_in_tls(_KEY, recording)
 
 
 @contextlib.contextmanager
 def recording() -> Iterator[Recording]:
-    """Collects problems. Inside it, gemm and the convolutions run nothing; they return outputs with arbitrary contents.
+    """Collects the problems of this thread, with those of the gradients that it asks torch for. Inside it, gemm and the
+    convolutions run nothing; they return outputs with arbitrary contents. Other threads go on running.
 
         with tilewise.recording() as recorded:
             step(model, batch)
         tilewise.build(recorded.problems())
     """
-    global _of_all
-    before, _of_all = _of_all, Recording()
+    before, recorded = _now.recording, Recording()
+    _open.append(recorded)
+    _set(recorded)
     try:
-        yield _of_all
+        with contextlib.ExitStack() as entered:
+            for surrounding in surroundings:
+                entered.enter_context(surrounding())
+            yield recorded
     finally:
-        _of_all = before
-
-
-@contextlib.contextmanager
-def recording_here() -> Iterator[Recording]:
-    """As `recording`, for this thread alone: others go on running."""
-    before, _now.recording = _now.recording, Recording()
-    try:
-        yield _now.recording
-    finally:
-        _now.recording = before
+        _set(before)
+        _open.remove(recorded)

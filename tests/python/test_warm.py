@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -37,6 +38,38 @@ def test_recording_checks_operands():
         with pytest.raises((ValueError, tilewise.Error)):
             tilewise.gemm(A, np.ones((48, 31), np.float32))
     assert recorded.problems() == []
+
+
+def test_recordings_of_threads_are_apart():
+    def in_a_thread(work):
+        results = []
+        thread = threading.Thread(target=lambda: results.append(work()))
+        thread.start()
+        thread.join()
+        return results[0]
+
+    first, second = tilewise.recording(), tilewise.recording()
+    recorded = first.__enter__()
+    assert (in_a_thread(lambda: tilewise.gemm(A, B)) == 32).all(), "another thread goes on running"
+    entered, leave = threading.Event(), threading.Event()
+
+    def record():
+        with second as other:
+            entered.set()
+            leave.wait(60)
+            tilewise.gemm(A, B, activation="relu")
+        return other.problems()
+
+    results = []
+    thread = threading.Thread(target=lambda: results.append(record()))
+    thread.start()
+    assert entered.wait(60)
+    tilewise.gemm(A, B)
+    first.__exit__(None, None, None)
+    leave.set()
+    thread.join()
+    assert recorded.problems() == [GEMM] and results == [[f"{GEMM},epilogue=relu"]]
+    assert (tilewise.gemm(A, B) == 32).all(), "whoever ends first"
 
 
 def test_errors_of_a_list():

@@ -24,7 +24,6 @@ from torch import nn  # noqa: E402
 import tilewise  # noqa: E402
 import tilewise.torch as tt  # noqa: E402
 from tilewise.torch import _choice  # noqa: E402
-from tilewise.torch._warm import _PythonOps  # noqa: E402
 from tilewise.torch.graph import passes, warming  # noqa: E402
 from tilewise.torch.graph.passes import epilogues, fold_batch_norm, pack_weights  # noqa: E402
 from tilewise.torch.graph.rewriting import Rewriting, is_call, ops  # noqa: E402
@@ -562,7 +561,7 @@ def test_problems_of_a_graph_are_those_that_it_runs() -> None:
     graph = optimized.graphs[0]
     inputs = [torch.empty_strided(given.shape, given.stride(), device=DEVICE)
               for given in (node.meta["val"] for node in graph.graph.find_nodes(op="placeholder"))]
-    with tilewise.recording() as recorded, _PythonOps():
+    with tilewise.recording() as recorded:
         graph(*inputs)
     assert ahead == recorded.problems() and len(ahead) == 4
     assert any("epilogue=bias+add+relu" in problem for problem in ahead)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Which problems a model's layers run, and kernels that are compiled and measured ahead of its first call."""
+import threading
+
 import pytest
 import torch
 from against_torch import DEVICE
 from torch import nn
 
+import tilewise
 import tilewise.torch as tt
 from tilewise import _entry, _warm
 from tilewise.torch._warm import problem_counts
@@ -58,6 +61,40 @@ def test_every_way_to_call_a_model_is_recorded():
     assert tt.warm(model, x, example_kwargs={"gated": True}, progress=False) == once
     with torch.inference_mode():
         assert tt.problems(model, x) == once
+
+
+def test_a_recording_holds_what_layers_and_their_gradients_run():
+    model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 5)).to(DEVICE)
+    tt.replace(model)
+    with tilewise.recording() as recorded:
+        model(torch.randn(3, 4, device=DEVICE)).sum().backward()
+    assert kinds(recorded.problems()) == ["gemm"] * 5
+
+
+def test_a_recording_holds_gradients_of_other_threads():
+    a, b = torch.ones(3, 4, device=DEVICE), torch.ones(5, 4, device=DEVICE)
+    threads = set()
+
+    class Nested(torch.autograd.Function):  # so deep that torch goes on in a thread of its own
+        @staticmethod
+        def forward(ctx, x, depth):
+            ctx.depth = depth
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, dy):
+            if ctx.depth == 0:
+                threads.add(threading.get_ident())
+                tilewise.gemm(a, b)
+                return dy, None
+            with torch.enable_grad():
+                x = torch.ones(1, requires_grad=True)
+                Nested.apply(x, ctx.depth - 1).backward()
+            return dy, None
+
+    with tilewise.recording() as recorded:
+        Nested.apply(torch.ones(1, requires_grad=True), 80).backward()
+    assert kinds(recorded.problems()) == ["gemm"] and threads != {threading.get_ident()}
 
 
 @pytest.mark.parametrize("replaced", [False, True])

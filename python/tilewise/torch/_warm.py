@@ -13,7 +13,7 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _warm
-from .._recording import Recording, recording
+from .._recording import Recording, recording, surroundings
 from . import _cpp, _ops
 from ._modules import OURS
 from ._replace import check_module, replace
@@ -30,6 +30,9 @@ class _PythonOps(TorchDispatchMode):  # type: ignore[misc]
             with self:
                 return func.decompose(*args, **(kwargs or {}))
         return (kernel or func)(*args, **(kwargs or {}))
+
+
+surroundings.append(_PythonOps)
 
 
 @contextlib.contextmanager
@@ -86,7 +89,7 @@ def _record(model: nn.Module, example: tuple[Any, ...], named: Mapping[str, Any]
         return model(*example, **(named or {}))
 
     model = _ours(model, call)
-    with _unchanged(model), recording() as recorded, _PythonOps(), torch.set_grad_enabled(training):
+    with _unchanged(model), recording() as recorded, torch.set_grad_enabled(training):
         result = call(model)
         if training:
             losses = [y.float().sum() for y in _results(result) if y.requires_grad]

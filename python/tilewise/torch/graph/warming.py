@@ -10,14 +10,14 @@ import torch
 from torch import fx
 
 from ... import _warm
-from ..._recording import Recording, recording_here
+from ..._recording import Recording, recording
 from .. import _cpp, _ops
 from .rewriting import value
 
 
 def problems(graph: fx.GraphModule) -> Recording:
     """Those of the library's operations in a graph, for the sizes that it was traced with."""
-    with recording_here() as recorded, torch.no_grad():
+    with recording() as recorded, torch.no_grad():
         for node in filter(_is_ours, graph.graph.nodes):
             with contextlib.suppress(Exception):  # a size that is not known yet, say; what is wrong is said when it runs
                 _ops.KERNELS[node.target._opname](*fx.map_arg(node.args, _like))  # type: ignore[union-attr]
