@@ -47,7 +47,7 @@ def prepare_entry(key: Any, call: Call, fields: Fields, strategy: str | None, ke
     """Prepares the problem of these fields and keeps it under the key; `like` is the array whose library and stream count."""
     handle: int | None = None  # of interest for measuring alone: while it is captured, nothing is measured
     if strategy == "measure" and stream is not None:
-        handle = stream_handle(stream)
+        handle = stream_handle(stream, call.device)
     elif strategy == "measure" and gpu_index(call.device) >= 0:
         handle = current_stream(like, gpu_index(call.device))
     problem = Problem(fields)
@@ -73,7 +73,7 @@ def launch(entry: Entry, like: Any, address_a: int, address_b: int, out: Any, ad
     executable = entry.executable
     handle: int | None = None
     if stream is not None:
-        handle = stream_handle(stream)
+        handle = stream_handle(stream, executable.device)
     elif entry.gpu_index >= 0:
         handle = current_stream(like, entry.gpu_index)
     if out is None:
@@ -84,7 +84,7 @@ def launch(entry: Entry, like: Any, address_a: int, address_b: int, out: Any, ad
     if recorded is not None:
         recorded.add(executable.device, executable.problem)
         return out
-    if executable.workspace_bytes:
+    if executable.workspace_bytes or workspace is not None:
         with workspace_for(executable.workspace_bytes, workspace, like, executable.device, stream) as address:
             executable.launch(address_a, address_b, address_c, more, alpha, beta, handle, address)
     else:

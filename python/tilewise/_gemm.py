@@ -35,7 +35,7 @@ def gemm(a: Any, b: Any, *, layout: str = "rcr", out: Any = None, out_dtype: Any
     d, d_op     up to four arrays of C's shape and type, and how to combine those that activation leaves: add or mul
     scale_a/_b  numbers; or arrays of float32: both of one value, or of m and n values
     math        strict, fast, tf32 or tf32x3
-    stream      an integer handle or an object with .cuda_stream; torch's current stream if not given
+    stream      of a GPU: an integer handle or an object with .cuda_stream; torch's current stream if not given
     workspace   an array for the kernel's scratch memory; made if not given
     kernel      a kernel's name or config: this one and no other;  strategy: how to choose, "measure" times the best few
     """

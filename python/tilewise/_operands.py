@@ -12,6 +12,7 @@ from typing import Any
 from . import _arrays, _dlpack, _structs
 from ._arrays import Operand, look
 from ._answers import OperandSpec
+from ._devices import gpu_index, name_of_torch
 
 SINGLE = ((), (1,))  # shapes of a single value, which is read alone, so that its alignment does not matter
 
@@ -63,10 +64,12 @@ def look_at_more(bias: Any, d: Any, scale_a: Any, scale_b: Any) -> tuple[Any, An
     return (addresses[0], addresses[1:-2], addresses[-2], addresses[-1]), tuple(keys), bits
 
 
-def stream_handle(stream: Any) -> int:
+def stream_handle(stream: Any, device: str) -> int:
     handle = getattr(stream, "cuda_stream", stream)
     if not isinstance(handle, int):
         raise TypeError(f"stream: expected an integer handle or an object with .cuda_stream, got {type(stream).__name__}")
+    if gpu_index(device) < 0:
+        raise ValueError(f"stream: {device} has no streams, a call returns when the result is there; leave stream= out")
     return handle
 
 
@@ -88,7 +91,7 @@ def make_on_stream(make: _arrays.Maker, a: Any, stream: Any) -> tuple[Any, int]:
         return make()
     torch = sys.modules["torch"]
     if not isinstance(stream, torch.cuda.Stream):
-        handle = stream_handle(stream)
+        handle = stream_handle(stream, name_of_torch(a.device))
         # torch takes the handle 0 for "none given" and would hand out another stream.
         stream = (torch.cuda.ExternalStream(handle, device=a.device) if handle else
                   torch.cuda.default_stream(a.device))

@@ -55,7 +55,7 @@ class Prepared(Executable):
             self._check(given)
             self._matching.add(key)
         handle = self._stream(a, stream)
-        if self.workspace_bytes:
+        if self.workspace_bytes or workspace is not None:
             with workspace_for(self.workspace_bytes, workspace, a, self.device, stream) as address:
                 self.launch(address_a, address_b, address_c, more, alpha, beta, handle, address)
         else:
@@ -110,7 +110,7 @@ class Prepared(Executable):
 
     def _stream(self, a: Any, stream: Any) -> int | None:
         if stream is not None:
-            return stream_handle(stream)
+            return stream_handle(stream, self.device)
         return current_stream(a, self._gpu) if self._gpu >= 0 else None
 
 

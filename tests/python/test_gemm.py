@@ -300,10 +300,24 @@ BIG_ENDIAN = A.astype(">f4")
     ((A, B), {"scale_a": np.ones(1), "scale_b": np.ones(1)}, TypeError, "scale_a"),
     ((A, B), {"kernel": 7}, TypeError, "kernel: expected"),
     ((A, B), {"stream": "x"}, TypeError, "stream: expected an integer handle"),
+    ((A, B), {"stream": 1}, ValueError, "stream: cpu has no streams, .* leave stream= out"),
+    ((A, B), {"workspace": "x"}, TypeError, "workspace: expected"),  # also where the kernel needs none
+    ((A, B), {"workspace": np.zeros(32, np.uint8)[::2]}, ValueError, "workspace: it has gaps"),
 ])
 def test_wrong_inputs(arguments, options, error, message):
     with pytest.raises(error, match=message):
         tilewise.gemm(*arguments, **options)
+
+
+def test_streams_and_workspaces_of_prepared_problems():
+    prepared = tilewise.prepare("gemm:m=4,n=6,k=8,dtype=fp32,layout=rcr,packed_b=1")
+    packed = prepared.pack_b(B)
+    for call in (lambda: prepared(A, packed, stream=0), lambda: prepared.pack_b(B, stream=0)):
+        with pytest.raises(ValueError, match="stream: cpu has no streams"):
+            call()
+    with pytest.raises(TypeError, match="workspace: expected"):
+        prepared(A, packed, workspace=[0])
+    assert_close(prepared(A, packed, workspace=np.empty(prepared.workspace_bytes, np.uint8)), A @ B.T, scale=8)
 
 
 @pytest.mark.parametrize("options, code", [
