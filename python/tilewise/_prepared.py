@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _arrays
-from ._arrays import look, memory, operand
+from ._arrays import Operand, look, memory, operand
 from ._devices import device_name, gpu_index
 from ._operands import (SINGLE, check_operand, current_stream, fold_numbers, list_of_d, look_at_more,
                         make_on_stream, stream_handle, torch_stream)
@@ -66,10 +66,13 @@ class Prepared(Executable):
         """For a problem with packed_b=1: B in the form that calls of this object take, as int8 or in `packed`."""
         if not self.packed_b_bytes:
             raise ValueError(f"the problem {self.problem} takes B as it is; add packed_b=1 to it")
-        check_operand(operand(b, "b"), self.operands["b"])
+        x = operand(b, "b")
+        self._check_place(x)
+        check_operand(x, self.operands["b"])
         if packed is None:
-            packed = _arrays.maker_like(b, (self.packed_b_bytes,), "int8")()[0]
+            packed = make_on_stream(_arrays.maker_like(b, (self.packed_b_bytes,), "int8"), b, stream)[0]
         to = memory(packed, "packed")
+        self._check_place(to)
         if to.nbytes < self.packed_b_bytes or not to.writable:
             raise ValueError(f"packed: need {self.packed_b_bytes} writable bytes, not {to.nbytes}")
         self.pack(look(b, "b")[0], to.address, self._stream(b, stream))
@@ -86,18 +89,21 @@ class Prepared(Executable):
                 raise ValueError(f"{name}: the problem {self.problem} has none")
             is_packed = name == "b" and self.packed_b_bytes > 0
             x = (memory if is_packed else operand)(value, "out" if name == "c" else name)
-            if x.device != self.device:
-                raise ValueError(f"{x.name}: it is on {x.device}, but the problem was prepared for {self.device}")
+            self._check_place(x)
             if name == "c" and not x.writable:
                 raise ValueError("out: it is read-only")
-            if x.address % self.align and x.shape not in SINGLE:
-                raise ValueError(f"{x.name}: its address is not a multiple of {self.align} bytes, which the problem "
-                                 "promises (align=)")
             if is_packed:
                 if x.nbytes < self.packed_b_bytes:
                     raise ValueError(f"b: {x.nbytes} bytes, but its packed form has {self.packed_b_bytes}; use pack_b")
             else:
                 check_operand(x, self.operands[name])
+
+    def _check_place(self, x: Operand) -> None:
+        if x.device != self.device:
+            raise ValueError(f"{x.name}: it is on {x.device}, but the problem was prepared for {self.device}")
+        if x.address % self.align and x.shape not in SINGLE:
+            raise ValueError(f"{x.name}: its address is not a multiple of {self.align} bytes, which the problem "
+                             "promises (align=)")
 
     def _make_out(self, a: Any, stream: Any) -> Any:
         spec = self.operands["c"]

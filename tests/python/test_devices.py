@@ -11,6 +11,7 @@ import types
 import numpy
 import pytest
 
+import tilewise
 from tilewise import _devices, _dlpack
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -55,6 +56,16 @@ class OnRocm:
 
 def test_dlpack_of_rocm_is_hip():
     assert _dlpack.view_of(OnRocm(numpy.zeros((2, 2), numpy.float32))).device == "hip:2"
+
+
+def test_b_is_packed_where_the_problem_was_prepared():
+    prepared = tilewise.prepare("gemm:m=4,n=6,k=8,dtype=fp32,layout=rcr,packed_b=1")
+    b = numpy.ones((6, 8), numpy.float32)
+    with pytest.raises(ValueError, match="b: it is on hip:2, but the problem was prepared for cpu"):
+        prepared.pack_b(OnRocm(b))
+    room = numpy.empty(prepared.packed_b_bytes, numpy.int8)
+    with pytest.raises(ValueError, match="packed: it is on hip:2"):
+        prepared.pack_b(b, OnRocm(room))
 
 
 PROGRAM = """
