@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from . import _arrays
+from . import _arrays, _library
 from ._arrays import Operand, look, memory, operand
 from ._devices import device_name, gpu_index
 from ._operands import (SINGLE, check_operand, current_stream, fold_numbers, list_of_d, look_at_more,
@@ -121,13 +121,15 @@ class Prepared(Executable):
 
 
 def prepare(problem: str | Problem, *, device: Any = "cpu", strategy: str | None = None, kernel: AnyKernel = None,
-            rule_set: str | None = None, top: int | None = None) -> Prepared:
+            rule_set: str | None = None, top: int | None = None, threads: int = 0) -> Prepared:
     """Chooses, builds and loads the kernel for a problem (its one-line text, or a Problem) on a device.
 
     strategy: "auto", "rules", "first-fit", "model" or "measure", which times the `top` best first; kernel: this one and no other.
+    threads: of the CPU; 0: all that this process may use.
     """
     text, name = problem_text(problem), device_name(device)
     # Only measuring asks for the stream: while torch captures it, nothing is measured.
     on_torch = strategy == "measure" and gpu_index(name) >= 0 and "torch" in sys.modules
     stream = torch_stream(gpu_index(name)) if on_torch else None
-    return open_executable(text, name, strategy, kernel_text(kernel), rule_set, top, Prepared, stream)
+    return open_executable(text, name, strategy, kernel_text(kernel), rule_set, top, Prepared, stream,
+                           _library.whole(threads, "threads"))

@@ -66,6 +66,11 @@ def context(device: str, threads: int = 0) -> int:
     return found
 
 
+def contexts_of(device: str) -> list[int]:
+    """The handles of this process's contexts for a device, which differ in their threads."""
+    return [handle for (name, _), handle in list(_contexts.items()) if name == device]
+
+
 @functools.cache
 def most_kept() -> int:
     """How many problems are kept ready, here as in the library."""

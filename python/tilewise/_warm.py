@@ -13,10 +13,12 @@ from typing import Any
 from . import _entry, _library, _structs
 from ._devices import device_name
 from ._prepared import prepare
-from ._runtime import check_number, context, select_options
+from ._runtime import check_number, context, contexts_of, select_options
 from .problem import Problem, problem_text
 
 Progress = Callable[[int, int, str], Any]
+
+when_tuned: list[Callable[[], None]] = []  # what else keeps kernels that were chosen before
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,12 @@ def _texts(problems: Iterable[str | Problem]) -> list[str]:
 
 
 def build(problems: Iterable[str | Problem], *, device: Any = "cpu", strategy: str | None = None, jobs: int = 0,
-          progress: bool | Progress | None = None) -> Built:
+          threads: int = 0, progress: bool | Progress | None = None) -> Built:
     """Compiles the missing kernels of problems for a device, on all cores, so that no first call waits for them.
 
     strategy    how kernels are chosen; "measure" compiles all that would be measured
     jobs        compilers at a time; 0: one for each CPU
+    threads     of the CPU that will compute; 0: all that this process may use. For torch's tensors: torch.get_num_threads()
     progress    a bar on standard error if that is a terminal; True: always, False: never; or a function that is called
                 with the number done, the number of all, and the kernel
     """
@@ -102,10 +105,10 @@ def build(problems: Iterable[str | Problem], *, device: Any = "cpu", strategy: s
             raised.append(error)
             return 1
 
-    lines = "\n".join(_texts(problems))
+    lines, opened = "\n".join(_texts(problems)), context(device_name(device), _library.whole(threads, "threads"))
     callback = _structs.Progress(on_progress) if tell else _structs.Progress(0)
     try:
-        answer = _library.call("tilewise_build_problems", context(device_name(device)), lines,
+        answer = _library.call("tilewise_build_problems", opened, lines,
                                ctypes.byref(select_options(strategy, None, None, None)), _library.whole(jobs, "jobs"),
                                callback, None)
     except _library.TilewiseError:
@@ -121,17 +124,18 @@ def build(problems: Iterable[str | Problem], *, device: Any = "cpu", strategy: s
 
 
 def tune(problems: Iterable[str | Problem], *, device: Any = "cpu", seconds: float = 60.0, jobs: int = 0,
-         progress: bool | Progress | None = None) -> Tuned:
+         threads: int = 0, progress: bool | Progress | None = None) -> Tuned:
     """Measures the best few kernels of each problem and remembers the winners. After `seconds` it starts no other problem.
     Compiling comes first and does not count.
 
-    It measures the earlier winner of a problem again with the others. jobs, progress: as in `build`.
+    It measures the earlier winner of a problem again with the others. A winner counts for its number of threads.
+    jobs, threads, progress: as in `build`.
     """
     texts = _texts(problems)
     check_number(seconds, "seconds")
     if not seconds >= 0:
         raise ValueError(f"seconds: {seconds}; need 0 or more")
-    build(texts, device=device, strategy="measure", jobs=jobs, progress=progress)
+    build(texts, device=device, strategy="measure", jobs=jobs, threads=threads, progress=progress)
     tell, close = progress_of(progress)
     tuned = Tuned({})
     end = time.monotonic() + seconds
@@ -143,7 +147,7 @@ def tune(problems: Iterable[str | Problem], *, device: Any = "cpu", seconds: flo
             if tell:
                 tell(i, len(texts), text)
             try:
-                tuned.kernels[text] = prepare(text, device=device, strategy="measure").kernel
+                tuned.kernels[text] = prepare(text, device=device, strategy="measure", threads=threads).kernel
             except _library.TilewiseError as error:
                 tuned.errors[text] = str(error)
     finally:
@@ -154,8 +158,10 @@ def tune(problems: Iterable[str | Problem], *, device: Any = "cpu", seconds: flo
 
 def _choose_anew(device: str) -> None:
     """Has problems that were chosen before the records were there chosen again."""
-    handle = context(device)
-    path = _library.call("tilewise_context_describe", handle)["tuning"]
-    if path and os.path.exists(path):
-        _library.check("tilewise_load_tuning", handle, path, None)
+    for handle in contexts_of(device):
+        path = _library.call("tilewise_context_describe", handle)["tuning"]
+        if path and os.path.exists(path):
+            _library.check("tilewise_load_tuning", handle, path, None)
     _entry.entries.clear()
+    for forget in when_tuned:
+        forget()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Which problems a model's layers run, and kernels that are compiled and measured ahead of its first call."""
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -10,6 +13,7 @@ from torch import nn
 import tilewise
 import tilewise.torch as tt
 from tilewise import _entry, _warm
+from tilewise.torch import _cpp
 from tilewise.torch._warm import problem_counts
 
 
@@ -129,6 +133,37 @@ def test_warm_compiles_what_is_missing(convolutions):
     again = []
     tt.warm(model, x, progress=lambda *given: again.append(given))
     assert again == [], "all is there"
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tuned_kernels_are_those_that_the_ops_take(tmp_path, threads):
+    program = f"""
+import torch
+from torch import nn
+import tilewise.torch as tt
+from tilewise import _runtime
+torch.set_num_threads({threads})
+model, x = nn.Linear(40, 24).eval(), torch.randn(8, 40)
+tt.replace(model)
+opened = [_runtime.context("cpu", count) for count in (0, 1, 2)]  # before there are records
+tuned = tt.tune(model, x, seconds=60, progress=False)
+problem, = tuned.kernels
+for count in {{_runtime.threads_like_torch(), {threads}}}:
+    assert _runtime.open_executable(problem, "cpu", None, None, None, None, _runtime.Executable, None, count).plan.source == "tuned"
+"""
+    if threads > len(os.sched_getaffinity(0)):
+        pytest.skip("needs more CPUs")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "TILEWISE_CACHE_DIR": str(tmp_path), "TILEWISE_TORCH_CPP": "0"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_kernels_that_were_chosen_before_are_forgotten(monkeypatch):
+    forgotten, before = [], _warm.when_tuned
+    monkeypatch.setattr(_warm, "when_tuned", [lambda: forgotten.append(True)])
+    tilewise.tune([], seconds=0)
+    assert forgotten == [True] and _cpp.forget_plans in before
 
 
 def test_tune_stops_when_the_time_is_over(monkeypatch):

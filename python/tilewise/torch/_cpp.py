@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from .. import _library, _runtime
+from .. import _library, _runtime, _warm
 from .._devices import torch_gpu
 
 _VARIABLE = "TILEWISE_TORCH_CPP"
@@ -116,6 +116,9 @@ def forget_plans() -> None:
     """Has the C++ ops choose their kernels anew, after some were measured."""
     if _library_of_ops is not None:
         _library_of_ops.tilewise_torch_forget_plans()
+
+
+_warm.when_tuned.append(forget_plans)
 
 
 def build_ops() -> None:

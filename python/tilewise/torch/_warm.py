@@ -14,7 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _warm
 from .._recording import Recording, recording, surroundings
-from . import _cpp, _ops
+from .._runtime import threads_like_torch
+from . import _ops
 from ._modules import OURS
 from ._replace import check_module, replace
 
@@ -33,6 +34,11 @@ class _PythonOps(TorchDispatchMode):  # type: ignore[misc]
 
 
 surroundings.append(_PythonOps)
+
+
+def threads_for(device: str) -> int:
+    """How many threads the ops use on a device, as the library counts them."""
+    return threads_like_torch() if device == "cpu" else 0
 
 
 @contextlib.contextmanager
@@ -125,7 +131,8 @@ def warm(model: nn.Module, *example: Any, example_kwargs: Mapping[str, Any] | No
     """
     recorded = _record(model, example, example_kwargs, training)
     for device in recorded.devices:
-        _warm.build(recorded.problems(device), device=device, strategy=strategy, jobs=jobs, progress=progress)
+        _warm.build(recorded.problems(device), device=device, strategy=strategy, jobs=jobs, threads=threads_for(device),
+                    progress=progress)
     return recorded.problems()
 
 
@@ -141,9 +148,8 @@ def tune(model: nn.Module, *example: Any, example_kwargs: Mapping[str, Any] | No
     for device in recorded.devices:
         part = recorded.problems(device)
         share = seconds * len(part) / max(len(recorded.problems()), 1)
-        one = _warm.tune(part, device=device, seconds=share, jobs=jobs, progress=progress)
+        one = _warm.tune(part, device=device, seconds=share, jobs=jobs, threads=threads_for(device), progress=progress)
         tuned.kernels.update(one.kernels)
         tuned.errors.update(one.errors)
         tuned.left.extend(one.left)
-    _cpp.forget_plans()
     return tuned

@@ -11,7 +11,8 @@ from torch import fx
 
 from ... import _warm
 from ..._recording import Recording, recording
-from .. import _cpp, _ops
+from .. import _ops
+from .._warm import threads_for
 from .rewriting import value
 
 
@@ -32,10 +33,11 @@ def warm(graph: fx.GraphModule, strategy: str | None, progress: Any) -> None:
     recorded = problems(graph)
     for device in recorded.devices:
         if strategy == "measure":
-            _warm.tune(recorded.problems(device), device=device, seconds=math.inf, progress=progress)
-            _cpp.forget_plans()
+            _warm.tune(recorded.problems(device), device=device, seconds=math.inf, threads=threads_for(device),
+                       progress=progress)
         else:
-            _warm.build(recorded.problems(device), device=device, strategy=strategy, progress=progress)
+            _warm.build(recorded.problems(device), device=device, strategy=strategy, threads=threads_for(device),
+                        progress=progress)
 
 
 def _is_ours(node: fx.Node) -> bool:
