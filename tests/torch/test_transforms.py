@@ -148,6 +148,22 @@ def test_functional_calls_and_gradients_of_each_sample(convolutions):
         check(have, changed(x).detach())
 
 
+@pytest.mark.parametrize("last", [False, True], ids=["contiguous", "channels-last"])
+def test_layers_in_inference_are_mapped(convolutions, last):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.ConvTranspose2d(4, 2, 3)).to(DEVICE).eval()
+    x = make(5, 2, 3, 6, 6)
+    if last:
+        x = x.movedim(2, -1).contiguous().movedim(-1, 2)
+    models = {name: torch.stack([value, value * 2]).detach() for name, value in model.named_parameters()}
+
+    def of_images_and_models():
+        return vmap(model)(x), vmap(lambda one: functional_call(model, one, (x[0],)))(models)
+
+    want = of_images_and_models()
+    tt.replace(model)
+    check(of_images_and_models(), want)
+
+
 def test_compiled_transforms(convolutions):
     x, w, bias = make(3, 4, 8), make(5, 8), make(5)
     for ours in (grad(loss(tt.linear)), vmap(grad(loss(tt.linear)), (0, None, None))):

@@ -42,12 +42,12 @@ def _stream(weight: torch.Tensor) -> int:
 
 def _is_lasting(weight: Any) -> bool:
     """Whether the weights are those of inference, so that a copy serves for longer: no gradient is recorded, and neither a
-    compiler nor a trace nor a transform nor a CUDA graph looks on, which must see the parameter itself."""
+    compiler nor a trace nor a CUDA graph looks on, which must see the parameter itself."""
     if type(weight) is not nn.Parameter or weight.is_inference() or weight.device.type not in ("cpu", "cuda"):
         return False
     if torch._C._is_tracing():
         return False
-    if (weight.requires_grad and torch.is_grad_enabled()) or _autograd.is_transformed():
+    if weight.requires_grad and torch.is_grad_enabled():
         return False
     return not (weight.is_cuda and torch.cuda.is_current_stream_capturing())
 
@@ -55,8 +55,10 @@ def _is_lasting(weight: Any) -> bool:
 def filters(layer: nn.Module, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """The weights of a convolution for an input x: a channels-last copy of the layer's where x is channels-last, in the type
     that x has after autocast, or the weights as they are."""
+    if torch.compiler.is_compiling() or _autograd.is_transformed():  # tensors of torch.vmap do not tell their memory format
+        return weight
     form = _FORMATS.get(weight.dim())
-    if (form is None or layer.training or weight.is_contiguous(memory_format=form) or torch.compiler.is_compiling() or
+    if (form is None or layer.training or weight.is_contiguous(memory_format=form) or
             not x.is_contiguous(memory_format=form) or not _schema.is_channels_last(x)):
         return weight
     if not _is_lasting(weight):
