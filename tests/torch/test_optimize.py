@@ -153,6 +153,15 @@ def test_llama() -> None:
     assert optimized.report.replaced["model.layers.0.mlp.down_proj"] == "linear + add"
 
 
+def test_exported_program() -> None:
+    model, x = graph_models.residual(), torch.randn(2, 3, 16, 16, device=DEVICE)
+    program = torch.export.export(model, (x,)).module()
+    optimized = optimize(program, x)
+    with torch.no_grad():
+        assert error(optimized(x), model(x)) < 1e-5
+    assert optimized.report.replaced["first"] == "conv + relu"
+
+
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_fast_path_of_encoder_layers(norm_first: bool) -> None:
     torch.manual_seed(0)

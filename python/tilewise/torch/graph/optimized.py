@@ -151,11 +151,16 @@ def _refuse(model: nn.Module, compiler: str) -> None:
         raise TypeError(f"optimize: a {type(model).__name__} is compiled already; pass the model that it was made of")
     check_module(model, "optimize")
     training = next((name for name, layer in model.named_modules() if layer.training), None)
-    if training is not None:
+    if training is not None and not _is_exported(model):
         raise ValueError(f"optimize: {training or 'the model'} is in training mode; call model.eval() first, or train with "
                          "torch.compile(model, backend=\"tilewise\")")
     if compiler not in COMPILERS:
         raise ValueError(f"compiler: {compiler!r}; need one of {', '.join(COMPILERS)}")
+
+
+def _is_exported(model: nn.Module) -> bool:
+    """Whether it is a program of torch.export, which has the mode that it was exported in, and refuses eval()."""
+    return isinstance(model, torch.fx.GraphModule) and "eval" in vars(model)
 
 
 def _capture(optimized: Optimized, example: checking.Example, reference: checking.Reference | None) -> None:
