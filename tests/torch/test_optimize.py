@@ -364,6 +364,39 @@ def test_buffers_that_the_model_changes_are_no_constants() -> None:
     assert torch.allclose(optimized(x), model.layer(x) * (before + 1), atol=1e-6)
 
 
+class _Remembering(nn.Module):
+    """Puts another tensor in the place of a buffer in each call, and writes to a second one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.mean = (self.mean + x.mean(0)) / 2
+        self.calls += 1
+        return self.layer(x + self.mean) * self.calls
+
+
+def test_buffers_that_the_model_replaces_are_no_constants() -> None:
+    model = _Remembering().eval().to(DEVICE)
+    optimized = optimize(model, torch.randn(2, 4, device=DEVICE), check=False)
+    for one in (optimized, copy.deepcopy(optimized), pickle.loads(pickle.dumps(optimized))):
+        plain = copy.deepcopy(one.model)
+        for rows in (2, 2, 5, 5):
+            x = torch.randn(rows, 4, device=DEVICE)
+            assert torch.allclose(one(x), plain(x), atol=1e-5)
+
+
+def test_models_made_in_inference_mode() -> None:
+    with torch.inference_mode():
+        model, x = graph_models.residual(), torch.randn(2, 3, 16, 16, device=DEVICE)
+        optimized = optimize(model, x)
+        assert error(optimized(x), model(x)) < 1e-5
+        assert optimized.report.replaced["first"] == "conv + relu"
+
+
 def test_many_models_of_one_class() -> None:
     x = torch.randn(2, 4, device=DEVICE)
     for seed in range(10):  # torch gives up on code that it has compiled eight times

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -38,7 +38,7 @@ class Optimized(nn.Module):
         self.model = model
         self.report = Report(model)
         self._settings = dict(settings)
-        self._varying: frozenset[int] = frozenset()
+        self._varying: frozenset[str] = frozenset()  # the names of buffers that the model changes
         self._start()
 
     def _start(self, **changes: Any) -> None:
@@ -46,13 +46,15 @@ class Optimized(nn.Module):
         settings = {**self._settings, **changes}
         names = _names(self.model)
         self._session = Session(freeze=True, compiler=settings["compiler"], inductor=settings["inductor"],
-                                only=settings["only"], names=names, varying=self._varying,
+                                only=settings["only"], names=names,
                                 strategy=settings["strategy"], progress=settings["progress"])
         self._choice = None if settings["strategy"] is None else _choice.Choice(settings["strategy"])
         self._run = torch.compile(_own_function(self.model), backend=self._session.compile, dynamic=settings["dynamic"])
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         choosing = contextlib.nullcontext() if self._choice is None else _choice.choosing(self._choice)
+        if self._varying:  # the model may have put others in their places
+            self._session.varying = frozenset(id(x) for name, x in _buffers(self.model) if name in self._varying)
         with torch.no_grad(), choosing:
             return self._run(*args, **kwargs)
 
@@ -79,13 +81,12 @@ class Optimized(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickles: without the compiled code, which is made again when first called."""
-        left_out = ("_run", "_session", "_choice", "_varying")
+        left_out = ("_run", "_session", "_choice")
         state = {name: what for name, what in self.__dict__.items() if name not in left_out}
         return {**state, "_settings": {**self._settings, "progress": None}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._varying = frozenset()
         self._start()
 
 
@@ -129,12 +130,26 @@ def optimize(model: nn.Module, *example_inputs: Any, example_kwargs: Mapping[str
     named = None if only is None else frozenset(name for name, layer in model.named_modules() if wanted(name, layer))
     optimized = Optimized(model, {"strategy": strategy, "compiler": compiler, "dynamic": dynamic, "only": named,
                                   "progress": progress, "inductor": _graphs_of_launches() if on_gpu and cuda_graphs else {}})
-    versions = {id(x): x._version for x in model.buffers()}
+    before = {name: (x, _mark(x)) for name, x in _buffers(model)}
     plain = example.run(model)
-    optimized._varying = frozenset(id(x) for x in model.buffers() if x._version != versions[id(x)])
+    optimized._varying = frozenset(name for name, x in _buffers(model) if not _is_as(x, *before.get(name, (None, 0))))
     optimized._start()
     _capture(optimized, example, checking.reference(model, example, plain) if check else None)
     return optimized
+
+
+def _buffers(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    return model.named_buffers(remove_duplicate=False)
+
+
+def _mark(x: torch.Tensor) -> Any:
+    """What shows later whether something has written to a tensor: inference mode counts no versions."""
+    return x.clone() if x.is_inference() else x._version
+
+
+def _is_as(x: torch.Tensor, before: torch.Tensor | None, mark: Any) -> bool:
+    """Whether it is the same tensor, and nothing has written to it."""
+    return x is before and (torch.equal(x, mark) if x.is_inference() else x._version == mark)
 
 
 def _graphs_of_launches() -> dict[str, Any]:
