@@ -15,6 +15,10 @@ X, W = torch.ones(1, 3, 8, 8), torch.ones(4, 3, 3, 3)
     (lambda: tt.conv2d(X, W, stride=1.5), "stride: 1.5 is not a whole number"),
     (lambda: tt.conv2d(X, W, padding=("1", 1)), "padding: '1' is not a whole number"),
     (lambda: tt.conv_transpose2d(X, W.transpose(0, 1), dilation=None), "dilation: None is not a whole number"),
+    (lambda: tt.conv2d(X, W, groups=1.5), "groups: 1.5 is not a whole number"),
+    (lambda: tt.conv_transpose2d(X, W.transpose(0, 1), groups="1"), "groups: '1' is not a whole number"),
+    (lambda: tt.conv2d(X, W, activation=1), "activation: expected a word, got int"),
+    (lambda: tt.linear(X, W[0, 0, :, :1].expand(3, 8), activation=["relu"]), "activation: expected a word, got list"),
     (lambda: tt.conv2d(X.numpy(), W), "x: expected a torch.Tensor, got ndarray"),
     (lambda: tt.conv_transpose2d(X, [1]), "weight: expected a torch.Tensor, got list"),
     (lambda: tt.conv2d(X, W, bias=0, dilation=[1]), "bias: expected a torch.Tensor, got int"),
@@ -29,7 +33,7 @@ def test_an_argument_of_the_wrong_kind_is_named(call, message):
 
 
 def test_whole_numbers_of_numpy():
-    assert torch.equal(tt.conv2d(X, W, stride=np.int64(2)), tt.conv2d(X, W, stride=2))
+    assert torch.equal(tt.conv2d(X, W, stride=np.int64(2), groups=np.int32(1)), tt.conv2d(X, W, stride=2))
 
 
 @pytest.mark.parametrize("call", [lambda model: tt.replace(model, strategy="fastest"),

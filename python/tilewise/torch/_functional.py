@@ -7,6 +7,7 @@ it where one is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any
 
 import torch
@@ -58,6 +59,8 @@ def _operands(names: Sequence[str], x: torch.Tensor, w: torch.Tensor,
 
 def _epilogue(op: Callable[[torch.Tensor | None, str], torch.Tensor], fuse: bool, bias: torch.Tensor | None,
               activation: str | None) -> torch.Tensor:
+    if not isinstance(activation, (str, NoneType)):
+        raise TypeError(f"activation: expected a word, got {type(activation).__name__}")
     return op(bias, activation or "") if fuse else activate(op(bias, ""), activation)
 
 
@@ -98,10 +101,13 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
 Sizes = int | Sequence[int]
 
 
+def _number(value: Any, name: str) -> Any:
+    return value if isinstance(value, (int, torch.SymInt)) else whole(value, name)
+
+
 def _spread(value: Sizes, dims: int, name: str) -> list[int]:
     values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value] * dims
-    if not all(isinstance(one, (int, torch.SymInt)) for one in values):
-        values = [whole(one, name) for one in values]
+    values = [_number(one, name) for one in values]
     if len(values) == 1:
         values *= dims
     if len(values) != dims:
@@ -147,6 +153,7 @@ def _conv(dims: int, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor |
     _check_tensors(x=x, weight=weight, bias=bias)
     if x.dim() == dims + 1:  # one image without a batch
         return _conv(dims, x.unsqueeze(0), weight, bias, stride, padding, dilation, groups, activation).squeeze(0)
+    groups = _number(groups, "groups")
     _check_conv(f"conv{dims}d", dims, x, weight, bias, groups, False)
     steps, jumps = _spread(dilation, dims, "dilation"), _spread(stride, dims, "stride")
     before, after = pads(padding, weight.shape[2:], jumps, steps)
@@ -192,6 +199,7 @@ def _conv_transpose(dims: int, x: torch.Tensor, weight: torch.Tensor, bias: torc
     if x.dim() == dims + 1:
         return _conv_transpose(dims, x.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation,
                                activation).squeeze(0)
+    groups = _number(groups, "groups")
     _check_conv(f"conv_transpose{dims}d", dims, x, weight, bias, groups, True)
     steps, jumps = _spread(dilation, dims, "dilation"), _spread(stride, dims, "stride")
     both, more = _spread(padding, dims, "padding"), _spread(output_padding, dims, "output_padding")
