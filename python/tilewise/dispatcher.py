@@ -34,6 +34,8 @@ class Dispatcher:
     def __init__(self, device: Any = "cpu", *, arch: str | None = None, registry: Registry | None = None,
                  rank: Ranking | None = None, strategy: str | None = None, rule_set: str | None = None,
                  threads: int = 0, packs: Sequence[str] = ()):
+        if isinstance(packs, (str, os.PathLike)):
+            raise TypeError(f"packs: expected a list of files, got one; put it into a list: [{str(packs)!r}]")
         self.device = None if device is None else device_name(device)
         self.arch, self.registry, self.rank = arch, registry, rank
         self.strategy, self.rule_set, self.threads, self.packs = strategy, rule_set, threads, list(packs)
