@@ -13,10 +13,18 @@ def torch_gpu() -> str:
     return "hip" if getattr(sys.modules["torch"].version, "hip", None) else "cuda"
 
 
+def _index(device: Any) -> int:
+    """Without a number it is the GPU that the program has made torch's current one."""
+    if device.index is not None:
+        return int(device.index)
+    cuda = sys.modules["torch"].cuda
+    return int(cuda.current_device()) if cuda.is_initialized() else 0  # asking would open the GPU
+
+
 def name_of_torch(device: Any) -> str:
     """The library's name for a torch.device."""
     if device.type == "cuda":
-        return f"{torch_gpu()}:{device.index or 0}"
+        return f"{torch_gpu()}:{_index(device)}"
     return "cpu" if device.type == "cpu" else str(device)
 
 

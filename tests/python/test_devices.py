@@ -28,9 +28,14 @@ class TorchDevice:
 
 @pytest.mark.parametrize("hip, name", [("6.3.42134", "hip:1"), (None, "cuda:1")])
 def test_gpus_of_torch_are_those_it_was_built_for(monkeypatch, hip, name):
-    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(version=types.SimpleNamespace(hip=hip), device=TorchDevice))
+    opened = []
+    cuda = types.SimpleNamespace(is_initialized=lambda: bool(opened), current_device=lambda: opened[-1])
+    torch = types.SimpleNamespace(version=types.SimpleNamespace(hip=hip), device=TorchDevice, cuda=cuda)
+    monkeypatch.setitem(sys.modules, "torch", torch)
     assert _devices.device_name(TorchDevice("cuda", 1)) == name
     assert _devices.device_name(TorchDevice("cuda")) == name.replace("1", "0")
+    opened.append(3)
+    assert _devices.device_name(TorchDevice("cuda")) == name.replace("1", "3"), "torch's current one"
     assert _devices.device_name(TorchDevice("cpu", 0)) == "cpu" and _devices.device_name(TorchDevice("meta")) == "meta"
     assert _devices.gpu_index(name) == 1
 
