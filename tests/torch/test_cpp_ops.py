@@ -423,6 +423,10 @@ def test_compile_and_export():
     (lambda: OPS.conv(make(1, 4, 5, 5), make(4, 2, 9, 9), None, None, *GEOMETRY, ""), RuntimeError, "smaller than the filter"),
     (lambda: OPS.conv(make(1, 4, 2, 5), make(4, 2, 3, 3), None, None, [2, 1], [0, 0], [0, 0], [1, 1], 2, ""), RuntimeError,
      "smaller than the filter"),
+    (lambda: OPS.conv_backward_data(make(1, 4, 6, 6), make(4, 4, 3, 3), None, [30, 30], [1, 1], [0, 0], [0, 0], [3, 3], 1, ""), ValueError,
+     r"dy: sizes \[6, 6\]; inputs of \[30, 30\] with filters of \[3, 3\] need \[24, 24\]"),
+    (lambda: OPS.conv_backward_weight(make(1, 4, 9, 9), make(1, 4, 5, 5), [3, 3], [1, 1], [0, 0], [0, 0], [1, 1], 1), ValueError,
+     r"dy: sizes \[5, 5\]; .* need \[7, 7\]"),
     (lambda: OPS.linear(make(2, 3).to_sparse(), make(4, 3), None, None, ""), RuntimeError, "sparse"),
     (lambda: tt.linear(make(2, 3).double(), make(4, 3).double()), TypeError, "not supported"),
 ])
@@ -446,7 +450,7 @@ def test_a_tangent_is_never_lost():
         image, filters = make(1, 4, 5, 5), make(6, 2, 3, 3)
         dual = torch.autograd.forward_ad.make_dual(filters, torch.ones_like(filters))
         for y in (OPS.conv(image, dual, None, None, *GEOMETRY, ""),
-                  OPS.conv_backward_data(make(1, 6, 3, 3), dual, None, [5, 5], [1, 1], *GEOMETRY[1:], "")):
+                  OPS.conv_backward_data(make(1, 6, 4, 2), dual, None, [5, 5], [1, 1], *GEOMETRY[1:], "")):
             assert torch.autograd.forward_ad.unpack_dual(y).tangent is not None
 
 

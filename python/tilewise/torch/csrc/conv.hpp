@@ -46,6 +46,19 @@ struct Problem {
     at::IntArrayRef in, filter;
     Geometry geometry;
 
+    // Of y along a dimension; 0 where the filter is larger than the padded x.
+    int64_t positions(std::size_t i) const {
+        const Geometry& g = geometry;
+        const int64_t room = in[i] + g.before[i] + g.after[i] - g.dilation[i] * (filter[i] - 1) - 1;
+        return room < 0 ? 0 : room / g.stride[i] + 1;
+    }
+    // Kernels trust the sizes: they would read beyond a smaller dy.
+    void check_gradient(const at::Tensor& dy) const {
+        Sizes need;
+        for (std::size_t i = 0; i < in.size(); ++i) need.push_back(positions(i));
+        TORCH_CHECK_VALUE(dy.sizes().slice(2) == at::IntArrayRef(need), "dy: sizes ", dy.sizes().slice(2),
+                          "; inputs of ", in, " with filters of ", filter, " need ", at::IntArrayRef(need));
+    }
     void add_to(Key& key) const {
         key.add(static_cast<int64_t>(in.size())), key.add(n), key.add(c), key.add(k);
         key.add(in), key.add(filter);
@@ -156,10 +169,9 @@ inline at::Tensor conv(const at::Tensor& x, const at::Tensor& w, const OptionalT
                       w.sizes(), ", groups=", groups, "; need C = ", w.size(1), " * groups, and K divisible by groups");
     Sizes sizes{p.n, p.k};
     for (int64_t i = 0; i < dims; ++i) {
-        const int64_t room = p.in[i] + before[i] + after[i] - dilation[i] * (p.filter[i] - 1) - 1;
-        TORCH_CHECK(room >= 0, "conv: x ", x.sizes(), " with padding ", before, ", ", after,
+        sizes.push_back(p.positions(static_cast<std::size_t>(i)));
+        TORCH_CHECK(sizes.back() > 0, "conv: x ", x.sizes(), " with padding ", before, ", ", after,
                     " is smaller than the filter ", p.filter, " with dilation ", dilation);
-        sizes.push_back(room / stride[i] + 1);
     }
     at::Tensor more;
     if (has(d)) {
@@ -200,6 +212,7 @@ inline at::Tensor conv_backward_data(const at::Tensor& dy, const at::Tensor& w, 
     const at::Tensor shift = bias_of(bias, p.c, dy, "dy");
     const Output dx(sizes, dy.options(), wants_last(dy, w));
     if (dx.room().numel() > 0 && dy.numel() > 0 && w.numel() > 0) {
+        p.check_gradient(dy);
         run_conv(p, last(dy), last(w), shift, {}, activation, dx.room());
     } else {
         multiply_nothing(p.c > 0 ? dx.room().numel() / p.c : 0, p.c, 'r', shift, {}, activation, dx.room());
@@ -229,6 +242,7 @@ inline at::Tensor conv_backward_weight(const at::Tensor& x, const at::Tensor& dy
     sizes.append(filter_size.begin(), filter_size.end());
     const Output dw(sizes, x.options(), wants_last(x, dy));
     if (dw.room().numel() > 0 && x.numel() > 0 && dy.numel() > 0) {
+        p.check_gradient(dy);
         run_conv(p, last(dy), last(x), {}, {}, "", dw.room());
     } else {
         dw.room().zero_();
