@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -78,7 +80,23 @@ def _of_gradients() -> Recording | None:
 def _set(recording: Recording | None) -> None:
     _now.recording = recording
     if "torch" in sys.modules:
-        sys.modules["torch"]._C._stash_obj_in_tls(_KEY, recording)
+        _stash(_KEY, recording)
+
+
+def _stash(key: str, what: Any) -> None:
+    if not _torch_counts():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
+    sys.modules["torch"]._C._stash_obj_in_tls(key, what)
+
+
+@functools.cache
+def _torch_counts() -> bool:
+    """Whether torch takes a reference to what it stashes. 2.11 does not, but gives one back in the end."""
+    probe = object()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(probe))  # the one that it may give back
+    before = sys.getrefcount(probe)
+    sys.modules["torch"]._C._stash_obj_in_tls(f"{_KEY}.probe", probe)
+    return sys.getrefcount(probe) > before
 
 
 @contextlib.contextmanager

@@ -75,6 +75,13 @@ def test_a_recording_holds_what_layers_and_their_gradients_run():
     assert kinds(recorded.problems()) == ["gemm"] * 5
 
 
+def test_a_recording_is_held_as_often_as_it_is_referred_to():
+    for _ in range(3):
+        with tilewise.recording() as recorded:
+            tt.linear(torch.ones(2, 8, device=DEVICE), torch.ones(3, 8, device=DEVICE))
+        assert sys.getrefcount(recorded) == 2
+
+
 def test_a_recording_holds_gradients_of_other_threads():
     a, b = torch.ones(3, 4, device=DEVICE), torch.ones(5, 4, device=DEVICE)
     threads = set()
