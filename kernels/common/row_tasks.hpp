@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tasks of one launch of gpu/pad_rows.hpp. A task copies a tensor whose rows end anywhere to longer rows without gaps, with zeros
-// behind each row, each block of rows and the last block; or it copies rows that end on 16 bytes back to the tensor.
+// behind each row, each block of rows and the last block; or it copies longer rows without gaps back to the tensor.
 #pragma once
 #include "launch_divisor.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The second kernel of a split reduction: adds up the partial sums of the workspace, part 0 first, so that the result is the
 // same every time, and finishes them. Reads split_k x 4 bytes and writes one element for each element of C. A source has it
-// where its kernel may leave such parts (src/family/cuda/cuda_source.cpp).
+// where its kernel may leave such parts (src/family/gpu/gpu_source.cpp).
 #pragma once
 #include "epilogue.hpp"
 #include "packet.hpp"
