@@ -204,7 +204,8 @@ TILEWISE_DEVICE u64 load_acquire(const u64* from) {
     asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
     return value;
 }
-// Also for what other threads of the block wrote before a barrier.
+// Nothing to do: a release is also for what other threads of the block wrote before a barrier.
+TILEWISE_DEVICE void publish() {}
 TILEWISE_DEVICE void store_release(u64* to, u64 value) {
     asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }

@@ -120,6 +120,7 @@ TILEWISE_DEVICE u64 load_acquire(const u64* from) {
     tilewise_machine->check_global(from, sizeof *from);
     return *from;
 }
+TILEWISE_DEVICE void publish() {}
 TILEWISE_DEVICE void store_release(u64* to, u64 value) {
     tilewise_machine->check_global(to, sizeof *to);
     *to = value;

@@ -96,6 +96,7 @@ private:
         }
         sync();
         add_to(meeting, sum);
+        publish();
         sync();
         if (thread == 0) add_release(flag(meeting), 1);
         return false;
@@ -108,6 +109,7 @@ private:
         return reinterpret_cast<u64*>(workspace + blocks * Shape::kSlotBytes + Index(at) * kFlagBytes) + group;
     }
     TILEWISE_DEVICE void raise(u32 at) const {
+        publish();
         sync();
         if (thread == 0) store_release(flag(at), kRaised);
     }

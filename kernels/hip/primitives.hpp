@@ -188,6 +188,9 @@ TILEWISE_DEVICE void store_shared_float2(SharedAddress to, float x, float y) {
 TILEWISE_DEVICE u64 load_acquire(const u64* from) {
     return __scoped_atomic_load_n((const TILEWISE_GLOBAL u64*)from, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE);
 }
+// Lets the device see what this wave has written. A barrier waits for no writes to global memory, and a release is for those of its
+// own wave alone: who writes before a barrier, behind which another wave releases a word, publishes first.
+TILEWISE_DEVICE void publish() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
 TILEWISE_DEVICE void store_release(u64* to, u64 value) {
     __scoped_atomic_store_n((TILEWISE_GLOBAL u64*)to, value, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Plans are those of the convolution on mma.sync (family/cuda/mma_conv.cpp); blocks, loops and arithmetic those of GEMM on MFMA.
+// Plans are those of every convolution that gathers on a GPU (family/gpu/conv_grid.hpp); blocks, loops and arithmetic those of GEMM on MFMA.
 #include <algorithm>
 #include <cstdint>
 
 #include "base/bounded_product.hpp"
 #include "config/conv_tiles.hpp"
+#include "config/geometry.hpp"
 #include "family/code_rules.hpp"
 #include "family/families.hpp"
 #include "family/gpu/conv_grid.hpp"
@@ -40,6 +41,15 @@ bool merges_otherwise(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                   TILEWISE_TEXT("no stream_k, and vectors of 4 bytes or more"));
 }
 
+// Threads keep their place along a line of single elements that are looked up along k.
+bool long_lines(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    const int vector = std::min(c.vector_a, c.vector_b);
+    const std::int64_t accesses = c.tile.k / vector, threads = threads_per_block(c, arch);
+    return vector == 1 && accesses > threads &&
+           refuse(out, TILEWISE_TEXT("{} elements along k for {} threads", accesses, threads),
+                  TILEWISE_TEXT("no more than threads"));
+}
+
 constexpr ConfigRule kRules[] = {
     {"code_warp_tile", "one matrix instruction has this shape", mfma_gemm::other_square},
     kOneWaveAlongK,
@@ -51,6 +61,7 @@ constexpr ConfigRule kRules[] = {
     {"code_results", "vectors of results stay within a wave's columns", mfma_gemm::crosses_runs},
     {"code_columns", "columns that are filled up leave one by one", runs_of_chunks,
      [](KernelConfig& c, const ArchSpec&) { c.vector_c = 1; }},
+    {"code_lines", "a thread keeps its place within lines", long_lines},
     {"code_merged", "merged groups are one plain product", merges_otherwise},
     gather_conv::kWholeSteps,
     gather_conv::kVectorsAlongChannels,
@@ -79,8 +90,17 @@ bool beyond_offsets(const Problem& p, const KernelConfig& c, Rejected* why) {
         return refuse(why, TILEWISE_TEXT("{} images of {} bytes in a tile", images, image),
                       TILEWISE_TEXT("less than {} bytes with what the filter reaches, or split_image", kMost));
     }
+    // Channels first, dy of backward weight is looked up from the same image on; its channels lie a plane apart.
+    const std::int64_t planes = weight && !is_channels_last(c.layout)
+                                    ? bounded_product({images, product(output_size(s)), s.k, bytes_of(c.dtype)})
+                                    : 0;
+    if (!c.split_image && planes >= kMost) {
+        return refuse(why, TILEWISE_TEXT("{} images of dy of {} bytes in a tile", images, planes / images),
+                      TILEWISE_TEXT("less than {} bytes, or split_image", kMost));
+    }
     const std::int64_t filter = product(s.filter) * (s.c / s.g) * bytes_of(c.dtype_b);
-    const std::int64_t filters = data ? s.k / s.g * std::max(1, c.num_groups_to_merge) : c.tile.n;
+    const bool all = data || c.num_groups_to_merge > 1;  // of a group or of those that are merged, whatever the tile
+    const std::int64_t filters = all ? s.k / s.g * std::max(1, c.num_groups_to_merge) : c.tile.n;
     const bool wide = data && c.split_image;
     const std::int64_t line = weight ? s.k * bytes_of(c.dtype) : filter, lines = weight ? c.tile.k : filters;
     return !wide && bounded_product({line, lines + 1}) >= kMost &&
@@ -90,7 +110,7 @@ bool beyond_offsets(const Problem& p, const KernelConfig& c, Rejected* why) {
 std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads,
                                Rejected* why) {
     if (beyond_offsets(p, c, why)) return std::nullopt;
-    return gather_grid(p, c, arch, threads, why);
+    return mfma_gemm::within_grid(gather_grid(p, c, arch, threads, why), why);
 }
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plans are those of the product on mma.sync (family/cuda/mma_gemm.cpp); blocks have as many buffers as their loop fills.
+// Plans are those of every product on a GPU (family/gpu/block_grid.hpp); blocks have as many buffers as their loop fills.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr Pipeline kPipelines[] = {
     Pipeline::basic_v1, Pipeline::mem,        Pipeline::compv3,         Pipeline::compv4,    Pipeline::compv5,
     Pipeline::compv6,   Pipeline::comp_async, Pipeline::basic_async_v1, Pipeline::preshuffle};
 constexpr std::string_view kFixed[] = {"cluster", "producer_waves", "swap_ab", "cluster_k", "math"};
-constexpr int kWave = 64, kChunkBytes = 16, kRun = 4, kSumBytes = 4;
+constexpr int kWave = 64, kChunkBytes = 16, kRun = 4, kSumBytes = 4, kMostCopies = 63;
 
 bool other_square(const KernelConfig& c, const ArchSpec&, Rejected* out) {
     const bool is_square = c.warp_tile.m == c.warp_tile.n && (c.warp_tile.m == 16 || c.warp_tile.m == 32);
@@ -38,13 +38,22 @@ bool other_depth(const KernelConfig& c, const ArchSpec&, Rejected* out) {
                            TILEWISE_TEXT("a power of two that is a multiple of {}", step));
 }
 
+// Direct copies of a wave for a tile of each operand: at most 63 may be under way while a ring waits for those before them.
+std::int64_t copies_of(const KernelConfig& c, const ArchSpec& arch, std::int64_t tile_bytes) {
+    const std::int64_t access = std::min(c.vector_a * bytes_of(c.dtype), c.vector_b * bytes_of(c.dtype_b));
+    const std::int64_t piece = access < arch.direct_copy_bytes ? kSumBytes : arch.direct_copy_bytes;
+    return tile_bytes / (threads_per_block(c, arch) * piece);
+}
+
 // A config names one buffer or two. The waves of compv5 take turns with two whatever it says, and a ring of direct copies has three where
 // they have a place: while one is read and one is filled, a third is waited for.
 int loop_buffers(const KernelConfig& c, const ArchSpec& arch) {
     switch (c.pipeline) {
         case Pipeline::comp_async:
-        case Pipeline::preshuffle:
-            return block_shared_bytes(c, arch) / buffer_count(c) * 3 <= arch.shared_bytes ? 3 : 2;
+        case Pipeline::preshuffle: {
+            const std::int64_t tile_bytes = block_shared_bytes(c, arch) / buffer_count(c);
+            return tile_bytes * 3 <= arch.shared_bytes && copies_of(c, arch, tile_bytes) <= kMostCopies ? 3 : 2;
+        }
         case Pipeline::compv4:
         case Pipeline::compv5:
         case Pipeline::compv6: return 2;
@@ -110,6 +119,17 @@ bool crosses_runs(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
                   TILEWISE_TEXT("whole vectors, and {} columns that leave a wave together", run));
 }
 
+std::optional<LaunchPlan> within_grid(std::optional<LaunchPlan> plan, Rejected* why) {
+    constexpr std::int64_t kMostThreads = std::int64_t{1} << 32;  // of a grid; HIP launches fewer
+    if (!plan) return plan;
+    const GpuGrid& grid = *plan->gpu();
+    const std::int64_t threads = std::int64_t{grid.blocks} * grid.block.threads;
+    if (threads < kMostThreads) return plan;
+    refuse(why, TILEWISE_TEXT("{} blocks of {} threads", grid.blocks, grid.block.threads),
+           TILEWISE_TEXT("fewer than {} threads, or a persistent kernel", kMostThreads));
+    return std::nullopt;
+}
+
 std::string loop_lines(const KernelConfig& c, const ArchSpec& arch) {
     return fmt::format(
         "    static constexpr bool interwave = {}, small_float_products = {};\n"
@@ -148,7 +168,7 @@ bool is_too_far(const Problem& p, const KernelConfig& c, int operand, Rejected* 
 std::optional<LaunchPlan> plan(const Problem& p, const KernelConfig& c, const ArchSpec& arch, int threads,
                                Rejected* why) {
     if (is_too_far(p, c, 0, why) || is_too_far(p, c, 1, why)) return std::nullopt;
-    return block_grid(p, c, arch, threads, why);
+    return within_grid(block_grid(p, c, arch, threads, why), why);
 }
 
 std::string source(const KernelConfig& c, const ArchSpec& arch) {
