@@ -124,5 +124,27 @@ TEST_F(ConvGaps, PixelsThatNoTapMeetsGetTheEpilogue) {
     EXPECT_GE(runs, 12);
 }
 
+// Kernels that take two rows of taps at once stage both, also where a plane of the filter has an odd number of rows. Builds with the
+// address sanitizer see what is written behind the scratch memory.
+TEST_F(ConvGaps, RowsOfOddPlanesOfTheFilterAreStaged) {
+    Random random(78);
+    for (const Op op : {Op::conv_fwd, Op::conv_bwd_data}) {
+        const auto configs = expand(*arch_, op, {DType::bf16, DType::bf16}, RuleSet::standard);
+        ASSERT_TRUE(configs.ok());
+        const auto pairs = std::ranges::find_if(*configs, [](const KernelConfig& c) {
+            return c.specialization == Specialization::depthwise && c.ndim == 3 && c.warp_tile.k == 2;
+        });
+        if (pairs == configs->end()) GTEST_SKIP() << arch_->name << " has no kernel that takes two rows at once";
+        for (const int filter : {3, 5}) {
+            Problem problem =
+                *parse_problem("conv_fwd:n=1,g=64,c=64,k=64,in=7x7x40,filter=3x3x3,pad=1,dtype=bf16,layout=ngcdhw");
+            problem.op = op;
+            for (int d = 0; d < 3; ++d) problem.conv.filter[d] = filter;
+            ASSERT_TRUE(may_run(ProblemView(problem), *pairs, *arch_));
+            EXPECT_TRUE(run_and_check(random, problem, make_kernel(*pairs)));
+        }
+    }
+}
+
 }  // namespace
 }  // namespace tilewise

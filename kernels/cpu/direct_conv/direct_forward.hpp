@@ -119,7 +119,9 @@ struct DirectForward {
         lanes = carver.take<Lanes>(channels / kLanes);
         weights = carver.take<u32>(channels * map.taps * (map.inputs / Units::depth));
         sums = carver.take<Acc>(writes_outputs ? 0 : piece * kWidth);
-        stage = carver.take<Storage>(tap_rows * stage_pixels() * stage_channels);
+        // A plane's last row may have no other to pair with: its second line is left out, but has a place.
+        const Index lines = conv.filter[0] * round_up(conv.filter[1], Units::rows);
+        stage = carver.take<Storage>(lines * stage_pixels() * stage_channels);
         return carver.used;
     }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -66,6 +67,23 @@ void* thread_scratch(std::size_t bytes) {
     return scratch.at_least(std::max<std::size_t>(1, bytes));
 }
 
+// Kernels are compiled without sanitizers. Where the library has the address sanitizer, a mark behind their scratch memory shows
+// whether they write beyond it.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kMarkBytes = 64;
+#else
+constexpr std::size_t kMarkBytes = 0;
+#endif
+constexpr int kMark = 0xa5;
+
+void put_mark(void* scratch, std::size_t bytes) { std::memset(static_cast<char*>(scratch) + bytes, kMark, kMarkBytes); }
+void check_mark(const void* scratch, std::size_t bytes) {
+    const auto* mark = static_cast<const unsigned char*>(scratch) + bytes;
+    if (std::all_of(mark, mark + kMarkBytes, [](unsigned char byte) { return byte == kMark; })) return;
+    std::fputs("a kernel has written behind its scratch memory\n", stderr);
+    std::abort();
+}
+
 struct Task {
     const CpuKernel* kernel;
     const KernelArgs* args;
@@ -76,12 +94,15 @@ struct Task {
 
 void run_part(void* context, int index) {
     auto& task = *static_cast<Task*>(context);
-    void* scratch = thread_scratch(static_cast<std::size_t>(task.kernel->scratch_bytes(task.args)));
+    const auto bytes = static_cast<std::size_t>(task.kernel->scratch_bytes(task.args));
+    void* scratch = thread_scratch(bytes + kMarkBytes);
     if (!scratch) {
         task.out_of_memory = true;
         return;
     }
+    put_mark(scratch, bytes);
     task.kernel->run(task.args, task.parts + index, scratch);
+    check_mark(scratch, bytes);
 }
 
 void expand_part(void* context, int index) {
