@@ -25,7 +25,7 @@ struct CompileJob {
     std::string digest;
     const Toolchain& toolchain;
     std::chrono::milliseconds time_limit;
-    const std::atomic<bool>* stop = nullptr;  // ends the compiler once it is true, where that is a process
+    const std::atomic<bool>* stop = nullptr;  // ends the compiler once it is true, if that can be ended
     const KernelHeaders& headers = KernelHeaders::embedded();
 };
 

@@ -3,6 +3,7 @@
 // use from several threads at once, and in a child forked while the parent compiles.
 #include <fmt/core.h>
 
+#include <atomic>
 #include <utility>
 
 #include "base/files.hpp"
@@ -15,15 +16,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Deadline {
-    Clock::time_point at;
+// Until when a compilation may take, or until nobody wants it.
+struct Patience {
+    Clock::time_point end;
+    const std::atomic<bool>* stop = nullptr;
     bool passed = false;
+
+    bool is_stopped() const { return stop && *stop; }
 };
 
-int stop_when_passed(void* data, void*) {
-    auto* deadline = static_cast<Deadline*>(data);
-    deadline->passed = Clock::now() > deadline->at;
-    return deadline->passed ? 1 : 0;
+int stop_when_over(void* data, void*) {
+    auto* patience = static_cast<Patience*>(data);
+    patience->passed = Clock::now() > patience->end;
+    return patience->passed || patience->is_stopped() ? 1 : 0;
 }
 
 // A program of NVRTC's, destroyed with this.
@@ -48,10 +53,10 @@ public:
         return nvrtc_.create(&program_, source.c_str(), "source.cpp", static_cast<int>(names.size()),
                              text_starts.data(), names.data());
     }
-    NvrtcResult compile(const std::vector<std::string>& command, Deadline& deadline) {
+    NvrtcResult compile(const std::vector<std::string>& command, Patience& patience) {
         std::vector<const char*> options;  // without the path of the library
         for (std::size_t i = 1; i < command.size(); ++i) options.push_back(command[i].c_str());
-        if (nvrtc_.set_callback) nvrtc_.set_callback(program_, stop_when_passed, &deadline);
+        if (nvrtc_.set_callback) nvrtc_.set_callback(program_, stop_when_over, &patience);
         return nvrtc_.compile(program_, static_cast<int>(options.size()), options.data());
     }
     std::string log() const { return without_end(read(nvrtc_.log_size, nvrtc_.log)); }
@@ -109,17 +114,19 @@ Result<CompilerRun> run_nvrtc(const CompileJob& job, const std::string& work) {
     if (!headers) return headers.error();
     Program program(*nvrtc);
     CompilerRun run;
+    Patience patience{Clock::now() + job.time_limit, job.stop};
+    if (patience.is_stopped()) return run.failure = "it was stopped", run;
     if (const auto result = program.create(job, *headers); result != NvrtcResult::success) {
         run.failure = nvrtc->error_text(result);
         return run;
     }
-    Deadline deadline{Clock::now() + job.time_limit};
-    const auto result = program.compile(nvrtc_command(job, work), deadline);
+    const auto result = program.compile(nvrtc_command(job, work), patience);
     run.log = program.log();
     if (result != NvrtcResult::success) {
-        run.failure = deadline.passed ? fmt::format("it took longer than {} s (TILEWISE_COMPILE_TIMEOUT_S)",
-                                                    std::chrono::duration<double>(job.time_limit).count())
-                                      : nvrtc->error_text(result);
+        run.failure = patience.passed         ? fmt::format("it took longer than {} s (TILEWISE_COMPILE_TIMEOUT_S)",
+                                                            std::chrono::duration<double>(job.time_limit).count())
+                      : patience.is_stopped() ? "it was stopped"
+                                              : nvrtc->error_text(result);
         return run;
     }
     run.resources = resources_from_log(run.log);

@@ -6,6 +6,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -331,6 +332,27 @@ TEST_F(NvrtcTest, TakesTooLong) {
     if (!load_nvrtc(found->path)->set_callback) GTEST_SKIP() << "NVRTC " << found->version << " cannot be stopped";
     settings_.compile_limit = 1ms;
     EXPECT_NE(failure(adding(22)).find("TILEWISE_COMPILE_TIMEOUT_S"), std::string::npos);
+}
+
+// A program that has no time left does not wait for what it began to build.
+TEST_F(NvrtcTest, EndsWhenNobodyWantsIt) {
+    const auto found = find_nvrtc("", std::nullopt);
+    ASSERT_TRUE(found.ok());
+    std::atomic<bool> stop{true};
+    settings_.stop = &stop;
+    EXPECT_NE(failure(adding(24)).find("it was stopped"), std::string::npos);
+    stop = false;
+    EXPECT_TRUE(Builder(settings_).build(adding(24)).ok());
+
+    if (!load_nvrtc(found->path)->set_callback) return;
+    BuildRequest slow = adding(25);
+    slow.source +=
+        "template <int N> __device__ float sum(float x) { return sum<N - 1>(x * N) + sum<N - 2>(x); }\n"
+        "template <> __device__ float sum<0>(float x) { return x; }\n"
+        "template <> __device__ float sum<1>(float x) { return x + 1; }\n"
+        "extern \"C\" __global__ void slow(float* a) { a[0] = sum<26>(a[1]); }\n";
+    std::jthread alarm([&] { std::this_thread::sleep_for(100ms), stop = true; });
+    EXPECT_NE(failure(slow).find("it was stopped"), std::string::npos);
 }
 
 // Reading, optimizing and assembling are each stopped somewhere; the process goes on, and the next kernel is built.
