@@ -118,7 +118,7 @@ def numpy_dtype(dtype: str) -> Any:
     return numpy.dtype(getattr(ml_dtypes, name))
 
 
-def _maker_numpy(shape: tuple[int, ...], dtype: str) -> Maker:
+def _maker_numpy(shape: tuple[int, ...], dtype: str, align: int) -> Maker:
     numpy = sys.modules["numpy"]
     element = numpy_dtype(dtype)
     look = _numpy_look()
@@ -127,11 +127,11 @@ def _maker_numpy(shape: tuple[int, ...], dtype: str) -> Maker:
     def make() -> tuple[Any, int]:
         made = empty(shape, element)
         address = look(made)[0]
-        return (made, address) if address % DEFAULT_ALIGN == 0 else make_aligned(made.nbytes)
+        return (made, address) if address % align == 0 else make_aligned(made.nbytes)
 
-    def make_aligned(nbytes: int) -> tuple[Any, int]:  # an unusual allocator
-        room = numpy.empty(nbytes + DEFAULT_ALIGN, numpy.uint8)
-        skip = -room.ctypes.data % DEFAULT_ALIGN
+    def make_aligned(nbytes: int) -> tuple[Any, int]:  # an unusual allocator, or more than any gives
+        room = numpy.empty(nbytes + align, numpy.uint8)
+        skip = -room.ctypes.data % align
         made = room[skip:skip + nbytes].view(element).reshape(shape)
         return made, made.ctypes.data
 
@@ -273,10 +273,10 @@ def memory(x: Any, name: str) -> Operand:
     return Operand(name, "", (nbytes,), (1,), device, writable, address, nbytes)
 
 
-def maker_like(x: Any, shape: tuple[int, ...], dtype: str) -> Maker:
-    """Makes uninitialised arrays of x's library and device, each with its address."""
+def maker_like(x: Any, shape: tuple[int, ...], dtype: str, align: int = DEFAULT_ALIGN) -> Maker:
+    """Makes uninitialised arrays of x's library and device, each with its address, which in NumPy is a multiple of `align`."""
     if is_torch(x):
         return _maker_torch(shape, dtype, x.device)
     if is_numpy(x):
-        return _maker_numpy(shape, dtype)
+        return _maker_numpy(shape, dtype, max(align, DEFAULT_ALIGN))
     raise ValueError(f"out: a {type(x).__name__} cannot be made here; give out=, a writable array")

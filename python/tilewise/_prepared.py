@@ -70,7 +70,7 @@ class Prepared(Executable):
         self._check_place(x)
         check_operand(x, self.operands["b"])
         if packed is None:
-            packed = make_on_stream(_arrays.maker_like(b, (self.packed_b_bytes,), "int8"), b, stream)[0]
+            packed = make_on_stream(_arrays.maker_like(b, (self.packed_b_bytes,), "int8", self.align), b, stream)[0]
         to = memory(packed, "packed")
         self._check_place(to)
         if to.nbytes < self.packed_b_bytes or not to.writable:
@@ -112,7 +112,7 @@ class Prepared(Executable):
             if stride != step:
                 raise ValueError(f"out: the problem's output has strides {spec.strides}; give an array that has them")
             step *= size
-        return make_on_stream(_arrays.maker_like(a, spec.shape, spec.dtype), a, stream)[0]
+        return make_on_stream(_arrays.maker_like(a, spec.shape, spec.dtype, self.align), a, stream)[0]
 
     def _stream(self, a: Any, stream: Any) -> int | None:
         if stream is not None:

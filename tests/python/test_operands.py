@@ -138,6 +138,29 @@ def test_dlpack_flags_are_heeded_at_every_call(rng):
             tilewise.gemm(a, a, out=Exported(out, 1))
 
 
+# ---- a promise of alignment ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("align", [64, 4096])
+def test_what_is_made_is_aligned_as_the_problem_promises(rng, align):
+    def aligned(x):
+        room = np.empty(x.nbytes + align, np.uint8)
+        skip = -room.ctypes.data % align
+        room[skip:skip + x.nbytes] = x.view(np.uint8).ravel()
+        return room[skip:skip + x.nbytes].view(x.dtype).reshape(x.shape)
+
+    a, b = aligned(random(rng, N, N)), aligned(random(rng, N, N))
+    problem = f"gemm:m={N},n={N},k={N},dtype=fp32,align={align}"
+    plain, packs = tilewise.prepare(problem), tilewise.prepare(f"{problem},packed_b=1")
+    made = []  # all are kept, so that each lies elsewhere
+    for _ in range(5):
+        made += [plain(a, b), packs.pack_b(b)]
+        close(packs(a, made[-1]), product(a, b))
+    assert all(x.ctypes.data % align == 0 for x in made)
+    with pytest.raises(ValueError, match=f"out: its address is not a multiple of {align} bytes"):
+        plain(a, b, out=np.empty(N * N + 1, np.float32)[1:].reshape(N, N))
+
+
 # ---- operands that share memory --------------------------------------------------------------------------------------
 
 
