@@ -77,16 +77,13 @@ def _of_gradients() -> Recording | None:
     return found
 
 
-def _set(recording: Recording | None) -> None:
-    _now.recording = recording
-    if "torch" in sys.modules:
-        _stash(_KEY, recording)
-
-
-def _stash(key: str, what: Any) -> None:
+def _give_to_gradients(recording: Recording | None) -> None:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
     if not _torch_counts():
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
-    sys.modules["torch"]._C._stash_obj_in_tls(key, what)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(recording))
+    torch._C._stash_obj_in_tls(_KEY, recording)
 
 
 @functools.cache
@@ -108,14 +105,17 @@ def recording() -> Iterator[Recording]:
             step(model, batch)
         tilewise.build(recorded.problems())
     """
-    before, recorded = _now.recording, Recording()
+    # They differ on a thread of torch's, which goes on with the gradients of the outer recording.
+    before, of_gradients, recorded = _now.recording, _of_gradients(), Recording()
     _open.append(recorded)
-    _set(recorded)
     try:
+        _now.recording = recorded
+        _give_to_gradients(recorded)
         with contextlib.ExitStack() as entered:
             for surrounding in surroundings:
                 entered.enter_context(surrounding())
             yield recorded
     finally:
-        _set(before)
+        _now.recording = before
+        _give_to_gradients(of_gradients)
         _open.remove(recorded)

@@ -5,12 +5,13 @@ import os
 import subprocess
 import sys
 import threading
+import types
 
 import numpy as np
 import pytest
 
 import tilewise
-from tilewise import _entry, _warm
+from tilewise import _entry, _recording, _warm
 
 GEMM = "gemm:m=64,n=48,k=32,dtype=fp32,layout=rcr"
 A, B = np.ones((64, 32), np.float32), np.ones((48, 32), np.float32)
@@ -40,14 +41,15 @@ def test_recording_checks_operands():
     assert recorded.problems() == []
 
 
-def test_recordings_of_threads_are_apart():
-    def in_a_thread(work):
-        results = []
-        thread = threading.Thread(target=lambda: results.append(work()))
-        thread.start()
-        thread.join()
-        return results[0]
+def in_a_thread(work):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(work()))
+    thread.start()
+    thread.join()
+    return results[0]
 
+
+def test_recordings_of_threads_are_apart():
     first, second = tilewise.recording(), tilewise.recording()
     recorded = first.__enter__()
     assert (in_a_thread(lambda: tilewise.gemm(A, B)) == 32).all(), "another thread goes on running"
@@ -70,6 +72,40 @@ def test_recordings_of_threads_are_apart():
     thread.join()
     assert recorded.problems() == [GEMM] and results == [[f"{GEMM},epilogue=relu"]]
     assert (tilewise.gemm(A, B) == 32).all(), "whoever ends first"
+
+
+class TorchOfThreads:
+    """What torch keeps for a thread and gives to those that compute its gradients."""
+
+    def __init__(self):
+        self.kept = {}
+        self.Tensor = type("Tensor", (), {})
+        self._C = types.SimpleNamespace(_stash_obj_in_tls=self.kept.__setitem__, _get_obj_in_tls=self.kept.get,
+                                        _is_key_in_tls=self.kept.__contains__)
+
+
+def test_a_recording_within_a_gradient_leaves_the_outer_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", TorchOfThreads())
+    monkeypatch.setattr(_recording, "_torch_counts", lambda: True)
+
+    def gradient():
+        tilewise.gemm(A, B)
+        with tilewise.recording() as inner:  # as torch.compile does, to get ready for a graph of gradients
+            tilewise.gemm(A, B, activation="silu")
+        tilewise.gemm(A, B, activation="relu")
+        return inner.problems()
+
+    with tilewise.recording() as outer:
+        assert in_a_thread(gradient) == [f"{GEMM},epilogue=silu"]
+    assert outer.problems() == [GEMM, f"{GEMM},epilogue=relu"]
+    assert (in_a_thread(lambda: tilewise.gemm(A, B)) == 32).all()
+
+
+def test_a_recording_where_the_import_of_torch_is_blocked(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with tilewise.recording() as recorded:
+        tilewise.gemm(A, B)
+    assert recorded.problems() == [GEMM]
 
 
 def test_errors_of_a_list():
