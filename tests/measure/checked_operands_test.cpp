@@ -109,6 +109,26 @@ TEST_F(CheckedOperandsTest, FindsWritesBetweenRows) {
     }
 }
 
+// The reference looks at a sample of a large problem's rows, and the activation leaves it nothing linear.
+TEST_F(CheckedOperandsTest, FindsWhatTheSampleOfTheReferenceMisses) {
+    Trial trial(*device, *builder, "gemm:m=200,n=40,k=300,layout=rcr,epilogue=relu", 1e9);
+    trial.options.full_work = trial.options.project_work = 1;
+    trial.compute(1);
+    ASSERT_TRUE(trial.verify().ok);
+    int sampled = 0;
+    for (std::int64_t row = 0; row < 200; ++row) {
+        trial.compute(4);
+        const float wrong = 100;
+        std::memcpy(trial.host.c().at(0, row, 7), &wrong, sizeof wrong);
+        trial.put();
+        const VerifyReport report = trial.verify();
+        EXPECT_FALSE(report.ok) << row;
+        sampled += report.method == VerifyMethod::sampled_rows;
+    }
+    EXPECT_GT(sampled, 0);
+    EXPECT_LT(sampled, 100) << "most rows are outside of the sample";
+}
+
 // Else the next kernel would be told that it has changed the input.
 TEST_F(CheckedOperandsTest, FindsAnInputThatALaterKernelHasChanged) {
     Trial trial(*device, *builder, "gemm:m=12,n=10,k=30,layout=rcr", 1.0);
