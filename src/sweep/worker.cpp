@@ -115,6 +115,9 @@ public:
         return time.us_again.value_or(time.us);
     }
 
+    // A device that has failed may be good for nothing any more: the process ends, and another goes on.
+    bool is_lost(const Error& error) const { return error.code == ErrorCode::device && !device_.shares_host_memory(); }
+
 private:
     void at(int kernel) const { lines_.say(Json::object({{"at", kernel}})); }
 
@@ -126,11 +129,9 @@ private:
                                  {"max_error", max_error ? error_json(*max_error) : Json()}}));
     }
 
-    // A device that has failed may be good for nothing any more: the process ends, and another goes on.
     Status after(std::size_t kernel, const Error& error) const {
         fail(kernel, failure_of(error.code), error.message);
-        const bool is_lost = error.code == ErrorCode::device && !device_.shares_host_memory();
-        return is_lost ? Status(error) : Status();
+        return is_lost(error) ? Status(error) : Status();
     }
 
     Status check_one(const Task& task, std::size_t i, ResultCheck& check, std::vector<Checked>& right) {
@@ -207,9 +208,9 @@ Status serve_line(const Json& request, SweepWorker& worker, Lines& lines) {
         const auto task = read_task(*reference->string(), {kernel && kernel->string() ? *kernel->string() : ""});
         if (!task) return task.error();
         const auto us = worker.time_reference(*task);
+        if (!us && worker.is_lost(us.error())) return us.error();
         lines.say(Json::object({{"reference_us", us ? Json(*us) : Json()}}));
-        const bool is_lost = !us && us.error().code == ErrorCode::device;
-        return is_lost ? Status(us.error()) : Status();
+        return {};
     }
     if (!problem || !problem->string()) return usage_error("a request to a worker names a problem");
     const auto task = read_task(*problem->string(), texts_of(request.find("kernels")));

@@ -161,6 +161,15 @@ def test_a_wrong_result_or_clock_is_a_record(sweep, few, kernels, tmp_path, faul
             assert told in row["reason"] and row["max_error"] and not row["time_us"], row
 
 
+def test_a_reference_without_memory_does_not_end_the_worker(run, kernels):
+    large = f"gemm:m=1,n=1,k={2**48},dtype=fp32,layout=rcr"  # beyond what a process can address
+    requests = [json.dumps({"reference": problem, "kernel": kernels[0]}) + "\n" for problem in (large, PROBLEMS[0])]
+    answer = run("sweep-worker", "--arch", "cpu-generic", "--threads", "1", stdin="".join(requests))
+    assert answer.code == 0, answer
+    _, first, second = map(json.loads, answer.out.splitlines())
+    assert first == {"reference_us": None} and second["reference_us"] > 0
+
+
 def test_a_compiler_that_fails_is_a_record(run, few, tmp_path):
     compiler = tmp_path / "c++"
     compiler.write_text("#!/bin/sh\n[ \"$1\" = --version ] && exec c++ --version\nexit 1\n")
