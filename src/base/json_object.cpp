@@ -52,7 +52,7 @@ std::int64_t JsonObject::integer(std::string_view key, std::int64_t min, std::in
 }
 
 std::int64_t JsonObject::integer_or(std::string_view key, std::int64_t min, std::int64_t max, std::int64_t otherwise) {
-    return has(key) ? integer(key, min, max) : otherwise;
+    return take(key) ? integer(key, min, max) : otherwise;
 }
 
 double JsonObject::number(std::string_view key) {
@@ -76,7 +76,7 @@ std::string JsonObject::text(std::string_view key) {
 }
 
 std::string JsonObject::text_or(std::string_view key, std::string_view otherwise) {
-    return has(key) ? text(key) : std::string(otherwise);
+    return take(key) ? text(key) : std::string(otherwise);
 }
 
 bool JsonObject::flag_or(std::string_view key, bool otherwise) {
@@ -105,7 +105,7 @@ std::vector<std::string> JsonObject::texts(std::string_view key) {
 }
 
 std::vector<std::string> JsonObject::texts_or_none(std::string_view key) {
-    return has(key) ? texts(key) : std::vector<std::string>{};
+    return take(key) ? texts(key) : std::vector<std::string>{};
 }
 
 Status JsonObject::finish() {

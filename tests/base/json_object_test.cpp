@@ -94,6 +94,18 @@ TEST(JsonObject, RefusesKeysNobodyAskedFor) {
     EXPECT_EQ(status.error().message, "f:2: unitz: unknown key 'unitz'; did you mean 'units'?");
 }
 
+TEST(JsonObject, KeysThatMayBeMissingAreKnown) {
+    const auto json = Json::parse("{\"threadz\": 4}");
+    JsonObject object(*json, "f");
+    object.integer_or("threads", 1, 9, 1);
+    object.text_or("arch", "");
+    object.texts_or_none("kernels");
+    object.flag_or("available", false);
+    const Status status = object.finish();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().message, "f:1: threadz: unknown key 'threadz'; did you mean 'threads'?");
+}
+
 TEST(JsonObject, SomethingElseIsNoObject) {
     for (const char* text : {"5", "[]", "null", "\"x\""}) {
         const auto json = Json::parse(text);

@@ -113,7 +113,7 @@ TEST(Capi, ABadQueryIsAUsageErrorThatSaysWhat) {
         {R"({"rule_set": "ful"})", "did you mean 'full'"},
         {R"({"op": "gem"})", "did you mean 'gemm'"},
         {R"({"dtype": "bf17"})", "dtype"},
-        {R"({"archs": "gfx942"})", "unknown key 'archs'"},
+        {R"({"archs": "gfx942"})", "did you mean 'arch'"},
     };
     for (const auto& [query, part] : cases) {
         const Answer answer = kernels(query);
