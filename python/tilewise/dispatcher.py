@@ -36,9 +36,13 @@ class Dispatcher:
                  threads: int = 0, packs: Sequence[str] = ()):
         if isinstance(packs, (str, os.PathLike)):
             raise TypeError(f"packs: expected a list of files, got one; put it into a list: [{str(packs)!r}]")
+        try:
+            self.packs = [os.fspath(pack) for pack in packs]
+        except TypeError:
+            raise TypeError(f"packs: expected a list of files, got {packs!r}") from None
         self.device = None if device is None else device_name(device)
         self.arch, self.registry, self.rank = arch, registry, rank
-        self.strategy, self.rule_set, self.threads, self.packs = strategy, rule_set, threads, list(packs)
+        self.strategy, self.rule_set, self.threads = strategy, rule_set, threads
         self._context = self._pid = 0
 
     def __del__(self, getpid: Any = os.getpid, destroy: Any = _library.function("tilewise_context_destroy")) -> None:
@@ -66,7 +70,7 @@ class Dispatcher:
                     opened = _library.create("tilewise_context_create", self.device, ctypes.byref(options))
                     try:
                         for pack in self.packs:
-                            _library.check("tilewise_load_pack", opened, os.fspath(pack))
+                            _library.check("tilewise_load_pack", opened, pack)
                     except Exception:
                         _library.function("tilewise_context_destroy")(opened)
                         raise

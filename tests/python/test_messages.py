@@ -70,6 +70,8 @@ def test_an_argument_of_the_wrong_kind_is_named(name, value, error):
     (lambda: tilewise.Registry(5), "name: expected a text, got int"),
     (lambda: tilewise.Registry().merge(5), "other: expected a Registry"),
     (lambda: tilewise.Dispatcher(packs="a.pack"), r"packs: .* put it into a list: \['a.pack'\]"),
+    (lambda: tilewise.Dispatcher(packs=None), "packs: expected a list of files, got None"),
+    (lambda: tilewise.Dispatcher(packs=[5]), r"packs: expected a list of files, got \[5\]"),
     (lambda: tilewise.Dispatcher(threads="x").select(P), "threads: 'x'"),
     (lambda: tilewise.Dispatcher(rank=lambda *_: None).select(P), "rank: it returned a NoneType; need a list"),
     (lambda: tilewise.Dispatcher(rank=lambda *_: ["nope"]).select(P), "rank: 'nope' is none of the .* candidates"),
