@@ -379,8 +379,18 @@ class _Remembering(nn.Module):
         return self.layer(x + self.mean) * self.calls
 
 
-def test_buffers_that_the_model_replaces_are_no_constants() -> None:
-    model = _Remembering().eval().to(DEVICE)
+class _RememberingInParts(_Remembering):
+    """Reads the tensor that it has put in the place of a buffer in another part of the graph."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.mean = (self.mean + x.mean(0)) / 2
+        torch._dynamo.graph_break()
+        return self.layer(x + self.mean)
+
+
+@pytest.mark.parametrize("kind", [_Remembering, _RememberingInParts])
+def test_buffers_that_the_model_replaces_are_no_constants(kind: type[nn.Module]) -> None:
+    model = kind().eval().to(DEVICE)
     optimized = optimize(model, torch.randn(2, 4, device=DEVICE), check=False)
     for one in (optimized, copy.deepcopy(optimized), pickle.loads(pickle.dumps(optimized))):
         plain = copy.deepcopy(one.model)

@@ -30,7 +30,8 @@ class Session:
     inductor   settings for Inductor (torch._inductor.config)
     only       the layers that may be rewritten; None for all
     names      of parameters and buffers, by the identity of their tensors
-    varying    parameters and buffers, by identity, that are no constants
+    varying    gives parameters and buffers, by identity, that are no constants; a part of a model may put others in their places
+               before the next part is compiled
     strategy   how kernels are chosen that are compiled ahead;  progress: of that, and of Inductor, as tilewise.build has it
     done       what became of layers;  left: why others were not rewritten;  captured: those with constants in a graph
     graphs     as they were handed to the compiler
@@ -41,7 +42,7 @@ class Session:
     inductor: dict[str, Any] = dataclasses.field(default_factory=dict)
     only: frozenset[str] | None = None
     names: Mapping[int, str] = dataclasses.field(default_factory=dict)
-    varying: frozenset[int] = frozenset()
+    varying: Callable[[], frozenset[int]] = frozenset
     strategy: str | None = None
     progress: Any = None
     done: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -55,7 +56,7 @@ class Session:
         from torch._inductor.compile_fx import compile_fx
         kept = list(range(len(inputs)))
         if self.freeze and not torch.is_grad_enabled():
-            kept = _bind_constants(module, inputs, self.varying)
+            kept = _bind_constants(module, inputs, self.varying())
         # AOTAutograd's cache knows nothing of our passes, and would hand out what Inductor alone has compiled. Inductor's
         # freezing would pack weights for other kernels. On a GPU it pads products of odd sizes with copies, between which
         # the passes find no epilogue; our kernels take odd sizes.

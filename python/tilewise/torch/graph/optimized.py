@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import types
@@ -44,17 +45,15 @@ class Optimized(nn.Module):
     def _start(self, **changes: Any) -> None:
         """Nothing is captured yet: the next call does it."""
         settings = {**self._settings, **changes}
-        names = _names(self.model)
         self._session = Session(freeze=True, compiler=settings["compiler"], inductor=settings["inductor"],
-                                only=settings["only"], names=names,
+                                only=settings["only"], names=_names(self.model),
+                                varying=functools.partial(_identities, self.model, self._varying),
                                 strategy=settings["strategy"], progress=settings["progress"])
         self._choice = None if settings["strategy"] is None else _choice.Choice(settings["strategy"])
         self._run = torch.compile(_own_function(self.model), backend=self._session.compile, dynamic=settings["dynamic"])
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         choosing = contextlib.nullcontext() if self._choice is None else _choice.choosing(self._choice)
-        if self._varying:  # the model may have put others in their places
-            self._session.varying = frozenset(id(x) for name, x in _buffers(self.model) if name in self._varying)
         with torch.no_grad(), choosing:
             return self._run(*args, **kwargs)
 
@@ -140,6 +139,11 @@ def optimize(model: nn.Module, *example_inputs: Any, example_kwargs: Mapping[str
 
 def _buffers(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     return model.named_buffers(remove_duplicate=False)
+
+
+def _identities(model: nn.Module, names: frozenset[str]) -> frozenset[int]:
+    """Those of the tensors that have these names now."""
+    return frozenset(id(x) for name, x in _buffers(model) if name in names)
 
 
 def _mark(x: torch.Tensor) -> Any:
