@@ -60,8 +60,7 @@ struct Candidate {
     std::shared_ptr<const LaunchPlan> launch{};  // of the first, where choosing it took a plan
     std::optional<WorkParts> parts{};            // where they were noted with the time
     std::optional<LearnedTime> learned{};
-    double mean_correction =
-        1;  // a learned model's, that predicted_us has where the model has not looked at the kernel
+    double mean_correction = 1;  // by a learned model, in predicted_us of a kernel that it has not looked at
 };
 
 struct Selection {
