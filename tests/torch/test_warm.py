@@ -9,6 +9,7 @@ import pytest
 import torch
 from against_torch import DEVICE
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import tilewise
 import tilewise.torch as tt
@@ -73,6 +74,17 @@ def test_a_recording_holds_what_layers_and_their_gradients_run():
     with tilewise.recording() as recorded:
         model(torch.randn(3, 4, device=DEVICE)).sum().backward()
     assert kinds(recorded.problems()) == ["gemm"] * 5
+
+
+@pytest.mark.skipif(not hasattr(TorchDispatchMode, "ignore_compile_internals"), reason="this torch compiles in no mode")
+def test_a_recording_holds_what_a_compiled_model_runs():
+    model, x = nn.Linear(4, 6).to(DEVICE), torch.randn(3, 4, device=DEVICE)
+    compiled = torch.compile(model, backend="tilewise", options={"compiler": "eager"})
+    with torch.no_grad():
+        for _ in range(2):  # compiled within the recording, then before it
+            with tilewise.recording() as recorded:
+                compiled(x)
+            assert kinds(recorded.problems()) == ["gemm"]
 
 
 def test_a_recording_is_held_as_often_as_it_is_referred_to():

@@ -25,6 +25,12 @@ Progress = bool | Callable[[int, int, str], Any] | None
 class _PythonOps(TorchDispatchMode):  # type: ignore[misc]
     """Our ops as they are written in Python, whose problems can be recorded, also where the C++ ops are registered."""
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Has torch.compile compile meanwhile, in any thread; else it leaves everything to eager mode, as an older torch does all
+        the same. What it has compiled calls our ops, which is all that this looks for."""
+        return True
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kernel = _ops.KERNELS.get(func._opname) if func.namespace == "tilewise" else None
         if kernel is None and func.namespace == "tilewise":  # a short way to an op, which inference mode shows
