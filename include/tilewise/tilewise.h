@@ -441,7 +441,7 @@ TILEWISE_API void tilewise_executable_destroy(tilewise_executable* executable);
 /* The name of its kernel. This and the next two texts are valid until the executable is destroyed. */
 TILEWISE_API const char* tilewise_executable_kernel(const tilewise_executable* executable);
 
-/* What made the choice: "rules", "tuned", "measured", "first-fit", "callback" or "named". */
+/* What made the choice: "rules", "tuned", "measured", "first-fit", "callback", "named" or "model". */
 TILEWISE_API const char* tilewise_executable_source(const tilewise_executable* executable);
 
 /* Its reason in words. */
