@@ -137,6 +137,9 @@ class Dispatcher:
         """Returns run_host's result and the milliseconds of one launch: the mean of `repeat` launches after `warmup`, without copies.
         bench() measures with more care, on tensors of its own."""
         from ._host_run import run_host  # needs NumPy, which nothing else here does
+        for count, name in ((warmup, "warmup"), (repeat, "repeat")):
+            if _library.whole(count, name) < 0:
+                raise ValueError(f"{name}: {count}; need 0 or more")
         return run_host(self.prepare(problem, kernel=kernel), self._open(), a, b, warmup, max(repeat, 1))
 
     def bench(self, problem: str | Problem, *, all: bool = False, kernel: Any = None) -> Bench:
@@ -179,7 +182,11 @@ def _places(ranked: Any, names: list[str]) -> list[int]:
     strange = next((item for item in items if isinstance(item, str) and item not in names), None)
     if strange is not None:
         raise ValueError(f"rank: {strange!r} is none of the {len(names)} candidates")
-    return [names.index(item) if isinstance(item, str) else _library.whole(item, "rank") for item in items]
+    places = [names.index(item) if isinstance(item, str) else _library.whole(item, "rank") for item in items]
+    beyond = next((place for place in places if not 0 <= place < len(names)), None)
+    if beyond is not None:
+        raise ValueError(f"rank: {beyond} is no place in the list of candidates; need 0 to {len(names) - 1}")
+    return places
 
 
 def _callback(rank: Ranking, failed: list[BaseException]) -> Any:

@@ -75,6 +75,10 @@ def test_an_argument_of_the_wrong_kind_is_named(name, value, error):
     (lambda: tilewise.Dispatcher(threads="x").select(P), "threads: 'x'"),
     (lambda: tilewise.Dispatcher(rank=lambda *_: None).select(P), "rank: it returned a NoneType; need a list"),
     (lambda: tilewise.Dispatcher(rank=lambda *_: ["nope"]).select(P), "rank: 'nope' is none of the .* candidates"),
+    (lambda: tilewise.Dispatcher(rank=lambda *_: [-1]).select(P), "rank: -1 is no place in the list of candidates; need 0 to"),
+    (lambda: tilewise.Dispatcher(rank=lambda _, names, __: [len(names)]).select(P), "rank: [0-9]+ is no place"),
+    (lambda: tilewise.Dispatcher().time_host(P, A, B, warmup="x"), "warmup: 'x' is not a whole number"),
+    (lambda: tilewise.Dispatcher().time_host(P, A, B, repeat=-1), "repeat: -1; need 0 or more"),
     (lambda: tilewise.conv_forward(X[:, ::-1], W), "x: its strides are .* make it contiguous"),
 ])
 def test_other_arguments_are_named(call, message):
