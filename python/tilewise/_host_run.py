@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _library
-from ._arrays import look_of, numpy_dtype
+from ._arrays import look_of, maker_like, numpy_dtype
 
 if TYPE_CHECKING:
     from ._prepared import Prepared
@@ -21,22 +21,27 @@ if TYPE_CHECKING:
 _OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
-def as_operand(x: Any, spec: Any, name: str) -> Any:
-    """x as the problem needs it: rounded to its type where it has another, contiguous."""
+def as_operand(x: Any, spec: Any, name: str, align: int) -> Any:
+    """x as the problem needs it: rounded to its type where it has another, contiguous, at a multiple of so many bytes."""
     array = np.asanyarray(x)
     look_of(array, name)  # refuses what its memory does not tell, such as a mask
     if array.dtype.kind not in "fiub" and array.dtype.name not in _OF_ML_DTYPES:
         raise TypeError(f"{name}: expected numbers, got an array of {array.dtype}")
     if array.shape != spec.shape:
         raise ValueError(f"{name}: its shape is {array.shape}, the problem needs {spec.shape}")
-    return np.require(array.astype(numpy_dtype(spec.dtype), copy=False), requirements=["C", "A"])
+    array = np.require(array.astype(numpy_dtype(spec.dtype), copy=False), requirements=["C", "A"])
+    if array.ctypes.data % align == 0:
+        return array
+    copied = maker_like(array, spec.shape, spec.dtype, align)()[0]
+    copied[...] = array
+    return copied
 
 
 def run_host(prepared: Prepared, context: int, a: Any, b: Any, warmup: int, repeat: int) -> tuple[Any, float]:
     """The result, and the milliseconds of one launch: the mean of `repeat` after `warmup`, without the copies."""
     specs = prepared.operands
-    a, b = as_operand(a, specs["a"], "a"), as_operand(b, specs["b"], "b")
-    out = np.empty(specs["c"].shape, numpy_dtype(specs["c"].dtype))
+    a, b = as_operand(a, specs["a"], "a", prepared.align), as_operand(b, specs["b"], "b", prepared.align)
+    out = maker_like(a, specs["c"].shape, specs["c"].dtype, prepared.align)()[0]
     if prepared.device == "cpu":
         taken = prepared.pack_b(b) if prepared.packed_b_bytes else b
         return out, _time(lambda: prepared(a, taken, out=out), lambda: None, warmup, repeat)

@@ -156,6 +156,9 @@ def test_what_is_made_is_aligned_as_the_problem_promises(rng, align):
     for _ in range(5):
         made += [plain(a, b), packs.pack_b(b)]
         close(packs(a, made[-1]), product(a, b))
+    for _ in range(5):
+        made.append(tilewise.Dispatcher().run_host(problem, np.array(a), np.array(b)))
+        close(made[-1], product(a, b))
     assert all(x.ctypes.data % align == 0 for x in made)
     with pytest.raises(ValueError, match=f"out: its address is not a multiple of {align} bytes"):
         plain(a, b, out=np.empty(N * N + 1, np.float32)[1:].reshape(N, N))
