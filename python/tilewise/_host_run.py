@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _library
-from ._arrays import look_of, maker_like, numpy_dtype
+from ._arrays import look_of, maker_like, numpy_dtype, operand
+from ._operands import check_operand
 
 if TYPE_CHECKING:
     from ._prepared import Prepared
@@ -42,6 +43,8 @@ def run_host(prepared: Prepared, context: int, a: Any, b: Any, warmup: int, repe
     specs = prepared.operands
     a, b = as_operand(a, specs["a"], "a", prepared.align), as_operand(b, specs["b"], "b", prepared.align)
     out = maker_like(a, specs["c"].shape, specs["c"].dtype, prepared.align)()[0]
+    for array, name in ((a, "a"), (b, "b"), (out, "c")):  # memory of the device has no gaps either
+        check_operand(operand(array, "out" if name == "c" else name), specs[name])
     if prepared.device == "cpu":
         taken = prepared.pack_b(b) if prepared.packed_b_bytes else b
         return out, _time(lambda: prepared(a, taken, out=out), lambda: None, warmup, repeat)

@@ -148,6 +148,17 @@ def test_arrays_of_the_host_are_copied_where_that_is_asked_for(tiny):
         dispatcher.run_host(GEMM, a.astype("U8"), b)
 
 
+@pytest.mark.compiles
+@pytest.mark.parametrize("device", ["cpu", "emulated:sm_90a"])
+@pytest.mark.parametrize("field, message", [
+    ("lda=64", r"a: its strides are \(56, 1\) elements, the problem needs \(64, 1\)"),
+    ("ldb=64", r"b: its strides are \(56, 1\)"), ("ldc=64", r"out: its strides are \(40, 1\)"),
+])
+def test_arrays_of_the_host_have_no_gaps(device, field, message):
+    with pytest.raises(ValueError, match=message):  # where the device has memory of its own, a kernel would leave it
+        Dispatcher(device).run_host(f"{GEMM},{field}", np.ones((24, 56)), np.ones((40, 56)))
+
+
 def test_a_ranking_of_the_callers_own(tiny):
     seen = []
 
