@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "config/archs.hpp"
@@ -33,7 +34,7 @@ protected:
     void TearDown() override { fs::remove_all(root_); }
 
     // Every kind of kernel was seen; those with `column` at most `threshold` are faster than the analytic model says, others slower.
-    void learn(Op op, const std::string& column, double threshold, double factor = 1) {
+    void learn(Op op, const std::string& column, double threshold, double factor = 1, double mean = 0) {
         std::set<std::string> kinds;
         for (const std::string& text :
              {std::string(kLearnedProblem),
@@ -42,7 +43,7 @@ protected:
             ASSERT_TRUE(kernels.ok());
             for (const Kernel& kernel : *kernels) kinds.insert(print_kind(kind_of(kernel.config)));
         }
-        write_model(folder(op), card_text(op, device_.arch().name, {kinds.begin(), kinds.end()}),
+        write_model(folder(op), card_text(op, device_.arch().name, {kinds.begin(), kinds.end()}, mean),
                     one_test(op, column, threshold, -0.7 * factor, 0.7 * factor));
     }
     std::string folder(Op op) const { return root_ + "/models/" + std::string(name_of(op)); }
@@ -118,6 +119,31 @@ TEST_F(LearnedRanker, TheCorrectedTimesDecide) {
     EXPECT_EQ((*with->plan(problem, rules))->kernel->name, analytic->plan->kernel->name);
     // Those that would be measured begin with the model's first.
     EXPECT_EQ(kernels_to_measure(*selection, {}, device_.arch()).front(), plan.kernel);
+}
+
+// Those that were not looked at have the mean correction in their times. It is taken out before they are looked at.
+TEST_F(LearnedRanker, TheMeanCorrectionCountsOnce) {
+    const Problem problem = *parse_problem(kLearnedProblem);
+    const auto analytic = Dispatcher(device_, *builder_, nullptr).select(problem);
+    learn(Op::gemm, "tile_n", 48, 1, 0.5);
+    auto selection = dispatcher()->select(problem);
+    ASSERT_TRUE(analytic.ok() && selection.ok());
+    ASSERT_TRUE(selection->candidates.front().learned);
+    std::erase_if(selection->candidates, [](const Candidate& candidate) { return candidate.learned.has_value(); });
+    ASSERT_FALSE(selection->candidates.empty());
+    const SelectOptions options;
+    RankContext context{problem, options};
+    context.arch = &device_.arch();
+    context.models = models_.get();
+    ASSERT_TRUE(rank_by_learned_model(context, *selection).ok());
+    ASSERT_TRUE(selection->candidates.front().learned);
+    for (const Candidate& candidate : selection->candidates) {
+        const double us = candidate.learned ? candidate.learned->analytic_us : *candidate.predicted_us / std::exp(0.5);
+        const auto before = std::ranges::find_if(
+            analytic->candidates, [&](const Candidate& one) { return one.kernel->name == candidate.kernel->name; });
+        ASSERT_NE(before, analytic->candidates.end());
+        EXPECT_NEAR(us / *before->predicted_us, 1, 1e-9) << candidate.kernel->name;
+    }
 }
 
 // The plan that is found without ranking all is the one of the whole ranking.
