@@ -66,6 +66,8 @@ private:
     Result<VerifyReport> compare_on_device(float alpha, float beta, const VerifyOptions& options) {
         auto compared = judged_->known.compare(judged_->fill, judged_->c);
         if (!compared || compared->ok) return compared;
+        // Inputs too, which an earlier kernel may have changed.
+        if (auto status = placed_->fetch(); !status) return status.error();
         if (auto status = copy_output(output().whole(), judged_->c.whole()); !status) return status.error();
         VerifyReport judged = verify_result(tensors_, alpha, beta, options);
         const bool is_sampled = judged.method != VerifyMethod::every_element;

@@ -142,6 +142,18 @@ TEST_F(CheckedOperandsTest, FindsAnInputThatALaterKernelHasChanged) {
     EXPECT_NE(report.guards.find("A is an input"), std::string::npos) << report.guards;
 }
 
+TEST_F(CheckedOperandsTest, SaysThatAnInputWasChangedWhereAResultDiffers) {
+    Trial trial(*device, *builder, "gemm:m=12,n=10,k=30,layout=rcr", 1e9);
+    trial.compute(1);
+    ASSERT_TRUE(trial.verify().ok);
+    const std::byte changed{0x55};
+    ASSERT_TRUE(device->copy(const_cast<void*>(trial.checked->operands().b), &changed, 1, kDefaultStream));
+    trial.break_element(encode(DType::fp32, 100.0));
+    const VerifyReport report = trial.verify();
+    EXPECT_FALSE(report.ok);
+    EXPECT_NE(report.guards.find("B is an input"), std::string::npos) << report.guards;
+}
+
 TEST_F(CheckedOperandsTest, GivesTheOldCBackForBeta) {
     for (const double full_work : {1e9, 1.0}) {
         Trial trial(*device, *builder, "gemm:m=12,n=10,k=30,layout=rcr,beta=1", full_work);
