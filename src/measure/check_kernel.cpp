@@ -16,6 +16,18 @@ namespace {
 // The reference calls functions of mathematics in double precision, which clang does not have for AMD GPUs.
 constexpr std::array<bool, kAllBackends.size()> kHasReference = {false, true, false};  // cpu, cuda, hip
 
+// How the factors of an operation are read.
+struct ReferenceSource {
+    std::string_view name, header, operands;
+};
+constexpr std::array<ReferenceSource, EnumNames<Op>::names.size()> kReferences = {
+    {{"reference", "gpu/reference.hpp", "MatrixOperands"},
+     {"reference_fwd", "gpu/conv_reference.hpp", "ForwardOperands"},
+     {"reference_bwd_data", "gpu/conv_reference.hpp", "BackwardDataOperands"},
+     {"reference_bwd_weight", "gpu/conv_reference.hpp", "BackwardWeightOperands"}}};
+static_assert(static_cast<int>(Op::gemm) == 0 && static_cast<int>(Op::conv_fwd) == 1 &&
+              static_cast<int>(Op::conv_bwd_data) == 2 && static_cast<int>(Op::conv_bwd_weight) == 3);
+
 constexpr int kFillBlocksPerUnit = 8;
 
 constexpr std::size_t kParameterBytes = std::max(sizeof(BufferTask), sizeof(CheckParameters));
@@ -29,9 +41,12 @@ BuildRequest fill_request(const ArchSpec& arch) {
                        "#include \"gpu/fill.hpp\"\n\nTILEWISE_GPU_FILL()\n");
 }
 
-BuildRequest reference_request(const ArchSpec& arch, bool with_squares) {
-    return gpu_request(arch, code_of(arch.backend).suffix, with_squares ? "check_reference_squares" : "check_reference",
-                       fmt::format("#include \"gpu/reference.hpp\"\n\nTILEWISE_GPU_REFERENCE({})\n", with_squares));
+BuildRequest reference_request(const ArchSpec& arch, Op op, bool with_squares) {
+    const ReferenceSource& source = kReferences[static_cast<std::size_t>(op)];
+    return gpu_request(arch, code_of(arch.backend).suffix,
+                       fmt::format("check_{}{}", source.name, with_squares ? "_squares" : ""),
+                       fmt::format("#include \"{}\"\n\nTILEWISE_GPU_REFERENCE({}, {})\n", source.header, with_squares,
+                                   source.operands));
 }
 
 Result<CheckKernel> CheckKernel::make(Device& device, Builder& builder, BuildRequest request, int blocks) {

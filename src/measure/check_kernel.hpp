@@ -40,6 +40,6 @@ bool has_check_kernels(const ArchSpec& arch);
 // These requests compile the filling and inspecting of buffers, and the reference, with sums of squares where the error model
 // asks for them.
 BuildRequest fill_request(const ArchSpec& arch);
-BuildRequest reference_request(const ArchSpec& arch, bool with_squares);
+BuildRequest reference_request(const ArchSpec& arch, Op op, bool with_squares);
 
 }  // namespace tilewise

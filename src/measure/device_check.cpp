@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "build/code_suffix.hpp"
 #include "kernels/common/to_int.hpp"
 #include "measure/device_memory.hpp"
 #include "measure/reference.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 namespace {
@@ -15,7 +17,8 @@ constexpr int kBlocksPerUnit = 2;
 
 int reference_blocks(const Problem& p, const ArchSpec& arch) {
     const auto tiles = [](std::int64_t size) { return (size + kCheckTile - 1) / kCheckTile; };
-    const std::int64_t all = p.gemm.batch * tiles(p.gemm.m) * tiles(p.gemm.n);
+    const GemmView view = gemm_view(p);
+    const std::int64_t all = view.batch * tiles(view.m) * tiles(view.n);
     return to_int(std::min<std::int64_t>(all, std::int64_t{kBlocksPerUnit} * arch.units));
 }
 
@@ -23,6 +26,7 @@ int reference_blocks(const Problem& p, const ArchSpec& arch) {
 constexpr double kResults = 2;
 
 VerifyReport report_of(const Problem& p, const CheckAccount& account, std::string guards) {
+    const GemmView view = gemm_view(p);
     VerifyReport report;
     report.method = VerifyMethod::on_device;
     report.max_error = account.max_error;
@@ -32,20 +36,21 @@ VerifyReport report_of(const Problem& p, const CheckAccount& account, std::strin
     report.failed = static_cast<std::int64_t>(account.failed);
     report.guards = std::move(guards);
     if (account.first != kNowhere) {
-        const auto index = static_cast<std::int64_t>(account.first), line = index / p.gemm.n;
-        report.failure = VerifyFailure{line / p.gemm.m, line % p.gemm.m,   index % p.gemm.n,      account.expected,
-                                       account.got,     account.tolerance, account.unwritten != 0};
+        const auto index = static_cast<std::int64_t>(account.first), line = index / view.n;
+        report.failure = VerifyFailure{line / view.m, line % view.m,     index % view.n,        account.expected,
+                                       account.got,   account.tolerance, account.unwritten != 0};
     }
     // A launch that judged only a part would otherwise pass.
-    report.ok = report.failed == 0 && report.guards.empty() && report.checked == p.gemm.batch * p.gemm.m * p.gemm.n;
+    report.ok = report.failed == 0 && report.guards.empty() && report.checked == view.batch * view.m * view.n;
     return report;
 }
 
 }  // namespace
 
 bool is_checkable_on(const Device& device, const Problem& problem) {
-    return has_check_kernels(device.arch()) && problem.op == Op::gemm && is_apart(stored_rows(problem, 0)) &&
-           is_apart(stored_rows(problem, 1));
+    // An emulated GPU would take longer than the host.
+    return has_check_kernels(device.arch()) && device.code_suffix() != kEmulatedCode &&
+           is_apart(stored_rows(problem, 0)) && is_apart(stored_rows(problem, 1));
 }
 
 Result<DeviceCheck> DeviceCheck::make(Device& device, Builder& builder, const Problem& problem, std::uint64_t seed) {
@@ -53,8 +58,8 @@ Result<DeviceCheck> DeviceCheck::make(Device& device, Builder& builder, const Pr
     auto fill = CheckKernel::make_fill(device, builder);
     if (!fill) return fill.error();
     const bool with_squares = error_model(problem, {1, arch.fp8_sum_bits}).input_unit != 0;
-    auto reference =
-        CheckKernel::make(device, builder, reference_request(arch, with_squares), reference_blocks(problem, arch));
+    auto reference = CheckKernel::make(device, builder, reference_request(arch, problem.op, with_squares),
+                                       reference_blocks(problem, arch));
     if (!reference) return reference.error();
     DeviceCheck check(device, problem, std::move(*fill), std::move(*reference));
     for (const PlannedInput& input : planned_inputs(problem, seed)) {

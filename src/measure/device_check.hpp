@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A large GEMM on a GPU with nothing of it on the host: operands made and filled there, the bits being those of
+// A large problem on a GPU with nothing of it on the host: operands made and filled there, the bits being those of
 // Tensors for the same seed; the result judged there, every element, by an independent kernel
-// (kernels/gpu/reference.hpp) with the host's own tolerances; guards and inputs looked at there. 8192 x 8192 x 8192 takes
-// a fraction of a second, which on the host only a sample of it would.
+// (kernels/gpu/reference.hpp, conv_reference.hpp) with the host's own tolerances; guards and inputs looked at there. A GEMM of
+// 8192 x 8192 x 8192 takes a fraction of a second, which on the host only a sample of it would.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@
 
 namespace tilewise {
 
-// Whether DeviceCheck can be had for the problem: a device that has the kernels, and no operand whose matrices overlap,
+// Whether DeviceCheck can be had for the problem: a GPU that has the kernels, and no operand whose matrices overlap,
 // as filling them side by side would not give what filling them one after the other does.
 bool is_checkable_on(const Device& device, const Problem& problem);
 

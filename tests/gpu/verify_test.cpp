@@ -13,6 +13,7 @@
 #include "measure/check_kernel.hpp"
 #include "measure/checked_operands.hpp"
 #include "measure/device_check_cases.hpp"
+#include "problem/facts.hpp"
 #include "select/runtime.hpp"
 
 namespace tilewise {
@@ -67,7 +68,10 @@ TEST_F(GpuVerify, EveryDamagedGuardAndChangedInputIsFound) { damage_is_found(*ru
 TEST_F(GpuVerify, LargeResultsAreJudgedInTimeAndBrokenOnesFound) {
     for (const char* text : {"gemm:m=8192,n=8192,k=8192,dtype=bf16", "gemm:m=8192,n=8192,k=8192,dtype=fp16,layout=rrr",
                              "gemm:m=4099,n=4104,k=4104,dtype=fp32",
-                             "gemm:m=4096,n=4096,k=4096,dtype=bf16,epilogue=bias+gelu,d=mul,beta=1,scale=row"}) {
+                             "gemm:m=4096,n=4096,k=4096,dtype=bf16,epilogue=bias+gelu,d=mul,beta=1,scale=row",
+                             "conv_fwd:n=64,c=256,k=256,in=28x28,filter=3x3,pad=1x1,dtype=bf16,epilogue=bias+relu",
+                             "conv_bwd_data:n=32,c=64,k=128,in=56x56,filter=3x3,stride=2x2,pad=1x1,dtype=bf16",
+                             "conv_bwd_weight:n=32,c=128,k=128,in=28x28,filter=3x3,pad=1x1,dtype=bf16"}) {
         SCOPED_TRACE(text);
         const Problem problem = problem_of(text);
         Device& device = *runtime.device;
@@ -90,7 +94,8 @@ TEST_F(GpuVerify, LargeResultsAreJudgedInTimeAndBrokenOnesFound) {
         const KernelArgs args = problem_args(problem);
         const DType out = problem.dtype_out;
         const auto size = static_cast<std::size_t>(bytes_of(out));
-        const std::int64_t last_row = problem.gemm.m - 1, last_col = problem.gemm.n - 1;
+        const GemmView view = gemm_view(problem);
+        const std::int64_t last_row = view.m - 1, last_col = view.n - 1;
         for (const auto& [row, col] :
              {std::pair{0L, 0L}, {last_row, last_col}, {last_row, 0L}, {last_row / 2 + 1, last_col / 3}}) {
             auto* place = static_cast<std::byte*>(check.operands().c) +

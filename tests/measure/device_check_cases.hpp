@@ -11,6 +11,8 @@
 #include "base/random.hpp"
 #include "measure/device_check.hpp"
 #include "measure/float_gemm.hpp"
+#include "measure/reference.hpp"
+#include "problem/facts.hpp"
 
 namespace tilewise {
 
@@ -77,10 +79,47 @@ inline const std::vector<std::string> kDtypes = {"fp32",          "fp16",       
                                                  "fp16,out=fp32", "bf16,out=fp16", "fp8",           "fp8,b=bf8,out=bf8",
                                                  "int8",          "int8,out=int8", "int8,out=fp16", "fp32,math=tf32x3"};
 
+// Every other one is a convolution.
+inline std::string random_conv(Random& random, std::size_t i) {
+    const int rank = static_cast<int>(random.between(1, 3));
+    const auto extents = [&](std::int64_t least, std::int64_t most, const char* between = "x") {
+        std::string text;
+        for (int d = 0; d < rank; ++d) text += (d > 0 ? between : "") + std::to_string(random.between(least, most));
+        return text;
+    };
+    static const std::vector<std::string> ops = {"conv_fwd", "conv_bwd_data", "conv_bwd_weight"};
+    static const std::vector<std::string> last = {"nwgc", "nhwgc", "ndhwgc"}, first = {"ngcw", "ngchw", "ngcdhw"};
+    static const std::vector<std::string> dtypes = {"fp32", "bf16", "fp16", "fp32,math=tf32", "bf16,out=fp32"};
+    static const std::vector<std::string> chains = {"", ",epilogue=bias+relu", ",epilogue=bias+gelu,d=add", ",beta=1"};
+    const std::string& op = ops[i % ops.size()];
+    const std::int64_t groups = random.chance(40) ? random.between(2, 4) : 1;
+    const auto channels = [&] { return std::to_string(groups * random.between(1, 24)); };
+    const std::string sizes = op + ":n=" + std::to_string(random.between(1, 4)) + ",g=" + std::to_string(groups) +
+                              ",c=" + channels() + ",k=" + channels() + ",in=" + extents(5, rank == 1 ? 60 : 9) +
+                              ",filter=" + extents(1, 3) + ",stride=" + extents(1, 3) + ",pad=" + extents(0, 2) +
+                              ",dilation=" + extents(1, 2);
+    const auto at = static_cast<std::size_t>(rank - 1);
+    return sizes + ",layout=" + (random.chance(50) ? last : first)[at] + ",dtype=" + dtypes[i % dtypes.size()] +
+           (op == "conv_bwd_weight" ? "" : chains[i % chains.size()]);
+}
+
 inline std::string random_text(Random& random, std::size_t i) {
+    if (i % 2 == 1) return random_conv(random, i / 2);
+    i /= 2;
     return "gemm:m=" + std::to_string(random.between(1, 150)) + ",n=" + std::to_string(random.between(1, 150)) +
            ",k=" + std::to_string(random.between(1, 90)) + ",layout=" + random.pick(kLayouts) +
            ",dtype=" + kDtypes[i % kDtypes.size()] + kExtras[i % kExtras.size()];
+}
+
+// A result that is right: of a GEMM as a plain kernel would find it, of a convolution the reference's own, rounded.
+inline void put_right_result(const Tensors& host, const FloatGemm& how, const VerifyOptions& options) {
+    if (host.problem().op == Op::gemm) return run_float_gemm(host, how);
+    const GemmView view = gemm_view(host.problem());
+    const std::vector<double> values = reference_result(host, {how.alpha, how.beta, options.summation});
+    std::size_t at = 0;
+    for (std::int64_t batch = 0; batch < view.batch; ++batch)
+        for (std::int64_t row = 0; row < view.m; ++row)
+            for (std::int64_t col = 0; col < view.n; ++col) set_element(host.c(), batch, row, col, values[at++]);
 }
 
 inline void operands_are_the_hosts(Device& device, Builder& builder, std::size_t problems) {
@@ -107,9 +146,9 @@ inline void verdicts_are_the_hosts(Device& device, Builder& builder, std::size_t
         how.alpha = random.chance(50) ? suggested_alpha(p) : -0.7f * suggested_alpha(p);
         how.beta = p.beta ? 1.25f : 0;
         how.split_k = random.chance(30) ? 3 : 1;
-        run_float_gemm(host, how);
         VerifyOptions options;
         options.summation.split_k = how.split_k;
+        put_right_result(host, how, options);
         const DeviceCheck check = made(device, builder, p, i);
         put_result(device, host, check);
         const auto right = check.verify(how.alpha, how.beta, options);
@@ -120,8 +159,9 @@ inline void verdicts_are_the_hosts(Device& device, Builder& builder, std::size_t
         // One element wrong, one a NaN, one never written, anywhere.
         const auto somewhere = [&](int kind) {
             const MatrixView c = host.c();
-            const std::int64_t batch = random.between(0, p.gemm.batch - 1), row = random.between(0, p.gemm.m - 1),
-                               col = random.between(0, p.gemm.n - 1);
+            const GemmView view = gemm_view(p);
+            const std::int64_t batch = random.between(0, view.batch - 1), row = random.between(0, view.m - 1),
+                               col = random.between(0, view.n - 1);
             const std::uint32_t bits = kind == 0   ? encode(c.type, element(c, batch, row, col) < 20 ? 100 : -100)
                                        : kind == 1 ? encode(c.type, NAN)
                                                    : poison_bits(c.type);

@@ -17,7 +17,7 @@ TEST_F(DeviceCheckTest, OperandsAreTheHostsBitForBit) {
     EXPECT_EQ(device->held(), 0u) << "all memory was given back";
 }
 
-TEST_F(DeviceCheckTest, SaysWhatTheHostSays) { verdicts_are_the_hosts(*device, *builder, 24); }
+TEST_F(DeviceCheckTest, SaysWhatTheHostSays) { verdicts_are_the_hosts(*device, *builder, 32); }
 
 TEST_F(DeviceCheckTest, EveryDamagedGuardAndChangedInputIsFound) { damage_is_found(*device, *builder, 19); }
 
@@ -37,6 +37,7 @@ TEST_F(DeviceCheckTest, LargeProblemsAreCheckedOnTheDeviceOthersOnTheHost) {
     EXPECT_EQ(method(plain, 1e9), VerifyMethod::every_element);
     EXPECT_EQ(method(plain, 1), VerifyMethod::on_device);
     EXPECT_NE(method(folded, 1), VerifyMethod::on_device) << "matrices within each other's gaps";
+    EXPECT_EQ(method("conv_bwd_weight:n=2,c=6,k=5,in=7x8,filter=3x3", 1), VerifyMethod::on_device);
     settings_.nvrtc = "/nonexistent/libnvrtc.so.13";
     settings_.cache_dir = at("another");
     builder = std::make_unique<Builder>(settings_);

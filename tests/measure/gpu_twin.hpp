@@ -39,8 +39,8 @@ inline void atomicMin(u64* to, u64 value) {
 
 }  // namespace tilewise::gpu
 
+#include "kernels/gpu/conv_reference.hpp"
 #include "kernels/gpu/fill.hpp"
-#include "kernels/gpu/reference.hpp"
 
 namespace tilewise {
 
@@ -98,11 +98,15 @@ public:
     }
 
     Result<std::shared_ptr<const Code>> load(const BuiltKernel& kernel) override {
-        const std::string& called = kernel.manifest.kernel;
+        const std::string called = kernel.manifest.kernel.substr(0, kernel.manifest.kernel.find('@'));
         auto code = std::make_shared<TwinCode>();
-        if (called.starts_with("check_fill@")) code->kernel = gpu::do_buffer_task;
-        if (called.starts_with("check_reference@")) code->kernel = gpu::judge_result<false>;
-        if (called.starts_with("check_reference_squares@")) code->kernel = gpu::judge_result<true>;
+        if (called == "check_fill") code->kernel = gpu::do_buffer_task;
+        for (TwinKernel found : {reference<gpu::MatrixOperands>(called, "check_reference"),
+                                 reference<gpu::ForwardOperands>(called, "check_reference_fwd"),
+                                 reference<gpu::BackwardDataOperands>(called, "check_reference_bwd_data"),
+                                 reference<gpu::BackwardWeightOperands>(called, "check_reference_bwd_weight")}) {
+            if (found) code->kernel = found;
+        }
         if (!code->kernel) return unsupported_error("the twin does not know " + called);
         return std::shared_ptr<const Code>(std::move(code));
     }
@@ -118,6 +122,12 @@ public:
     std::size_t held() const { return held_.size(); }
 
 private:
+    template <class Operands>
+    static TwinKernel reference(const std::string& called, const std::string& name) {
+        if (called == name) return gpu::judge_result<false, Operands>;
+        return called == name + "_squares" ? gpu::judge_result<true, Operands> : nullptr;
+    }
+
     struct TwinCode final : Code {
         std::int64_t packed_b_bytes(const KernelArgs&) const override { return 0; }
         TwinKernel kernel = nullptr;
