@@ -75,7 +75,8 @@ Result<BuildWork> find_work(const Context& context, std::span<const ArchSpec* co
                             const BuildSettings& settings) {
     BuildWork work;
     if (!context.arguments.has("problems")) {
-        if (auto status = refuse_together(context, "only with", {"top", "most"}); !status) return status.error();
+        if (auto status = refuse_together(context, "only with", {"top", "most", "kernels", "seed"}); !status)
+            return status.error();
         for (const ArchSpec* arch : archs) {
             if (auto status = add_rule_set(context, *arch, work); !status) return status.error();
         }
@@ -83,6 +84,10 @@ Result<BuildWork> find_work(const Context& context, std::span<const ArchSpec* co
     }
     if (auto status = refuse_together(context, "not with", {"op", "dtype", "epilogues", "shard"}); !status) {
         return status.error();
+    }
+    if (context.arguments.has("top") && context.arguments.has("kernels")) {
+        return usage_error(
+            "--top names the best kernels, --kernels those that a sweep measures: leave one of them out");
     }
     const auto problems = read_problems(context);
     if (!problems) return problems.error();

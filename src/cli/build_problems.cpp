@@ -39,10 +39,20 @@ Result<std::vector<NeededKernel>> choose_kernels(const Context& context, const A
     const auto threads = threads_option(context);
     if (!threads) return threads.error();
     const auto top = read_number(context, "top", 1, 1);
-    if (!top) return top.error();
-    auto needed = needed_kernels(
-        problems, arch,
-        {options->rule_set, *threads > 0 ? *threads : usable_cpus(), static_cast<std::size_t>(*top), tuned});
+    const auto seed = read_number(context, "seed", 0, 0);
+    if (!top || !seed) return top ? seed.error() : top.error();
+    NeedOptions need;
+    need.rule_set = options->rule_set;
+    need.threads = *threads > 0 ? *threads : usable_cpus();
+    need.top = static_cast<std::size_t>(*top);
+    need.seed = static_cast<std::uint64_t>(*seed);
+    need.tuned = tuned;
+    if (const auto pool = context.arguments.value("kernels")) {
+        const auto known = parse_enum<KernelPool>(*pool);
+        if (!known) return known.error();
+        need.pool = *known;
+    }
+    auto needed = needed_kernels(problems, arch, need);
     if (!needed) return needed.error();
     const auto most = read_number(context, "most", static_cast<std::int64_t>(needed->size()), 1);
     if (!most) return most.error();

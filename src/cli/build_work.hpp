@@ -26,7 +26,7 @@ struct BuildWork {
 // The kernels of a rule set: --rule-set, --op, --dtype, --epilogues, --shard.
 Status add_rule_set(const Context& context, const ArchSpec& arch, BuildWork& work);
 
-// --problems, with --top and --most; `tuned` is all that was ever measured here.
+// --problems, with --top or --kernels and --seed, and --most; `tuned` is all that was ever measured here.
 Status add_problems(const Context& context, const ArchSpec& arch, std::span<const Problem> problems,
                     std::span<const TuningRecord> tuned, BuildWork& work);
 

@@ -101,13 +101,15 @@ constexpr Option kBenchOptions[] = {
     kCpuArch,
 };
 constexpr Option kTuneOptions[] = {kProblems, kRuleSet, kTop, kAgain, kDevice, kCpuArch};
+constexpr Option kKernelPool = {
+    "kernels", "POOL", "all (unless given), or sample: the best by the model, other kinds, and some of the rest",
+    kernel_pool_choices};
 constexpr Option kSweepOptions[] = {
     kProblems,
     {"out", "FILE.csv", "where the records go"},
     kRuleSet,
     {"config", "FILE.json", "these kernels, not a rule set: names, or configs with lists of values"},
-    {"kernels", "POOL", "all (unless given), or sample: the best by the model, other kinds, and some of the rest",
-     kernel_pool_choices},
+    kKernelPool,
     {"resume", "", "go on with a file, and measure nothing twice"},
     {"shard", "I/N", "only part I of N, 1/N to N/N, of the problems: for several devices or machines"},
     {"workers", "N", "compilers at a time"},
@@ -128,6 +130,9 @@ constexpr Option kBuildOptions[] = {
     {"problems", "FILE|SET", "build the kernels of these problems, not of a rule set; - reads standard input",
      problem_set_names},
     {"top", "N", "with --problems: number of best kernels of each (1)"},
+    {"kernels", "POOL", "with --problems: those that a sweep measures, all or sample, not the best",
+     kernel_pool_choices},
+    {"seed", "N", "with --kernels sample: the seed of the sweep (0)"},
     {"most", "N", "with --problems: at most so many kernels, those that most problems need"},
     {"shard", "I/N", "only part I of N, 1/N to N/N, of the distinct sources: for several machines or sittings"},
     {"pack", "FILE", "also write the kernels into one file (sm_80: with PTX for later GPUs)"},

@@ -43,11 +43,15 @@ private:
     std::map<std::string, std::unique_ptr<Registry>> known_;
 };
 
-// The best of the candidates that have code, and those that were measured to be fastest.
+// The best of the candidates that have code, or what a sweep would measure, and those that were measured to be fastest.
 KernelList wanted_of(const Problem& problem, Selection& selection, const NeedOptions& options) {
     KernelList wanted;
+    if (options.pool) {
+        for (const Candidate& one : pool_of(problem, selection.candidates, *options.pool, options.seed))
+            wanted.push_back(one.kernel);
+    }
     for (const Candidate& candidate : selection.candidates) {
-        if (wanted.size() == options.top) break;
+        if (options.pool || wanted.size() == options.top) break;
         if (candidate.kernel->available) wanted.push_back(candidate.kernel);
     }
     const std::string text = print_problem(problem);
@@ -118,7 +122,7 @@ Result<std::vector<NeededKernel>> needed_kernels(std::span<const Problem> proble
         if (!registry) return registry.error();
         Selection selection = select_kernel(problem, **registry, arch, options.threads, Reasons::counted);
         const KernelList wanted = wanted_of(problem, selection, options);
-        if (wanted.empty()) {
+        if (wanted.empty() && !options.pool) {
             return unsupported_error(
                 fmt::format("no kernel for {} may run {}: {}", arch.name, print_problem(problem), why_none(selection)));
         }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@
 #include "problem/problem.hpp"
 #include "registry/registry.hpp"
 #include "select/runtime.hpp"
+#include "select/shortlist.hpp"
 #include "select/tuning_database.hpp"
 
 namespace tilewise {
@@ -40,11 +43,14 @@ struct NeedOptions {
     RuleSet rule_set = RuleSet::standard;
     int threads = 1;      // of a CPU
     std::size_t top = 1;  // so many of the best of each problem
+    // What a sweep would measure, in place of the best.
+    std::optional<KernelPool> pool{};
+    std::uint64_t seed = 0;  // of a sample
     // Kernels that were measured on a device of the arch are needed, too.
-    std::span<const TuningRecord> tuned;
+    std::span<const TuningRecord> tuned{};
 };
 
-// Kernels that most problems need come first. A problem that no kernel may run is an error.
+// Kernels that most problems need come first. A problem that no kernel may run is an error, unless a sweep leaves it out.
 Result<std::vector<NeededKernel>> needed_kernels(std::span<const Problem> problems, const ArchSpec& arch,
                                                  const NeedOptions& options);
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernels/common/random.hpp"
+#include "problem/problem_text.hpp"
 
 namespace tilewise {
 namespace {
@@ -17,6 +18,33 @@ Tiling tiling_of(const KernelConfig& c) { return {algorithm_of(c), c.tile.m, c.t
 constexpr int kMostOfATiling = 3;
 constexpr double kWorstMeasured = 2.0;     // times the best prediction
 constexpr std::size_t kReservedShare = 4;  // one place in so many is for algorithms that are not among the first
+
+std::uint64_t text_bits(const std::string& text, std::uint64_t seed) {
+    std::uint64_t bits = seed;
+    for (const char c : text) bits = random_bits(bits, static_cast<unsigned char>(c));
+    return bits;
+}
+
+std::vector<Candidate> sample_candidates(const std::vector<Candidate>& ranked, std::uint64_t seed) {
+    constexpr std::size_t kFirst = 24, kOtherKinds = 8, kDrawn = 8;
+    std::set<std::size_t> taken;
+    std::set<Algorithm> algorithms;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+        const bool is_first = i < kFirst, is_new = algorithms.insert(algorithm_of(ranked[i].kernel->config)).second;
+        if (is_first || (is_new && taken.size() < kFirst + kOtherKinds)) taken.insert(i);
+    }
+    std::vector<std::size_t> rest;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+        if (!taken.contains(i)) rest.push_back(i);
+    }
+    std::sort(rest.begin(), rest.end(),
+              [&](std::size_t a, std::size_t b) { return random_bits(seed, a) < random_bits(seed, b); });
+    taken.insert(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(kDrawn, rest.size())));
+    std::vector<Candidate> sample;
+    sample.reserve(taken.size());
+    for (const std::size_t i : taken) sample.push_back(ranked[i]);
+    return sample;
+}
 
 }  // namespace
 
@@ -73,25 +101,10 @@ KernelList shortlist(const std::vector<Candidate>& ranked, std::size_t count) {
     return chosen;
 }
 
-std::vector<Candidate> sample_candidates(const std::vector<Candidate>& ranked, std::uint64_t seed) {
-    constexpr std::size_t kFirst = 24, kOtherKinds = 8, kDrawn = 8;
-    std::set<std::size_t> taken;
-    std::set<Algorithm> algorithms;
-    for (std::size_t i = 0; i < ranked.size(); ++i) {
-        const bool is_first = i < kFirst, is_new = algorithms.insert(algorithm_of(ranked[i].kernel->config)).second;
-        if (is_first || (is_new && taken.size() < kFirst + kOtherKinds)) taken.insert(i);
-    }
-    std::vector<std::size_t> rest;
-    for (std::size_t i = 0; i < ranked.size(); ++i) {
-        if (!taken.contains(i)) rest.push_back(i);
-    }
-    std::sort(rest.begin(), rest.end(),
-              [&](std::size_t a, std::size_t b) { return random_bits(seed, a) < random_bits(seed, b); });
-    taken.insert(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(kDrawn, rest.size())));
-    std::vector<Candidate> sample;
-    sample.reserve(taken.size());
-    for (const std::size_t i : taken) sample.push_back(ranked[i]);
-    return sample;
+std::vector<Candidate> pool_of(const Problem& problem, std::vector<Candidate> ranked, KernelPool pool,
+                               std::uint64_t seed) {
+    if (pool == KernelPool::all) return ranked;
+    return sample_candidates(ranked, text_bits(print_problem(problem), seed));
 }
 
 }  // namespace tilewise

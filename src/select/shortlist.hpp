@@ -3,8 +3,10 @@
 // concerns a whole algorithm, so that the best of the others find more than further variants of the first do.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -26,8 +28,17 @@ std::vector<std::size_t> places_to_learn(const std::vector<Candidate>& ranked);
 // At most `count`, best first; without predictions the first ones.
 KernelList shortlist(const std::vector<Candidate>& ranked, std::size_t count);
 
-// Those that a sweep measures in place of all: the model's first 24, the best of up to 8 algorithms that are not among them, and 8 of
-// the rest, drawn by the seed. In the model's order.
-std::vector<Candidate> sample_candidates(const std::vector<Candidate>& ranked, std::uint64_t seed);
+// What a sweep measures. all: every kernel that may run the problem. sample: the model's first 24, the best of up to 8 algorithms that are
+// not among them, and 8 of the rest, drawn by the problem and the seed.
+enum class KernelPool : std::uint8_t { all, sample };
+template <>
+struct EnumNames<KernelPool> {
+    static constexpr std::string_view kind = "pool of kernels";
+    static constexpr std::array<std::string_view, 2> names = {"all", "sample"};
+};
+
+// In the model's order.
+std::vector<Candidate> pool_of(const Problem& problem, std::vector<Candidate> ranked, KernelPool pool,
+                               std::uint64_t seed);
 
 }  // namespace tilewise

@@ -6,17 +6,9 @@
 #include "config/rules.hpp"
 #include "family/family.hpp"
 #include "kernels/common/random.hpp"
-#include "problem/problem_text.hpp"
-#include "select/shortlist.hpp"
 
 namespace tilewise {
 namespace {
-
-std::uint64_t text_bits(const std::string& text, std::uint64_t seed) {
-    std::uint64_t bits = seed;
-    for (const char c : text) bits = random_bits(bits, static_cast<unsigned char>(c));
-    return bits;
-}
 
 // Why a config that was named is no candidate whatever the problem is.
 std::optional<Rejected> refusal(const KernelConfig& config, const ArchSpec& arch) {
@@ -71,10 +63,7 @@ Result<std::vector<PlannedKernel>> planned_kernels(Dispatcher& dispatcher, const
     selecting.rule_set = options.rule_set;
     auto selection = dispatcher.select(problem, selecting, Reasons::counted);
     if (!selection) return selection.error();
-    std::vector<Candidate> chosen = std::move(selection->candidates);
-    if (options.pool == KernelPool::sample) {
-        chosen = sample_candidates(chosen, text_bits(print_problem(problem), options.seed));
-    }
+    const auto chosen = pool_of(problem, std::move(selection->candidates), options.pool, options.seed);
     std::vector<PlannedKernel> planned;
     planned.reserve(chosen.size());
     for (const Candidate& candidate : chosen) planned.push_back({candidate.kernel, candidate.predicted_us});

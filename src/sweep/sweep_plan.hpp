@@ -17,20 +17,13 @@
 #include "problem/problem.hpp"
 #include "registry/registry.hpp"
 #include "select/dispatcher.hpp"
+#include "select/shortlist.hpp"
 
 namespace tilewise {
 
 struct SweepProblem {
     Problem problem;
     std::string network;  // that it comes from; may be empty
-};
-
-// all: every kernel that may run the problem. sample: the model's best, the best of other kinds, and some of the rest.
-enum class KernelPool : std::uint8_t { all, sample };
-template <>
-struct EnumNames<KernelPool> {
-    static constexpr std::string_view kind = "pool of kernels";
-    static constexpr std::array<std::string_view, 2> names = {"all", "sample"};
 };
 
 struct Shard {

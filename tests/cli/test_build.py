@@ -129,6 +129,19 @@ def test_build_for_problems(run, quick_compiler, tmp_path):
     assert served.code == 0 and served.json["plan"]["origin"] == "pack", served
 
 
+def test_what_a_sweep_measures_is_built_ahead(run, quick_compiler, tmp_path):
+    problems, pack = tmp_path / "layers.txt", tmp_path / "sweep.pack"
+    problems.write_text(LAYERS)
+    pool = ("--problems", str(problems), "--kernels", "sample", "--seed", "3", "--arch", "cpu-generic", "--rule-set", "tiny")
+    env = {"TILEWISE_CACHE_DIR": str(tmp_path / "cache"), "TILEWISE_CXX": quick_compiler}
+    built = run("build", *pool, "--threads", "1", "--pack", str(pack), "--json", env=env)
+    assert built.code == 0 and built.json["binaries"] > 5, built
+    elsewhere = {"TILEWISE_CACHE_DIR": str(tmp_path / "other"), **NO_COMPILER}
+    swept = run("sweep", *pool, "--threads", "1", "--pack", str(pack), "--out", str(tmp_path / "out.csv"), "--json", env=elsewhere)
+    records = swept.json["records"]
+    assert swept.code == 0 and records["ok"] == sum(records.values()) > 10, swept
+
+
 @pytest.mark.parametrize("words", [["--dtype", "fp16"], ["--dtype", "bf16", "--epilogue", "bias+add+relu"]])
 def test_the_layers_of_common_networks_are_problems(cached, root, words):
     made = subprocess.run([sys.executable, root / "problems" / "common_layers.py", *words], capture_output=True, text=True,
@@ -142,7 +155,8 @@ def test_the_layers_of_common_networks_are_problems(cached, root, words):
 @pytest.mark.parametrize("text, words, told", [
     ("gemm:m=3", [], "standard input:1: "), (f"\n{GEMM}\nconv:x=1", [], "standard input:3: "), ("# none", [], "no problem"),
     (GEMM, ["--op", "gemm"], "--op goes not with --problems"), (GEMM, ["--top", "0"], "--top"),
-    (GEMM, ["--most", "x"], "--most"),
+    (GEMM, ["--most", "x"], "--most"), (GEMM, ["--kernels", "some"], "sample"), (GEMM, ["--seed", "-1"], "--seed"),
+    (GEMM, ["--kernels", "all", "--top", "2"], "leave one of them out"),
 ])
 def test_bad_lists_of_problems(run, text, words, told):
     answer = run("build", "--problems", "-", "--arch", "cpu-generic", *words, stdin=text)

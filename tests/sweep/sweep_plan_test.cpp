@@ -14,7 +14,7 @@
 #include "config/config_name.hpp"
 #include "device/null/null_device.hpp"
 #include "problem/problem_text.hpp"
-#include "select/shortlist.hpp"
+#include "select/needed_code.hpp"
 
 namespace tilewise {
 namespace {
@@ -62,6 +62,20 @@ TEST_F(PlannedKernelsTest, ASampleIsTheBestOtherKindsAndSomeOfTheRest) {
     EXPECT_NE(names({.pool = KernelPool::sample, .seed = 1}), sample) << "other ones of the rest";
     const std::set<std::string> distinct(sample.begin(), sample.end());
     EXPECT_EQ(distinct.size(), sample.size());
+}
+
+TEST_F(PlannedKernelsTest, AreThoseThatAreBuiltAhead) {
+    for (const KernelPool pool : {KernelPool::all, KernelPool::sample}) {
+        NeedOptions options;
+        options.pool = pool;
+        options.seed = 3;
+        const auto needed = needed_kernels({&problem, 1}, device.arch(), options);
+        ASSERT_TRUE(needed.ok()) << needed.error().message;
+        std::set<std::string> ahead;
+        for (const NeededKernel& one : *needed) ahead.insert(one.kernel->name);
+        const auto measured = names({.pool = pool, .seed = 3});
+        EXPECT_EQ(ahead, std::set(measured.begin(), measured.end()));
+    }
 }
 
 TEST_F(PlannedKernelsTest, AShortListIsSampledWhole) {
