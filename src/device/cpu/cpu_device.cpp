@@ -74,9 +74,11 @@ constexpr std::size_t kMarkBytes = 64;
 #else
 constexpr std::size_t kMarkBytes = 0;
 #endif
-constexpr int kMark = 0xa5;
+constexpr unsigned char kMark = 0xa5;
 
-void put_mark(void* scratch, std::size_t bytes) { std::memset(static_cast<char*>(scratch) + bytes, kMark, kMarkBytes); }
+void put_mark(void* scratch, std::size_t bytes) {
+    std::fill_n(static_cast<unsigned char*>(scratch) + bytes, kMarkBytes, kMark);
+}
 void check_mark(const void* scratch, std::size_t bytes) {
     const auto* mark = static_cast<const unsigned char*>(scratch) + bytes;
     if (std::all_of(mark, mark + kMarkBytes, [](unsigned char byte) { return byte == kMark; })) return;
