@@ -8,7 +8,17 @@ namespace {
 
 constexpr int kWarpgroupRows = 64;  // of the warp tile of warpgroup instructions
 
-bool is_hip(const KernelConfig& c) { return c.arch.starts_with(facts_of(Backend::hip).arch_prefix); }
+// Asked of every kernel of a choice many times: the prefixes are known here, and most names differ in the first character.
+template <Backend backend>
+bool is_of(const KernelConfig& c) {
+    constexpr std::string_view prefix = facts_of(backend).arch_prefix;
+    if (c.arch.size() < prefix.size()) return false;
+    for (std::size_t i = 0; i < prefix.size(); ++i) {
+        if (c.arch[i] != prefix[i]) return false;
+    }
+    return true;
+}
+bool is_hip(const KernelConfig& c) { return is_of<Backend::hip>(c); }
 
 bool is_plain_arithmetic(const KernelConfig& c) { return c.dtype == DType::fp32 && c.warp_tile.k == 1; }
 
@@ -53,7 +63,7 @@ FamilyId patch_family(const KernelConfig& c) {
 }  // namespace
 
 FamilyId family_of(const KernelConfig& c) {
-    if (c.arch.starts_with(facts_of(Backend::cpu).arch_prefix)) return cpu_family(c);
+    if (is_of<Backend::cpu>(c)) return cpu_family(c);
     if (c.op == Op::gemm) return gemm_family(c);
     if (c.specialization == Specialization::depthwise) return depthwise_family(c);
     if (is_hip(c)) return FamilyId::mfma_conv;

@@ -17,6 +17,14 @@
 
 namespace tilewise {
 
+ProblemView::ProblemView(const Problem& p)
+    : problem(p), gemm(gemm_view(p)), elements(operand_elements(p)), longest_strides(elements) {
+    for (int i = 0; i < 3 && !is_conv(p.op); ++i) {
+        std::int64_t& longest = longest_strides[static_cast<std::size_t>(i)];
+        longest = std::max({leading_stride(p, i), batch_stride(p, i), longest});
+    }
+}
+
 bool starts_aligned(const Problem& p, const KernelConfig& c, int operand) {
     const int width = vector_width(c, operand);
     if (width <= 1) return true;
@@ -34,8 +42,8 @@ bool other_op(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Reje
 }
 
 bool is_nothing(const ProblemView& v, const KernelConfig&, const ArchSpec&, Rejected* out) {
-    return is_empty(v.problem) && refuse(out, TILEWISE_TEXT("an empty dimension"),
-                                         TILEWISE_TEXT("sizes of 1 or more; a kernel is chosen for a stand-in"));
+    return is_empty(v.gemm) && refuse(out, TILEWISE_TEXT("an empty dimension"),
+                                      TILEWISE_TEXT("sizes of 1 or more; a kernel is chosen for a stand-in"));
 }
 
 bool other_dtype(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
@@ -78,13 +86,14 @@ bool varies(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Reject
 
 // Merged groups form one product with more columns and a deeper reduction.
 GemmView merged_view(const ProblemView& v, const KernelConfig& c) {
+    if (!is_conv(c.op)) return v.gemm;
     if (family_of(c) == FamilyId::col2im_conv) return columns_view(v.problem);
     GemmView view = v.gemm;
     if (c.specialization == Specialization::depthwise) {
         view.n = v.problem.conv.k;  // its columns are the channels of all groups
         return view;
     }
-    const std::int64_t groups = is_conv(c.op) ? c.num_groups_to_merge : 1;
+    const std::int64_t groups = c.num_groups_to_merge;
     view.n *= groups;
     (c.op == Op::conv_bwd_weight ? view.m : view.k) *= groups;
     return view;
@@ -115,7 +124,7 @@ bool misaligned(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Re
         if (width <= 1) continue;
         // A depthwise kernel moves the channels of many groups at once; others those of the groups they merge.
         const bool depthwise = c.specialization == Specialization::depthwise;
-        const bool by_columns = family_of(c) == FamilyId::col2im_conv && is_weight(c.op, i);  // of all taps
+        const bool by_columns = is_weight(c.op, i) && family_of(c) == FamilyId::col2im_conv;  // of all taps
         const std::int64_t length =
             by_columns ? columns_view(p).n : contiguous_length(p, i, depthwise ? p.conv.g : c.num_groups_to_merge);
         if (length % width != 0) {
@@ -196,9 +205,7 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
                       TILEWISE_TEXT("at most {}, or an mma.sync kernel", kIntLimit - kWidestGroup - 1));
     }
     for (int i = 0; i < 3; ++i) {
-        const std::int64_t size = bytes_of(operand_dtype(c, i));
-        const std::int64_t matrix = v.elements[static_cast<std::size_t>(i)] * size;  // at least any stride in use
-        const std::int64_t stride = std::max({leading_stride(p, i) * size, batch_stride(p, i) * size, matrix});
+        const std::int64_t stride = v.longest_strides[static_cast<std::size_t>(i)] * bytes_of(operand_dtype(c, i));
         if (stride < kStrideLimit) continue;
         return refuse(out, TILEWISE_TEXT("{} with a stride of {} bytes", kOperandName[i], stride),
                       TILEWISE_TEXT("less than {}", kStrideLimit));
@@ -207,18 +214,18 @@ bool beyond_gpu_range(const ProblemView& v, const KernelConfig& c, const ArchSpe
 }
 
 bool too_shallow(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
+    if (c.split_k <= 1) return false;
     if (family_of(c) == FamilyId::patch_wgrad || family_of(c) == FamilyId::shifted_wgrad)
         return false;  // they plan their own steps
     const std::int64_t depth = merged_view(v, c).k;
     const std::int64_t tile = std::max(1, c.tile.k);
     const std::int64_t steps = (depth + tile - 1) / tile;
-    return c.split_k > 1 && steps < c.split_k &&
-           refuse(out, TILEWISE_TEXT("split_k {} of {} steps of k", c.split_k, steps),
-                  TILEWISE_TEXT("at most {}", steps));
+    return steps < c.split_k && refuse(out, TILEWISE_TEXT("split_k {} of {} steps of k", c.split_k, steps),
+                                       TILEWISE_TEXT("at most {}", steps));
 }
 
 bool beyond_vectors(const ProblemView& v, const KernelConfig& c, const ArchSpec&, Rejected* out) {
-    if (!is_gemv(family_of(c))) return false;
+    if (is_conv(c.op) || !is_gemv(family_of(c))) return false;
     const std::int64_t vectors = c.swap_ab ? v.gemm.m : v.gemm.n;
     return vectors > c.tile.n && refuse(out, TILEWISE_TEXT("{}={}", c.swap_ab ? 'm' : 'n', vectors),
                                         TILEWISE_TEXT("at most {} vectors", c.tile.n));

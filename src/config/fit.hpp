@@ -17,11 +17,12 @@ namespace tilewise {
 
 // A problem with the facts that every rule would otherwise compute again.
 struct ProblemView {
-    explicit ProblemView(const Problem& p) : problem(p), gemm(gemm_view(p)), elements(operand_elements(p)) {}
+    explicit ProblemView(const Problem& p);
 
     const Problem& problem;
     GemmView gemm;
     std::array<std::int64_t, 3> elements;
+    std::array<std::int64_t, 3> longest_strides;  // of a product's operands, in elements: at least any that is in use
 };
 
 struct FitRule {

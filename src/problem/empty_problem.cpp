@@ -7,14 +7,16 @@
 
 namespace tilewise {
 
-bool has_empty_result(const Problem& p) {
-    const GemmView view = gemm_view(p);
-    return view.m == 0 || view.n == 0 || view.batch == 0;
-}
+namespace {
+bool has_empty_result(const GemmView& view) { return view.m == 0 || view.n == 0 || view.batch == 0; }
+}  // namespace
+
+bool has_empty_result(const Problem& p) { return has_empty_result(gemm_view(p)); }
 
 bool has_empty_sums(const Problem& p) { return gemm_view(p).k == 0 && !has_empty_result(p); }
 
-bool is_empty(const Problem& p) { return gemm_view(p).k == 0 || has_empty_result(p); }
+bool is_empty(const GemmView& view) { return view.k == 0 || has_empty_result(view); }
+bool is_empty(const Problem& p) { return is_empty(gemm_view(p)); }
 
 Problem stand_in(const Problem& p) {
     constexpr std::int64_t kChunk = 16;  // of k: whole vectors of any type
