@@ -44,6 +44,7 @@ public:
     void fill(const KernelConfig& config, double analytic_us, const WorkParts& parts, double* row) const;
 
     double operator[](std::size_t column) const { return shared_[column]; }  // of the problem's own, which come first
+    std::size_t size() const { return shared_count_; }
     Op op() const { return problem_.view.problem.op; }
 
 private:

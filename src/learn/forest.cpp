@@ -7,56 +7,17 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <memory>
 
 namespace tilewise {
 namespace {
 
 constexpr double kLightGbmZero = 1e-35F;  // numbers that are no larger count as 0 where zeros are missing
 
-// How many of the ascending thresholds are below x.
-std::size_t count_below(const double* thresholds, std::size_t count, double x) {
-    const double* at = thresholds;
-    while (count > 1) {
-        const std::size_t half = count / 2;
-        at += half & -static_cast<std::size_t>(at[half - 1] < x);  // no branch, which nobody could foresee
-        count -= half;
-    }
-    return static_cast<std::size_t>(at - thresholds) + (count == 1 && *at < x ? 1 : 0);
-}
-
 // As LightGBM reads a category: its digits before the point; below 0 is none.
 std::int64_t category_of(double x) {
     constexpr double kLeast = -1, kMost = 1 << 30;
     return !(x > kLeast && x < kMost) ? -1 : static_cast<std::int64_t>(x);
-}
-
-// The number of a leaf in binary: a plane for each digit, with the rows whose leaf has a 1 there.
-constexpr std::size_t kDigits = 8;
-using Planes = std::array<std::uint32_t, kDigits>;
-
-using Half [[gnu::vector_size(kDigits / 2 * sizeof(std::uint32_t))]] = std::uint32_t;
-
-constexpr auto kDigitsOfLeaf = [] {
-    std::array<Planes, Forest::kMostLeaves> masks{};
-    for (std::size_t leaf = 0; leaf < masks.size(); ++leaf) {
-        for (std::size_t digit = 0; digit < kDigits; ++digit) masks[leaf][digit] = (leaf >> digit & 1) != 0 ? ~0U : 0;
-    }
-    return masks;
-}();
-
-Planes planes_of(const std::uint32_t* reached, std::size_t leaf_count) {
-    Half low{}, high{};
-    for (std::size_t i = 0; i < leaf_count; ++i) {
-        Half low_digits, high_digits;
-        std::memcpy(&low_digits, &kDigitsOfLeaf[i][0], sizeof low_digits);
-        std::memcpy(&high_digits, &kDigitsOfLeaf[i][kDigits / 2], sizeof high_digits);
-        low |= low_digits & reached[i];
-        high |= high_digits & reached[i];
-    }
-    Planes planes;
-    std::memcpy(&planes[0], &low, sizeof low);
-    std::memcpy(&planes[kDigits / 2], &high, sizeof high);
-    return planes;
 }
 
 // The bits of a byte, each in a byte of its own.
@@ -74,44 +35,84 @@ constexpr auto kSpread = [] {
 class Forest::Batch {
 public:
     explicit Batch(const Forest& forest)
-        : forest_(forest), passed_(forest.thresholds_.size() + forest.categories_.size()) {}
+        : forest_(forest),
+          passed_(std::make_unique_for_overwrite<Set[]>(forest.thresholds_.size() + forest.categories_.size() + 1)) {}
 
-    void read(const double* rows, std::size_t count) {
-        std::fill_n(passed_.begin(), forest_.thresholds_.size(), 0);
+    // The first `shared` columns are the same for all rows.
+    void read(const double* rows, std::size_t count, std::size_t shared) {
+        const auto count_of = [&](std::size_t column) { return column < shared ? 1 : count; };
         for (std::size_t i = 0; i < forest_.columns_.size(); ++i) {
             const Column& column = forest_.columns_[i];
-            if (column.end > column.begin) read_numbers(column, rows + i, count);
-            if (column.end_categories > column.begin_categories) read_categories(column, rows + i, count);
+            if (column.end > column.begin) read_numbers(column, rows + i, count_of(i));
+        }
+        for (std::size_t i = 0; i < forest_.columns_.size(); ++i) {
+            const Column& column = forest_.columns_[i];
+            if (column.end_categories > column.begin_categories) read_categories(column, rows + i, count_of(i));
         }
     }
 
-    const Set* passed() const { return passed_.data(); }
+    const Set* passed() const { return passed_.get(); }
 
 private:
+    using Numbers = std::array<double, kSetSize>;
+    using Places = std::array<std::uint32_t, kSetSize>;
+
+    // One value stands for all rows.
+    static Set set_of(std::size_t row, std::size_t count) { return count == 1 ? ~Set{0} : Set{1} << row; }
+
     void read_numbers(const Column& column, const double* values, std::size_t count) {
-        const double* thresholds = &forest_.thresholds_[column.begin];
-        const std::size_t tests = column.end - column.begin;
-        Set* at_most = &passed_[column.begin];
-        Set zeros = 0, nans = 0;
-        std::size_t below = tests;
-        double last = std::nan("");
+        const std::size_t tests = column.end - column.begin, stride = forest_.columns_.size();
+        Numbers numbers;  // NOLINT: filled as far as it is read
+        bool are_alike = true;
+#pragma GCC unroll 4
         for (std::size_t row = 0; row < count; ++row) {
-            const double value = values[row * forest_.columns_.size()];
-            const double x = std::isnan(value) ? 0 : value;
-            // Kernels of one problem have many numbers in common.
-            if (x != last) below = count_below(thresholds, tests, x), last = x;
-            const Set bit = Set{1} << row;
-            if (below < tests) at_most[below] |= bit;
-            nans |= std::isnan(value) ? bit : 0;
-            zeros |= std::abs(x) <= kLightGbmZero ? bit : 0;
+            const double value = values[row * stride];
+            numbers[row] = std::isnan(value) ? 0 : value;
+            are_alike &= numbers[row] == numbers[0];
         }
-        for (std::size_t i = 1; i < tests; ++i) at_most[i] |= at_most[i - 1];
+        // Kernels of one problem have many numbers in common.
+        Set* at_most = &passed_[column.begin];
+        Places below{};
+        find_below(column, std::span(numbers).first(are_alike ? 1 : count), below);
+        if (are_alike) {
+            std::fill_n(at_most, below[0], 0);
+            std::fill(at_most + below[0], at_most + tests, ~Set{0});
+        } else {
+            std::fill_n(at_most, tests + 1, 0);  // the last is the next column's, which is read later
+            for (std::size_t row = 0; row < count; ++row) at_most[below[row]] |= Set{1} << row;
+            for (std::size_t i = 1; i < tests; ++i) at_most[i] |= at_most[i - 1];
+        }
+        if (column.has_missing) send_missing(column, values, numbers, count);
+    }
+
+    // How many of the column's thresholds, which ascend, are below each number. All are looked up in step: one waits for the other
+    // in no step, and there is no branch that nobody could foresee.
+    void find_below(const Column& column, std::span<const double> numbers, Places& below) const {
+        const double* thresholds = &forest_.thresholds_[column.begin];
+        std::uint32_t left = column.end - column.begin;
+        for (; left > 1; left -= left / 2) {
+            const std::uint32_t half = left / 2;
+#pragma GCC unroll 4
+            for (std::size_t i = 0; i < numbers.size(); ++i)
+                below[i] += half & -static_cast<std::uint32_t>(thresholds[below[i] + half - 1] < numbers[i]);
+        }
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            below[i] += static_cast<std::uint32_t>(thresholds[below[i]] < numbers[i]);
+    }
+
+    void send_missing(const Column& column, const double* values, const Numbers& numbers, std::size_t count) {
+        Set zeros = 0, nans = 0;
+        for (std::size_t row = 0; row < count; ++row) {
+            if (std::isnan(values[row * forest_.columns_.size()])) nans |= set_of(row, count);
+            if (std::abs(numbers[row]) <= kLightGbmZero) zeros |= set_of(row, count);
+        }
         if (zeros == 0) return;
         const std::array<Set, 3> missing = {0, zeros, nans};  // by MissingValues
-        for (std::size_t i = 0; i < tests; ++i) {
-            const auto [which, go_left] = forest_.missing_[column.begin + i];
+        for (std::size_t i = column.begin; i < column.end; ++i) {
+            const auto [which, go_left] = forest_.missing_[i];
             const Set rows = missing[static_cast<std::size_t>(which)];
-            at_most[i] = (at_most[i] & ~rows) | (go_left ? rows : 0);
+            passed_[i] = (passed_[i] & ~rows) | (go_left ? rows : 0);
         }
     }
 
@@ -128,7 +129,7 @@ private:
             std::size_t at = 0;
             while (at < group_count && groups[at].category != static_cast<std::size_t>(category)) ++at;
             if (at == group_count) groups[group_count++] = {static_cast<std::size_t>(category), 0};
-            groups[at].rows |= Set{1} << row;
+            groups[at].rows |= set_of(row, count);
         }
         constexpr std::size_t kBits = 32;
         for (std::size_t list = column.begin_categories; list < column.end_categories; ++list) {
@@ -144,41 +145,115 @@ private:
     }
 
     const Forest& forest_;
-    std::vector<Set> passed_;  // by test
+    std::unique_ptr<Set[]> passed_;  // by test
 };
 
-void Forest::score_set(const double* rows, std::size_t count, double* sums, Batch& batch) const {
-    batch.read(rows, count);
-    const Set* passed = batch.passed();
-    std::array<double, kSetSize> all_sums{};
-    std::array<Set, 2 * kMostLeaves> reached;  // NOLINT: no node comes before its parent, and all have one
-    for (const Tree& tree : trees_) {
-        const Node* nodes = nodes_.data() + tree.first_node;
-        reached[tree.leaf_count == 1 ? kMostLeaves : 0] = ~Set{0};
-        for (std::size_t i = 0; i + 1 < tree.leaf_count; ++i) {
-            const Set here = reached[i], left = here & passed[nodes[i].test];
-            reached[nodes[i].left] = left;
-            reached[nodes[i].right] = here & ~left;
+// Which leaf of a tree each row of a set is in: a byte for each, eight in a word.
+class Forest::Walk {
+public:
+    using LeafOfRows = std::array<std::uint64_t, kSetSize / kAtOnce>;
+    static constexpr std::size_t kTreesAtOnce = 4;
+
+    Walk(const Set* passed, std::size_t count) : passed_(passed), all_(~Set{0} >> (kSetSize - count)) {}
+
+    // Of a few trees, at most kTreesAtOnce: all are walked before their leaves are read, which then are where they can be read from.
+    void find(std::span<const Tree> trees, const Node* nodes, LeafOfRows* leaf_of_rows) {
+        for (std::size_t i = 0; i < trees.size(); ++i)
+            go(nodes + trees[i].first_node, trees[i].leaf_count, reached_[i]);
+        for (std::size_t i = 0; i < trees.size(); ++i) leaf_of_rows[i] = leaves(reached_[i], trees[i].leaf_count);
+    }
+
+private:
+    // By node, and by leaf from kMostLeaves on: no node comes before its parent, and all have one.
+    using Reached = std::array<Set, 2 * kMostLeaves>;
+
+    void go(const Node* nodes, std::size_t leaf_count, Reached& reached) const {
+        const Set* passed = passed_;
+        reached[leaf_count == 1 ? kMostLeaves : 0] = all_;
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < leaf_count - 1; ++i) {
+            const Node node = nodes[i];
+            const Set here = reached[i], left = here & passed[node.test];
+            reached[node.left] = left;
+            reached[node.right] = here ^ left;
         }
-        const Planes planes = planes_of(&reached[kMostLeaves], tree.leaf_count);
-        const double* leaves = &leaves_[tree.first_leaf];
-        const auto digits = static_cast<std::size_t>(std::bit_width(tree.leaf_count - 1U));
-        constexpr std::size_t kAtOnce = 8;  // rows, a byte of each plane
-        for (std::size_t row = 0; row < kSetSize; row += kAtOnce) {
-            std::uint64_t leaf_of_rows = 0;
-            for (std::size_t i = 0; i < digits; ++i) leaf_of_rows |= kSpread[planes[i] >> row & 0xFF] << i;
-            for (std::size_t i = 0; i < kAtOnce; ++i) all_sums[row + i] += leaves[leaf_of_rows >> (8 * i) & 0xFF];
+    }
+
+    static LeafOfRows leaves(const Reached& reached, std::size_t leaf_count) {
+        LeafOfRows leaf_of_rows{};
+        for (std::size_t begin = 0; begin < leaf_count; begin += kSomeLeaves) {
+            const std::size_t count = std::min(kSomeLeaves, leaf_count - begin);
+            // Kernels of one problem are in few of the leaves.
+            for (std::uint64_t left = not_empty(&reached[kMostLeaves + begin], count); left != 0; left &= left - 1) {
+                const std::size_t leaf = begin + static_cast<std::size_t>(std::countr_zero(left));
+                const Set rows = reached[kMostLeaves + leaf];
+#pragma GCC unroll 4
+                for (std::size_t word = 0; word < leaf_of_rows.size(); ++word)
+                    leaf_of_rows[word] |= kSpread[rows >> (kAtOnce * word) & 0xFF] * leaf;
+            }
+        }
+        return leaf_of_rows;
+    }
+
+    static constexpr std::size_t kSomeLeaves = 64, kBits = 32;
+    using Four [[gnu::vector_size(4 * sizeof(Set))]] = Set;
+    static constexpr auto kEachBit = [] {
+        std::array<Set, kBits> bits{};
+        for (std::size_t i = 0; i < kBits; ++i) bits[i] = Set{1} << i;
+        return bits;
+    }();
+
+    // A bit for each set that is not empty, four of them at a time.
+    static std::uint64_t not_empty(const Set* sets, std::size_t count) {
+        std::uint64_t bits = 0;
+        for (std::size_t begin = 0; begin < count; begin += kBits) {
+            Four taken{};
+#pragma GCC unroll 8
+            for (std::size_t i = 0; i < kBits / 4; ++i) {
+                Four four, bit;
+                std::memcpy(&four, sets + begin + 4 * i, sizeof four);
+                std::memcpy(&bit, &kEachBit[4 * i], sizeof bit);
+                taken |= bit & static_cast<Four>(four != 0);
+            }
+            bits |= std::uint64_t{taken[0] | taken[1] | taken[2] | taken[3]} << begin;
+        }
+        return bits & (~std::uint64_t{0} >> (kSomeLeaves - count));
+    }
+
+    const Set* passed_;
+    Set all_;                                    // rows that there are
+    std::array<Reached, kTreesAtOnce> reached_;  // NOLINT: filled as far as it is read
+};
+
+void Forest::score_set(const double* rows, std::size_t count, std::size_t shared, double* sums, Batch& batch) const {
+    batch.read(rows, count, shared);
+    Walk walk(batch.passed(), count);
+    std::array<double, kSetSize> all_sums{};
+    std::array<Walk::LeafOfRows, Walk::kTreesAtOnce> leaf_of_rows;  // NOLINT: filled as far as it is read
+    for (std::size_t begin = 0; begin < trees_.size(); begin += Walk::kTreesAtOnce) {
+        const auto trees = std::span(trees_).subspan(begin, std::min(Walk::kTreesAtOnce, trees_.size() - begin));
+        walk.find(trees, nodes_.data(), leaf_of_rows.data());
+        for (std::size_t word = 0; word * kAtOnce < count; ++word) {
+            std::array<double, kAtOnce> eight;  // in registers
+            std::copy_n(&all_sums[word * kAtOnce], kAtOnce, eight.begin());
+            for (std::size_t i = 0; i < trees.size(); ++i) {
+                const double* leaves = &leaves_[trees[i].first_leaf];
+                const std::uint64_t places = leaf_of_rows[i][word];
+#pragma GCC unroll 8
+                for (std::size_t row = 0; row < kAtOnce; ++row) eight[row] += leaves[places >> (8 * row) & 0xFF];
+            }
+            std::copy_n(eight.begin(), kAtOnce, &all_sums[word * kAtOnce]);
         }
     }
     std::copy_n(all_sums.begin(), count, sums);
 }
 
-void Forest::score(std::span<const double> rows, std::span<double> sums) const {
+void Forest::score(std::span<const double> rows, std::span<double> sums, std::size_t shared) const {
     assert(rows.size() == sums.size() * column_count());
     Batch batch(*this);
     for (std::size_t begin = 0; begin < sums.size(); begin += kSetSize) {
         const std::size_t count = std::min(kSetSize, sums.size() - begin);
-        score_set(&rows[begin * column_count()], count, &sums[begin], batch);
+        score_set(&rows[begin * column_count()], count, shared, &sums[begin], batch);
     }
 }
 

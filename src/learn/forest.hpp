@@ -31,18 +31,19 @@ public:
     const std::vector<std::string>& names() const { return names_; }  // of the columns
     std::size_t tree_count() const { return trees_.size(); }
 
-    // Rows of column_count numbers, one after the other; a sum for each.
-    void score(std::span<const double> rows, std::span<double> sums) const;
+    // Rows of column_count numbers, one after the other; a sum for each. The first `shared` columns are the same in all rows.
+    void score(std::span<const double> rows, std::span<double> sums, std::size_t shared = 0) const;
 
 private:
     friend class ForestParser;
-    static constexpr std::size_t kSetSize = 32;
+    static constexpr std::size_t kSetSize = 32, kAtOnce = 8;
     using Set = std::uint32_t;  // of rows
 
     // Tests are numbered: those of numbers first, by column and threshold, then those of categories.
     struct Column {
         std::uint32_t begin = 0, end = 0;                        // of its tests of numbers
         std::uint32_t begin_categories = 0, end_categories = 0;  // of lists of categories
+        bool has_missing = false;                                // whether one of the numbers' tests treats some apart
     };
     struct Missing {
         MissingValues which = MissingValues::none;
@@ -63,8 +64,9 @@ private:
         std::uint16_t leaf_count = 0;  // one more than nodes
     };
     class Batch;
+    class Walk;
 
-    void score_set(const double* rows, std::size_t count, double* sums, Batch& batch) const;
+    void score_set(const double* rows, std::size_t count, std::size_t shared, double* sums, Batch& batch) const;
 
     std::vector<std::string> names_;
     std::vector<Column> columns_;

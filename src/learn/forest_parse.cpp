@@ -264,6 +264,7 @@ private:
                 add_to(column.begin, column.end, forest_.thresholds_.size());
                 forest_.thresholds_.push_back(test.threshold);
                 forest_.missing_.push_back(test.missing);
+                column.has_missing |= test.missing.which != MissingValues::none;
             }
         }
         for (Forest::Node& node : forest_.nodes_) {

@@ -149,7 +149,7 @@ void Model::estimate(const ProblemFeatures& problem, std::span<const PricedKerne
             const PricedKernel& kernel = kernels[begin + i];
             problem.fill(*kernel.config, kernel.analytic_us, kernel.parts, &rows[i * columns]);
         }
-        forest_.score(std::span(rows).first(count * columns), std::span(sums).first(count));
+        forest_.score(std::span(rows).first(count * columns), std::span(sums).first(count), problem.size());
         for (std::size_t i = 0; i < count; ++i) {
             const PricedKernel& kernel = kernels[begin + i];
             const double* error = error_of(*kernel.config);

@@ -62,6 +62,24 @@ TEST_P(ForestOf, LightGbmPredictsTheSame) {
         EXPECT_EQ(alone, sums[i]);
     }
 }
+// Columns that all rows share are looked at once, whatever is in them.
+TEST_P(ForestOf, SharedColumnsCountForAllRows) {
+    const std::string name = GetParam();
+    const auto forest = Forest::parse(text_of(kGolden + name + ".txt"), name);
+    ASSERT_TRUE(forest.ok()) << forest.error().message;
+    const Golden wanted = golden(0);
+    const std::size_t columns = forest->column_count(), count = wanted.predictions.size();
+    for (std::size_t shared = 1; shared <= columns; ++shared) {
+        for (std::size_t of = 0; of < count; ++of) {
+            std::vector<double> rows = wanted.rows, each(count), sums(count);
+            for (std::size_t i = 0; i < count; ++i) std::copy_n(&wanted.rows[of * columns], shared, &rows[i * columns]);
+            forest->score(rows, each);
+            forest->score(rows, sums, shared);
+            ASSERT_EQ(each, sums) << of << " " << shared;
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Golden, ForestOf, testing::Values("plain", "zeros_missing"),
                          [](const auto& one) { return std::string(one.param); });
 
