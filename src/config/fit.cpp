@@ -291,19 +291,26 @@ bool fits_alike(const KernelConfig& a, const KernelConfig& b) {
 }
 
 namespace {
-bool breaks_any(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch, bool shared) {
-    for (const FitRule& rule : kFitRules) {
-        if (rule.is_shared == shared && rule.broken(v, c, arch, nullptr)) return true;
-    }
-    return false;
+
+// Those that are shared, or are not, in the order in which they are checked.
+template <bool shared>
+constexpr auto kRulesThat = [] {
+    std::array<FitRule, static_cast<std::size_t>(std::ranges::count(kFitRules, shared, &FitRule::is_shared))> rules{};
+    std::ranges::copy_if(kFitRules, rules.begin(), [](const FitRule& rule) { return rule.is_shared == shared; });
+    return rules;
+}();
+
+bool breaks_any(std::span<const FitRule> rules, const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
+    return std::ranges::any_of(rules, [&](const FitRule& rule) { return rule.broken(v, c, arch, nullptr); });
 }
+
 }  // namespace
 
 bool breaks_shared_rule(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
-    return breaks_any(v, c, arch, true);
+    return breaks_any(kRulesThat<true>, v, c, arch);
 }
 bool breaks_own_rule(const ProblemView& v, const KernelConfig& c, const ArchSpec& arch) {
-    return breaks_any(v, c, arch, false);
+    return breaks_any(kRulesThat<false>, v, c, arch);
 }
 
 }  // namespace tilewise

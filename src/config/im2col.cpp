@@ -16,16 +16,18 @@ std::int64_t ceil_divided(std::int64_t x, std::int64_t by) { return x >= 0 ? (x 
 
 }  // namespace
 
+std::int64_t im2col_classes(const Problem& p, int d) { return p.op == Op::conv_bwd_data ? p.conv.stride[d] : 1; }
+
 Im2colLine im2col_line(const Problem& p, const KernelConfig& c, int d) {
     const ConvShape& s = p.conv;
     const std::int64_t reach = (s.filter[d] - 1) * s.dilation[d], out = output_extent(s, d);
     Im2colLine line;
+    line.classes = im2col_classes(p, d);
     if (p.op == Op::conv_bwd_data) {
         line.size = out;
         line.rows = (s.in[d] + s.stride[d] - 1) / s.stride[d];
         line.lower = ceil_divided(s.pad_before[d] - reach, s.stride[d]);
         line.farthest = ceil_divided(s.pad_before[d], s.stride[d]) - line.lower;
-        line.classes = s.stride[d];
     } else {
         line.size = s.in[d];
         line.rows = out;

@@ -22,6 +22,7 @@ struct Im2colLine {
     // The last pixel visited lies so far beyond the last of the activation.
     std::int64_t upper() const { return lower + (rows - 1) * step - (size - 1); }
 };
+std::int64_t im2col_classes(const Problem& problem, int dim);  // those of a line
 // With the taps that a stage of the config joins, along the innermost dimension.
 Im2colLine im2col_line(const Problem& problem, const KernelConfig& config, int dim);
 

@@ -139,7 +139,7 @@ N ending_cycles(const KernelConfig& c, const ArchSpec& arch, double classes) {
 double classes_of(const Problem& p, const KernelConfig& c) {
     double classes = 1;
     for (int d = 0; d < p.conv.in.rank && walks_taps(c); ++d)
-        classes *= static_cast<double>(im2col_line(p, c, d).classes);
+        classes *= static_cast<double>(im2col_classes(p, d));
     return classes;
 }
 
