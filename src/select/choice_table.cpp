@@ -69,6 +69,17 @@ ChoiceTable::ChoiceTable(const KernelList& kernels, const ArchSpec& arch) : arch
 }
 
 class ChoiceTable::Search {
+    // A kernel that is still to be looked at, by the least time that it can have.
+    struct Open {
+        Rank rank;
+        std::uint32_t row;
+    };
+    struct Found {
+        Rank rank;
+        const Row* row;
+        std::optional<WorkParts> parts;
+    };
+
 public:
     // A search to learn also finds the best of each algorithm, and notes the parts of what it finds.
     enum class For { choosing, learning };
@@ -83,7 +94,7 @@ public:
     // The next of the ranking, as long as this is not asked for another; null after the last, or where `ends` says so of a rank that none
     // that is left comes before.
     template <class Ends>
-    const Candidate* next(const Ends& ends) {
+    const Found* next(const Ends& ends) {
         while (!open_.empty() && (found_.empty() || !(found_.front().rank < open_.front().rank))) {
             if (ends(open_.front().rank)) return nullptr;
             std::pop_heap(open_.begin(), open_.end(), comes_later<Open>);
@@ -95,25 +106,25 @@ public:
         std::pop_heap(found_.begin(), found_.end(), comes_later<Found>);
         ranked_.push_back(found_.back());
         found_.pop_back();
-        candidate_ = candidate_of(ranked_.back());
-        if (ranked_.size() == 1 && first_plan_)
-            candidate_.launch = std::make_shared<const LaunchPlan>(std::move(*first_plan_));
-        return &candidate_;
+        return &ranked_.back();
     }
 
-    std::vector<Candidate> first(std::size_t most) {
+    // With room for more.
+    std::vector<Candidate> first(std::size_t most, std::size_t more = 0) {
         std::vector<Candidate> candidates;
         while (candidates.size() < most) {
-            const Candidate* candidate = next([](const Rank&) { return false; });
-            if (!candidate) break;
-            if (candidates.empty()) candidates.reserve(std::min(most, 1 + found_.size() + open_.size()));
-            candidates.push_back(*candidate);
+            const Found* found = next([](const Rank&) { return false; });
+            if (!found) break;
+            if (candidates.empty()) candidates.reserve(std::min(most + more, 1 + found_.size() + open_.size()));
+            candidates.push_back(candidate_of(*found));
+            if (candidates.size() == 1 && first_plan_)
+                candidates.front().launch = std::make_shared<const LaunchPlan>(std::move(*first_plan_));
         }
         return candidates;
     }
 
     std::vector<Candidate> to_learn() {
-        std::vector<Candidate> candidates = first(kFirstLearned);
+        std::vector<Candidate> candidates = first(kFirstLearned, kOtherLearned);
         if (candidates.size() < kFirstLearned) return candidates;
         for (const Found& found : best_of_others()) candidates.push_back(candidate_of(found));
         return candidates;
@@ -126,21 +137,11 @@ public:
             looks_at_all = may_narrow_win(offers);
             return !looks_at_all;
         };
-        const Candidate* candidate = next(ends);
-        while (candidate && offers.take(*candidate)) candidate = next(ends);
+        const Found* found = next(ends);
+        while (found && offers.take(candidate_of(*found))) found = next(ends);
     }
 
 private:
-    // A kernel that is still to be looked at, by the least time that it can have.
-    struct Open {
-        Rank rank;
-        std::uint32_t row;
-    };
-    struct Found {
-        Rank rank;
-        const Row* row;
-        std::optional<WorkParts> parts;
-    };
     template <class T>
     static bool comes_later(const T& a, const T& b) {
         return b.rank < a.rank;
@@ -278,7 +279,6 @@ private:
     std::vector<Open> open_;                                 // a heap, the least time first
     std::vector<Found> found_;                               // likewise
     std::vector<Found> ranked_;                              // those that were asked for, in order
-    Candidate candidate_;                                    // the last of them
     std::optional<std::vector<std::optional<Found>>> best_;  // of each algorithm, where a model is to learn of it
     WorkParts parts_{};
     std::optional<LaunchPlan> plan_, first_plan_;

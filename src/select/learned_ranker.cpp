@@ -34,6 +34,7 @@ Learned look(const RankContext& context, const std::vector<std::size_t>& places,
     const WorkProblem work(context.problem, *context.arch, context.threads);
     const ProblemFeatures features(work);
     learned.weight = found.model->weight(features);
+    learned.priced.reserve(places.size());
     for (const std::size_t place : places) {
         const Candidate& candidate = selection.candidates[place];
         const KernelConfig& config = candidate.kernel->config;
@@ -61,11 +62,22 @@ void put_in_order(const Model& model, std::vector<Candidate>& candidates) {
         candidate.mean_correction = mean;
         *candidate.predicted_us *= mean;
     }
-    std::ranges::stable_sort(candidates, [&](const Candidate& a, const Candidate& b) {
+    const auto comes_first = [&](const Candidate& a, const Candidate& b) {
         if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
         if (is_ranked(a) != is_ranked(b)) return is_ranked(a);
         return is_ranked(a) && *a.predicted_us < *b.predicted_us;
+    };
+    // A candidate is large, and is moved once.
+    std::vector<Candidate*> order;
+    order.reserve(candidates.size());
+    for (Candidate& candidate : candidates) order.push_back(&candidate);
+    std::ranges::sort(order, [&](const Candidate* a, const Candidate* b) {
+        return comes_first(*a, *b) || (!comes_first(*b, *a) && a < b);
     });
+    std::vector<Candidate> sorted;
+    sorted.reserve(candidates.size());
+    for (Candidate* candidate : order) sorted.push_back(std::move(*candidate));
+    candidates = std::move(sorted);
 }
 
 void forget_mean(std::vector<Candidate>& candidates) {
