@@ -138,8 +138,7 @@ N ending_cycles(const KernelConfig& c, const ArchSpec& arch, double classes) {
 
 double classes_of(const Problem& p, const KernelConfig& c) {
     double classes = 1;
-    for (int d = 0; d < p.conv.in.rank && walks_taps(c); ++d)
-        classes *= static_cast<double>(im2col_classes(p, d));
+    for (int d = 0; d < p.conv.in.rank && walks_taps(c); ++d) classes *= static_cast<double>(im2col_classes(p, d));
     return classes;
 }
 
