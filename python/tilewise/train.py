@@ -94,13 +94,13 @@ def parts_of(frame: pd.DataFrame, op: str | None, dtype: str | None, arch: str |
     ops = ops_of(op) if op else [one for one in MODEL_OPS if one in there("problem_op")]
     if op and len(ops) > 1:
         ops = [one for one in ops if one in there("problem_op")] or ops
-    dtypes = [dtype] if dtype else sorted({training.types_like(one)[0] for one in there("problem_dtype")})
     archs = [arch] if arch else there("kernel_arch")
     asked = [op, dtype, arch].count(None) == 0
     have = set(zip(frame["problem_op"].astype(str), frame["problem_dtype"].astype(str), frame["kernel_arch"].astype(str)))
-    for part in itertools.product(ops, dtypes, archs):
-        if asked or any((part[0], one, part[2]) in have for one in training.types_like(part[1])):
-            yield part
+    for one, on in itertools.product(ops, archs):
+        for named in [dtype] if dtype else sorted({training.types_like(other, on)[0] for other in there("problem_dtype")}):
+            if asked or any((one, like, on) in have for like in training.types_like(named, on)):
+                yield one, named, on
 
 
 # ---- learning ------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _begin_with(folder: str | None, op: str) -> str | None:
 def train_one(frame: pd.DataFrame, part: tuple[str, str, str], given: argparse.Namespace) -> dict[str, Any]:
     """Trains the model of an operation, type and arch, writes its folder and returns what model.json says, with the table of objectives."""
     op, dtype, arch = part
-    dtypes = training.types_like(dtype)
+    dtypes = training.types_like(dtype, arch)
     name = training.folder_name(op, dtype, arch)
     table = table_from(frame, op=op, dtypes=dtypes, arch=arch)
     if len(table.facts["devices"]) > 1:

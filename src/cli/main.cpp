@@ -10,6 +10,7 @@
 #include "base/version.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
+#include "device/cpu/host_cpu.hpp"
 
 namespace tilewise::cli {
 namespace {
@@ -60,7 +61,7 @@ int run(int count, char** words) {
         print_error(help_text());
         return static_cast<int>(ErrorCode::usage);
     }
-    auto archs = ArchCatalog::embedded();
+    auto archs = archs_here();
     if (!archs) return fail(archs.error(), json);
     if (auto status = add_arch_files(*arguments, *archs); !status) return fail(status.error(), json);
     Context context{*arguments, std::move(*archs), json};

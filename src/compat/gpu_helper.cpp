@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "config/arch_catalog.hpp"
+#include "device/cpu/host_cpu.hpp"
 #include "problem/facts.hpp"
 #include "problem/problem_text.hpp"
 #include "select/bench.hpp"
@@ -126,7 +127,7 @@ Result<Problem> problem_of(const Arguments& arguments) {
 Result<Json> run(const Arguments& arguments) {
     const auto problem = problem_of(arguments);
     if (!problem) return problem.error();
-    const auto archs = ArchCatalog::embedded();
+    const auto archs = archs_here();
     if (!archs) return archs.error();
     auto runtime = open_device(arguments, *archs);
     if (!runtime) return runtime.error();

@@ -86,6 +86,10 @@ Result<Chip> read_chip(const Json& json, const std::string& file, const std::str
     if (from.ok() && !backend) from.fail("backend", backend.error().message);
     chip.units = static_cast<int>(from.integer("units", 1, kMostUnits));
     chip.cache_bytes = from.integer("cache_bytes", 1, kMostCacheBytes);
+    if (from.has("cpus")) {
+        chip.cpus = from.texts("cpus");
+        chip.cpu_arch = from.text("cpu_arch");
+    }
     for (const auto read : {read_chip_peaks, read_prices}) {
         if (!from.ok()) break;
         if (auto status = read(from, chip); !status) return status.error();

@@ -33,6 +33,10 @@ struct Chip {
     double pack_gbps = 0;   // bytes of operands packed per second and unit; GPUs do not pack
     double launch_us = 0;   // what a launch costs beside its work
     Prices prices;          // 0 where they are another backend's
+    // CPUs, by vendor and family as CPUID has them ("AuthenticAMD 26"), that this is, and the arch that has this chip there in the place
+    // of the one that it names.
+    std::vector<std::string> cpus;
+    std::string cpu_arch;
 
     Json json;  // the file as it was read
 };

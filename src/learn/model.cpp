@@ -82,6 +82,7 @@ Result<ModelCard> ModelCard::parse(std::string_view text, const std::string& fil
     if (!op) from.fail("op", op.error().message);
     card.op = op ? *op : Op::gemm;
     card.arch = from.text("arch");
+    card.chip = from.text_or("chip", "");
     for (const std::string& name : from.texts("dtypes")) {
         const auto dtype = parse_enum<DType>(name);
         if (!dtype) from.fail("dtypes", dtype.error().message);
@@ -106,7 +107,8 @@ Result<ModelCard> ModelCard::parse(std::string_view text, const std::string& fil
 }
 
 bool ModelCard::covers(const Problem& problem, const ArchSpec& arch_spec) const {
-    return op == problem.op && arch == arch_spec.name && std::ranges::find(dtypes, problem.dtype_a) != dtypes.end();
+    return op == problem.op && arch == arch_spec.name && (chip.empty() || chip == arch_spec.chip) &&
+           std::ranges::find(dtypes, problem.dtype_a) != dtypes.end();
 }
 
 Result<Model> Model::make(ModelCard card, std::string_view trees, const std::string& place) {

@@ -35,6 +35,7 @@ struct Estimate {
 struct ModelCard {
     Op op = Op::gemm;
     std::string arch;
+    std::string chip;  // whose prices it corrects; empty in a model that does not say
     std::vector<DType> dtypes;
     double mean = 0;  // of the target
     struct Range {

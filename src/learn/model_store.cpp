@@ -209,10 +209,15 @@ FoundModel ModelStore::look(const Problem& problem, const ArchSpec& arch) {
     for (const std::string& folder : folders) {
         std::vector<Offer> offers = offers_of(folder);
         const bool is_one_model = offers.size() == 1 && offers.front().place == folder;
-        if (is_one_model && offers.front().card && offers.front().card->arch != arch.name) {
-            found.notes.push_back(refused_note(
-                folder,
-                unsupported_error(fmt::format("it is for {}; this is {}", offers.front().card->arch, arch.name))));
+        if (is_one_model && offers.front().card) {
+            const ModelCard& card = *offers.front().card;
+            const bool is_other_chip = card.arch == arch.name && !card.chip.empty() && card.chip != arch.chip;
+            if (card.arch != arch.name || is_other_chip) {
+                found.notes.push_back(refused_note(
+                    folder,
+                    unsupported_error(fmt::format("it is for {}; this is {}", is_other_chip ? card.chip : card.arch,
+                                                  is_other_chip ? arch.chip : arch.name))));
+            }
         }
         // The user's data folder may be missing; one that the environment names is there for a reason.
         if (offers.empty() && folder == variable(kModelDir)) {

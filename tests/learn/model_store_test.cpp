@@ -59,6 +59,22 @@ TEST_F(ModelStoreTest, AModelServesTheTypesItCovers) {
     EXPECT_EQ(look(both, "fp16").model->place(), folder("n/gemm_universal_fp16_cpu-avx2"));
 }
 
+// Its corrections are of the prices that it was trained with.
+TEST_F(ModelStoreTest, AModelServesItsChip) {
+    const auto of_chip = [](const std::string& chip) { return card().insert(1, fmt::format(R"("chip":"{}",)", chip)); };
+    write_model(folder("own/" + std::string(kFolder)), of_chip(arch_named(kArch).chip), trees());
+    write_model(folder("other/" + std::string(kFolder)), of_chip("zen5"), trees());
+    ModelStore store({folder("other"), folder("own")});
+    ASSERT_TRUE(look(store).model.has_value());
+    EXPECT_EQ(look(store).model->place(), folder("own/" + std::string(kFolder)));
+    EXPECT_TRUE(look(store).notes.empty());
+    ModelStore named({folder("other/" + std::string(kFolder))});
+    EXPECT_FALSE(look(named).model.has_value());
+    ASSERT_EQ(look(named).notes.size(), 1U);
+    EXPECT_NE(look(named).notes[0].message.find("it is for zen5; this is " + arch_named(kArch).chip), std::string::npos)
+        << look(named).notes[0].message;
+}
+
 // A note with the reason; the next place is asked.
 TEST_F(ModelStoreTest, ABrokenModelStopsNobody) {
     std::string other_features = card();

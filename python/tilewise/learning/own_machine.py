@@ -46,7 +46,7 @@ def _row(name: str, scores: dict[str, Any]) -> str:
 def _compared(frame: pd.DataFrame, part: tuple[str, str, str], folder: str, given: argparse.Namespace, say: Say) -> dict[str, Any]:
     """The choice as it is today and by the new model, on the same problems."""
     op, dtype, arch = part
-    table = table_from(frame, op=op, dtypes=types_like(dtype), arch=arch)
+    table = table_from(frame, op=op, dtypes=types_like(dtype, arch), arch=arch)
     options = {"threads": given.threads or 1}
     found = {"old": choice_of(table, strategy="auto", **options), "new": choice_of(table, model_dir=folder, **options)}
     scores = {name: scoring.figures(scoring.judge(table, choice.ranking)) for name, choice in found.items()}

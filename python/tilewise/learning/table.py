@@ -107,7 +107,7 @@ def _facts(frame: pd.DataFrame) -> dict[str, Any]:
     def all_of(name: str) -> list[str]:
         return sorted(map(str, frame[name].dropna().unique())) if name in frame.columns else []
 
-    return {"devices": all_of("device"), "drivers": all_of("driver"), "arch": ", ".join(all_of("kernel_arch")),
+    return {"devices": all_of("device"), "chip": ", ".join(all_of("chip")), "drivers": all_of("driver"), "arch": ", ".join(all_of("kernel_arch")),
             "op": ", ".join(all_of("problem_op")), "dtypes": all_of("problem_dtype"), "sets": all_of("set"), "data_hash": data_hash(frame)}
 
 

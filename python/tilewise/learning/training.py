@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _library
 from . import scores as scoring
 from .baselines import by_analytic_model
 from .features import MODEL_OPS, FeatureEngine, kind_of
@@ -17,16 +19,21 @@ from .fit import OF_LIBRARY, Examples, Parameters, fit, predict, target, weights
 from .folds import folds
 from .model_folder import today
 
-# Types whose kernels behave alike, and share a model, which is named after the first.
+# Types whose kernels behave alike on a GPU, and share a model, which is named after the first. A CPU has other instructions for each.
 TYPE_CLASSES = (("bf16", "fp16"), ("fp8", "bf8"), ("int8",), ("fp32",))
 
 Fit = Callable[..., Any]
 Say = Callable[[str], None]
 
 
-def types_like(dtype: str) -> tuple[str, ...]:
+def types_like(dtype: str, arch: str) -> tuple[str, ...]:
     """The types that share a model with one."""
-    return next((types for types in TYPE_CLASSES if dtype in types), (dtype,))
+    return (dtype,) if _is_cpu(arch) else next((types for types in TYPE_CLASSES if dtype in types), (dtype,))
+
+
+@functools.cache
+def _is_cpu(arch: str) -> bool:
+    return bool(_library.call("tilewise_archs", arch)["archs"][0]["backend"] == "cpu")
 
 
 def folder_name(op: str, dtype: str, arch: str) -> str:
@@ -123,7 +130,7 @@ def model_facts(examples: Examples, chosen: OnFolds, engine: FeatureEngine, dtyp
     weight = weights(examples, chosen.parameters)[known]
     ranges = {name: x[:, examples.names.index(name)] for name in engine.ranged}
     facts = table.facts
-    return {"op": engine.op, "arch": facts["arch"], "dtypes": list(dtypes), "features": {"schema": engine.schema, "hash": engine.hash},
+    return {"op": engine.op, "arch": facts["arch"], "chip": facts["chip"], "dtypes": list(dtypes), "features": {"schema": engine.schema, "hash": engine.hash},
             "target": "log_ratio", "mean": round(float(np.average(target(examples, "residual")[known], weights=weight)), 6),
             "ranges": {name: [round(float(values.min()), 4), round(float(values.max()), 4)] for name, values in ranges.items()},
             "kinds": kinds_of(examples, chosen), "version": 1, "date": today(), "device": ", ".join(facts["devices"]),

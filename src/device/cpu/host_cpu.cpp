@@ -2,10 +2,13 @@
 #include "device/cpu/host_cpu.hpp"
 
 #include <cpuid.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+
+#include "config/chip.hpp"
 
 namespace tilewise {
 namespace {
@@ -68,6 +71,42 @@ std::vector<std::string> host_cpu_features() {
         if (present && (saved & feature.state) == feature.state) names.emplace_back(feature.name);
     }
     return names;
+}
+
+std::string host_cpu_family() {
+    constexpr unsigned kExtendedFamily = 15;
+    std::array<unsigned, 4> r{};
+    if (!__get_cpuid(0, &r[eax], &r[ebx], &r[ecx], &r[edx])) return "";
+    std::string vendor;
+    for (const Register part : {ebx, edx, ecx}) {
+        for (int byte = 0; byte < 4; ++byte) vendor += static_cast<char>(r[part] >> (8 * byte) & 0xff);
+    }
+    if (!__get_cpuid(1, &r[eax], &r[ebx], &r[ecx], &r[edx])) return "";
+    const unsigned family = r[eax] >> 8 & 0xf, extended = r[eax] >> 20 & 0xff;
+    return fmt::format("{} {}", vendor, family + (family == kExtendedFamily ? extended : 0));
+}
+
+Status take_host_chip(ArchCatalog& catalog) {
+    const std::string host = host_cpu_family();
+    for (const std::string& name : chip_names()) {
+        const auto chip = find_chip(name);
+        if (!chip) return chip.error();
+        if (std::find(chip->cpus.begin(), chip->cpus.end(), host) == chip->cpus.end()) continue;
+        const auto arch = catalog.find(chip->cpu_arch);
+        if (!arch) return arch.error();
+        ArchSpec here = **arch;
+        set_chip(here, *chip);
+        catalog.add(std::move(here));
+    }
+    return {};
+}
+
+Result<ArchCatalog> archs_here() {
+    auto catalog = ArchCatalog::embedded();
+    if (catalog) {
+        if (auto status = take_host_chip(*catalog); !status) return status.error();
+    }
+    return catalog;
 }
 
 Result<const ArchSpec*> host_cpu_arch(const ArchCatalog& catalog) {

@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <map>
 #include <set>
+#include <string>
 
 #include "config/archs.hpp"
+#include "config/chip.hpp"
 
 namespace tilewise {
 namespace {
@@ -38,6 +43,36 @@ TEST(HostCpu, FeaturesAreThoseOfTheCompilersOwnCheck) {
     EXPECT_EQ(have.contains("avx512bw"), __builtin_cpu_supports("avx512bw") != 0);
     EXPECT_EQ(have.contains("avx512_vnni"), __builtin_cpu_supports("avx512vnni") != 0);
     EXPECT_EQ(have.contains("avx512_bf16"), __builtin_cpu_supports("avx512bf16") != 0);
+}
+
+TEST(HostCpu, VendorAndFamilyAreThoseOfTheKernel) {
+    std::ifstream file("/proc/cpuinfo");
+    std::map<std::string, std::string> first;
+    for (std::string line; std::getline(file, line) && !line.empty();) {
+        const std::size_t colon = line.find(':');
+        if (colon == std::string::npos || colon + 2 > line.size()) continue;
+        first[line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1)] = line.substr(colon + 2);
+    }
+    if (!first.contains("vendor_id")) GTEST_SKIP() << "/proc/cpuinfo names no CPU here";
+    EXPECT_EQ(host_cpu_family(), first["vendor_id"] + " " + first["cpu family"]);
+}
+
+// Work is priced as on this CPU, where there is a chip for it; everything else of the arch stays, and so do all other archs.
+TEST(HostCpu, AnArchHasTheChipThatTheHostIs) {
+    auto here = archs_here();
+    ASSERT_TRUE(here.ok()) << here.error().message;
+    for (const ArchSpec& arch : here->archs()) {
+        std::string chip = arch_named(arch.name).chip;
+        for (const std::string& name : chip_names()) {
+            const auto found = find_chip(name);
+            const bool is_host = std::ranges::find(found->cpus, host_cpu_family()) != found->cpus.end();
+            if (is_host && found->cpu_arch == arch.name) chip = name;
+        }
+        EXPECT_EQ(arch.chip, chip) << arch.name;
+        EXPECT_EQ(arch.memory_gbps, find_chip(chip)->memory_gbps) << arch.name;
+        EXPECT_EQ(arch.cpu_features, arch_named(arch.name).cpu_features);
+        EXPECT_EQ(arch.waves, arch_named(arch.name).waves);
+    }
 }
 
 TEST(HostCpu, TheArchIsOneTheHostCanRun) {
