@@ -48,7 +48,7 @@ TILEWISE_DEVICE Index element_of(const KernelActivation& of, Index image, Index 
     return image * of.image_stride + pixel * of.pixel_stride + group * of.group_stride + channel * of.channel_stride;
 }
 
-// What the lines of all operands know.
+// Lines of every operand know this.
 struct ConvLines {
     const KernelConv* conv;
     const void* data;

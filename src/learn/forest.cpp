@@ -156,7 +156,7 @@ public:
 
     Walk(const Set* passed, std::size_t count) : passed_(passed), all_(~Set{0} >> (kSetSize - count)) {}
 
-    // Of a few trees, at most kTreesAtOnce: all are walked before their leaves are read, which then are where they can be read from.
+    // Takes at most kTreesAtOnce. It walks all before it reads their leaves, which then have arrived in the cache.
     void find(std::span<const Tree> trees, const Node* nodes, LeafOfRows* leaf_of_rows) {
         for (std::size_t i = 0; i < trees.size(); ++i)
             go(nodes + trees[i].first_node, trees[i].leaf_count, reached_[i]);

@@ -43,7 +43,7 @@ struct NeedOptions {
     RuleSet rule_set = RuleSet::standard;
     int threads = 1;      // of a CPU
     std::size_t top = 1;  // so many of the best of each problem
-    // What a sweep would measure, in place of the best.
+    // A pool that a sweep would measure, in place of the best.
     std::optional<KernelPool> pool{};
     std::uint64_t seed = 0;  // of a sample
     // Kernels that were measured on a device of the arch are needed, too.

@@ -28,7 +28,7 @@ std::vector<std::size_t> places_to_learn(const std::vector<Candidate>& ranked);
 // At most `count`, best first; without predictions the first ones.
 KernelList shortlist(const std::vector<Candidate>& ranked, std::size_t count);
 
-// What a sweep measures. all: every kernel that may run the problem. sample: the model's first 24, the best of up to 8 algorithms that are
+// A sweep measures a pool. all: every kernel that may run the problem. sample: the model's first 24, the best of up to 8 algorithms that are
 // not among them, and 8 of the rest, drawn by the problem and the seed.
 enum class KernelPool : std::uint8_t { all, sample };
 template <>
