@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--data_dir", "--data-dir", metavar="DIR", help="records, CSV or Parquet; those of validation and test sets are left out")
     source.add_argument("--device", metavar="D", help="measure this device first, and install the models that are better than what is there")
-    parser.add_argument("--out_dir", "--out-dir", metavar="DIR", help="where the folders of models go")
+    parser.add_argument("--out_dir", "--out-dir", "--out", metavar="DIR", help="where the folders of models go")
     parser.add_argument("--op", help="gemm_universal, grouped_conv, or one of its directions; all that there are unless given")
     parser.add_argument("--dtype", help="an element type, with those that share its model; all that there are unless given")
     parser.add_argument("--arch", help="an arch; all that there are unless given")

@@ -75,7 +75,7 @@ def test_a_model_that_is_no_better_may_be_left_out(rows, write_records, tmp_path
     exact = [row | {"status": "ok", "time_us": row["predicted_us"], "time2_us": row["predicted_us"]} for row in rows]
     (tmp_path / "data").mkdir()
     write_records(tmp_path / "data/x.csv", exact)
-    assert main(["train", "--data_dir", str(tmp_path / "data"), "--out_dir", str(tmp_path / "models"), "--if_better", *QUICK]) == 0
+    assert main(["train", "--data_dir", str(tmp_path / "data"), "--out", str(tmp_path / "models"), "--if_better", *QUICK]) == 0
     assert "not written: it chooses no better than the analytic model" in capsys.readouterr().out and not (tmp_path / "models").exists()
 
 
