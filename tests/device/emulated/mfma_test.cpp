@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The emulated matrix products of AMD's waves against tables of which element each register holds (tests/golden/hip): operands are put
-// where the tables say, and the sums must be where they say. An instruction takes a part of the 16 bytes that a lane gives at once; which
-// k that part has follows from its number.
+// where the tables say, and the sums must be where they say. An instruction takes a part of the 16 bytes that a lane gives at once, or
+// twice these bytes; which k a part has follows from its number.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -15,22 +16,24 @@
 #include "device/emulated/calls.hpp"
 #include "device/emulated/emulated_device.hpp"
 #include "device/emulated/grid.hpp"
+#include "device/emulated/lane_blocks.hpp"
 #include "kernels/common/element.hpp"
 #include "kernels/golden_table.hpp"
 
 namespace tilewise {
 namespace {
 
-constexpr int kLanes = 64, kLaneBytes = 16, kMostSums = 16;
+constexpr int kLanes = 64, kLaneBytes = 16, kMostPackets = 2, kMostSums = 16;
+constexpr char kTables[] = TILEWISE_SOURCE_DIR "/tests/golden/hip";
 
 struct Instruction {
-    const char* table;
+    const char* name;
     KernelDType type;
     int side, depth;
 };
 
 struct Lane {
-    std::array<std::uint32_t, 4> a{}, b{};
+    std::array<std::uint32_t, 4 * kMostPackets> a{}, b{};
     std::array<std::uint32_t, kMostSums> sums{};
 };
 struct Wave {
@@ -38,12 +41,16 @@ struct Wave {
     KernelDType type;
     int side;
     std::array<Lane, kLanes> lanes;
+    int packets;  // of 16 bytes of a lane
 };
 
 void multiply(const void* kernel) {
     auto& wave = *const_cast<Wave*>(static_cast<const Wave*>(kernel));
     Lane& lane = wave.lanes[static_cast<std::size_t>(wave.machine->me->thread)];
-    wave.machine->multiply_squares(wave.type, wave.type, wave.side, lane.sums.data(), lane.a.data(), lane.b.data());
+    for (int p = 0; p < wave.packets; ++p) {
+        wave.machine->multiply_squares(wave.type, wave.type, wave.side, lane.sums.data(), &lane.a.at(4UL * p),
+                                       &lane.b.at(4UL * p));
+    }
 }
 
 // Small whole numbers, which every type has.
@@ -51,7 +58,29 @@ std::uint32_t bits_of_number(KernelDType type, int x) {
     return static_cast<std::uint32_t>(encode(type, static_cast<double>(x)));
 }
 
+// The calculator knows the instructions of CDNA 2 and 3, the numbers of lane_blocks.txt also those of CDNA 4.
+bool is_calculated(const Instruction& of) { return !std::string_view(of.name).starts_with("gfx950"); }
+Result<GoldenTable> table_of(const Instruction& of) {
+    if (is_calculated(of)) return read_golden(kTables, of.name);
+    const auto blocks = read_lane_blocks(kTables, of.name);
+    if (!blocks) return blocks.error();
+    return blocks->table();
+}
+
 class Mfma : public testing::TestWithParam<Instruction> {};
+
+TEST_P(Mfma, BlocksOfLanesTellTheTable) {
+    const Instruction& of = GetParam();
+    const auto blocks = read_lane_blocks(kTables, of.name);
+    ASSERT_TRUE(blocks.ok()) << blocks.error().message;
+    EXPECT_EQ(static_cast<int>(blocks->side()), of.side);
+    EXPECT_EQ(static_cast<int>(blocks->lanes), of.side);
+    EXPECT_EQ(static_cast<int>(blocks->whole_depth()), of.depth);
+    if (!is_calculated(of)) return;
+    const auto table = read_golden(kTables, of.name);
+    ASSERT_TRUE(table.ok()) << table.error().message;
+    EXPECT_EQ(blocks->table().rows, table->rows);
+}
 
 TEST_P(Mfma, SumsAreWhereTheTableSays) {
     // Under a sanitizer the library has no fibers, whatever this file was compiled for.
@@ -59,11 +88,12 @@ TEST_P(Mfma, SumsAreWhereTheTableSays) {
     if ((is_sanitized() || !kHasFibers) && !device.ok()) GTEST_SKIP() << device.error().message;
     ASSERT_TRUE(device.ok()) << device.error().message;
     const Instruction& of = GetParam();
-    const auto table = read_golden(TILEWISE_SOURCE_DIR "/tests/golden/hip", of.table);
+    const auto table = table_of(of);
     ASSERT_TRUE(table.ok()) << table.error().message;
     ASSERT_EQ(table->rows.size(), static_cast<std::size_t>(kLanes));
     const int bytes = element_bytes(of.type), sums = of.side * of.side / kLanes, each = of.side * of.depth / kLanes;
-    const int parts = kLaneBytes / (each * bytes), depth = of.depth * parts;
+    const int packets = std::max(1, each * bytes / kLaneBytes);
+    const int parts = packets * kLaneBytes / (each * bytes), depth = of.depth * parts;
     Random random(7);
     std::vector<std::vector<int>> a(static_cast<std::size_t>(of.side)), b(static_cast<std::size_t>(depth));
     for (auto& row : a) {
@@ -73,8 +103,8 @@ TEST_P(Mfma, SumsAreWhereTheTableSays) {
         for (int c = 0; c < of.side; ++c) row.push_back(static_cast<int>(random.between(-4, 4)));
     }
     Machine machine = emulated::machine_calls();
-    Wave wave{&machine, of.type, of.side, {}};
-    const auto put = [&](std::array<std::uint32_t, 4>& words, int element, int x) {
+    Wave wave{&machine, of.type, of.side, {}, packets};
+    const auto put = [&](auto& words, int element, int x) {
         const std::uint32_t bits = bits_of_number(of.type, x);
         std::memcpy(reinterpret_cast<char*>(words.data()) + element * bytes, &bits, static_cast<std::size_t>(bytes));
     };
@@ -118,8 +148,16 @@ INSTANTIATE_TEST_SUITE_P(Instructions, Mfma,
                                          Instruction{"gfx942_mfma_i32_32x32x16_i8", KernelDType::int8, 32, 16},
                                          Instruction{"gfx942_mfma_i32_16x16x32_i8", KernelDType::int8, 16, 32},
                                          Instruction{"gfx942_mfma_f32_32x32x2_f32", KernelDType::fp32, 32, 2},
-                                         Instruction{"gfx942_mfma_f32_16x16x4_f32", KernelDType::fp32, 16, 4}),
-                         [](const auto& instruction) { return std::string(instruction.param.table); });
+                                         Instruction{"gfx942_mfma_f32_16x16x4_f32", KernelDType::fp32, 16, 4},
+                                         Instruction{"gfx950_mfma_f32_32x32x16_f16", KernelDType::fp16, 32, 16},
+                                         Instruction{"gfx950_mfma_f32_16x16x32_f16", KernelDType::fp16, 16, 32},
+                                         Instruction{"gfx950_mfma_f32_32x32x16_bf16", KernelDType::bf16, 32, 16},
+                                         Instruction{"gfx950_mfma_f32_16x16x32_bf16", KernelDType::bf16, 16, 32},
+                                         Instruction{"gfx950_mfma_i32_32x32x32_i8", KernelDType::int8, 32, 32},
+                                         Instruction{"gfx950_mfma_i32_16x16x64_i8", KernelDType::int8, 16, 64},
+                                         Instruction{"gfx950_mfma_f32_32x32x64_f8f6f4", KernelDType::fp8, 32, 64},
+                                         Instruction{"gfx950_mfma_f32_16x16x128_f8f6f4", KernelDType::fp8, 16, 128}),
+                         [](const auto& instruction) { return std::string(instruction.param.name); });
 
 // The same product of subnormal numbers where matrix units take them for zero and where they do not.
 TEST(MfmaSubnormals, AreZeroWhereTheChipTakesThemForZero) {
@@ -129,7 +167,7 @@ TEST(MfmaSubnormals, AreZeroWhereTheChipTakesThemForZero) {
     constexpr std::uint32_t kTwoSubnormals = 0x00010001, kTwoOnes = 0x3c003c00;
     for (const bool flushes : {false, true}) {
         Machine machine = emulated::machine_calls();
-        Wave wave{&machine, KernelDType::fp16, 16, {}};
+        Wave wave{&machine, KernelDType::fp16, 16, {}, 1};
         for (Lane& lane : wave.lanes) lane.a.fill(kTwoSubnormals), lane.b.fill(kTwoOnes);
         emulated::GridSpec grid;
         grid.blocks = 1, grid.threads = kLanes, grid.lanes = kLanes, grid.flushes_subnormals = flushes;
