@@ -40,6 +40,14 @@ TILEWISE_DEVICE void sync_copies() {
 TILEWISE_DEVICE void sync_shared() { sync_block(); }
 TILEWISE_DEVICE void keep_order() {}
 TILEWISE_DEVICE Packet<16> load_whole(SharedAddress from) { return load_shared<16>(from); }
+TILEWISE_DEVICE Packet<8> load_turned(SharedAddress from) {
+    const int lane = lane_index(), first = lane / 16 * 16 + lane % 16 / 4;
+    u32 half[4];
+    for (int line = 0; line < 4; ++line) {
+        half[line] = load_shared<2>(from_lane(from, first + 4 * line) + u32(lane % 4 * 2)).value;
+    }
+    return {{half[0] | half[1] << 16, half[2] | half[3] << 16}};
+}
 template <class T>
 TILEWISE_DEVICE void after_loads(T&) {}
 template <class Args>

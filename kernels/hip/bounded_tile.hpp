@@ -7,16 +7,13 @@
 //                belong there (tile_layout.hpp exchanges them)
 //   PackedDirect B that was packed ahead as it lies in shared memory; copied the same way
 //   BoundedTurn  lies across k; through registers, where it is turned around (turned_tile.hpp)
+//   CrossedTile, DirectCrossed  lie across k, also in shared memory, from where they are read turned around (crossed_tile.hpp)
 //   PlainTile    anything else, by addresses of 64 bits and branches
 #pragma once
+#include "crossed_tile.hpp"
 #include "turned_tile.hpp"
 
 namespace tilewise::hip {
-
-// The memory of tile number `step`, of which nothing is read where it does not exist.
-TILEWISE_DEVICE Bounded tile_memory(const char* first, Index step_bytes, int step, bool exists) {
-    return bounded(first + step * step_bytes, exists ? kMostOffset : 0);
-}
 
 template <class T, int extent, int depth, int vector, int threads>
 struct BoundedTile : TilePieces<T, extent, true, extent, depth / vector, threads> {
@@ -78,8 +75,6 @@ struct BoundedTile : TilePieces<T, extent, true, extent, depth / vector, threads
         }
     }
 };
-
-struct NoRegisters {};
 
 // A wave's instruction fills kWaveBytes of shared memory that follow each other.
 template <class T, int extent, int depth, int piece_bytes, int threads>
@@ -233,22 +228,30 @@ TILEWISE_DEVICE constexpr int turn_vector(int vector, int elements, int steps, i
     return vector;
 }
 
-template <class T, int extent, int depth, bool along_k, int vector, int threads, int piece>
+// `turned_reads`: the chip reads 16-bit elements turned around.
+template <class T, int extent, int depth, bool along_k, int vector, int threads, int piece, bool turned_reads = false>
 struct GemmTileChoice {
     static constexpr int kSteps = T::bytes == 1 ? 4 : kChunkBytes / T::bytes;
     static constexpr int kVector = turn_vector(vector, extent* depth, kSteps, threads);
     using type = BoundedTurn<T, typename MfmaTileChoice<T, extent, depth, false, kVector, threads>::type, depth>;
 };
 template <class T, int extent, int depth, int vector, int threads, int piece>
-struct GemmTileChoice<T, extent, depth, true, vector, threads, piece> {
+requires(T::bytes == 2 &&
+         vector * T::bytes ==
+             kChunkBytes) struct GemmTileChoice<T, extent, depth, false, vector, threads, piece, true> {
+    using type = typename ChooseType<piece == kChunkBytes, DirectCrossed<T, extent, depth, threads>,
+                                     CrossedTile<T, extent, depth, threads>>::type;
+};
+template <class T, int extent, int depth, int vector, int threads, int piece, bool turned_reads>
+struct GemmTileChoice<T, extent, depth, true, vector, threads, piece, turned_reads> {
     using type = DirectTile<T, extent, depth, piece, threads>;
 };
-template <class T, int extent, int depth, int vector, int threads>
-struct GemmTileChoice<T, extent, depth, true, vector, threads, 0> {
+template <class T, int extent, int depth, int vector, int threads, bool turned_reads>
+struct GemmTileChoice<T, extent, depth, true, vector, threads, 0, turned_reads> {
     using type = BoundedTile<T, extent, depth, vector, threads>;
 };
-template <class T, int extent, int depth, int threads>
-requires(T::bytes < 4) struct GemmTileChoice<T, extent, depth, true, 1, threads, 0> {
+template <class T, int extent, int depth, int threads, bool turned_reads>
+requires(T::bytes < 4) struct GemmTileChoice<T, extent, depth, true, 1, threads, 0, turned_reads> {
     using type = PlainTile<UnalignedTile<T, extent, depth, true, threads>, depth>;
 };
 

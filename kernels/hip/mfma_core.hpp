@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of a wave with MFMA: sums of (tile_m / wave_m) x (tile_n / wave_n) in registers, products of tiles in shared memory in
-// steps of 16 x 16 or 32 x 32, 64 lanes' chunks of 16 bytes deep. Both tiles lie along k (turned_tile.hpp). The columns are multiplied
-// by the rows, so that four sums of a lane are neighbours along n. 8-bit floats are widened to fp16, which has them all, where the
+// steps of 16 x 16 or 32 x 32, 64 lanes' chunks of 16 bytes deep. Tiles lie along k (turned_tile.hpp), or are turned around as they are
+// read (crossed_tile.hpp). The columns are multiplied by the rows, so that four sums of a lane are neighbours along n. 8-bit floats are widened to fp16, which has them all, where the
 // config does not say that the chip multiplies them: gfx90a has no such products, and those of gfx942 are of another kind.
 #pragma once
 #include "../gpu/drain.hpp"
 #include "../gpu/mainloop.hpp"
+#include "crossed_tile.hpp"
 #include "turned_tile.hpp"
 #include "wave_region.hpp"
 #include "widen.hpp"
@@ -41,7 +42,6 @@ struct MfmaCore {
     static_assert(kSide == Config::warp_n && (kSide == 16 || kSide == 32), "MFMA is 16 x 16 or 32 x 32");
     static_assert(ElementA::bytes == ElementB::bytes, "operands of one size");
     static_assert(Config::wave_k == 1, "waves do not share out k");
-    static_assert(A::kAlongK && B::kAlongK, "tiles along k");
     static constexpr int kDepthLanes = kArchLanes / kSide;  // lanes side by side along k
     static constexpr int kStepK = kDepthLanes * kChunkBytes / ElementA::bytes;
     static constexpr int kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n / Config::wave_n;
@@ -63,7 +63,11 @@ struct MfmaCore {
     // later step of k where the bits of their number are exchanged too: lines are powers of two of chunks.
     template <class Tile>
     static TILEWISE_DEVICE u32 chunk_place(int first) {
-        return Tile::Layout::offset(first + lane_index() % kSide, lane_index() / kSide);
+        if constexpr (Tile::kAlongK) {
+            return Tile::Layout::offset(first + lane_index() % kSide, lane_index() / kSide);
+        } else {
+            return Tile::Layout::template lane_place<kSide>(first, lane_index());
+        }
     }
     u32 row_place = chunk_place<A>(first_row), column_place = chunk_place<B>(first_col);
 
@@ -71,6 +75,9 @@ struct MfmaCore {
     static constexpr bool kHalves = kSame<ElementA, Int8> || multiplies_small_floats<Config>();
     template <class Tile>
     static TILEWISE_DEVICE Packet<16> fetch(SharedAddress place, int square, int k) {
+        if constexpr (!Tile::kAlongK) {
+            return load_crossed<typename Tile::Layout>(place, square * kSide, k * kStepK);
+        }
         constexpr int kSquareBytes = kSide * Config::tile_k * ElementA::bytes;
         const SharedAddress at = (place ^ u32(k * kDepthLanes * kChunkBytes)) + u32(square * kSquareBytes);
         return kHalves ? load_whole(at) : load_shared<16>(at);

@@ -302,11 +302,23 @@ TILEWISE_DEVICE u32 in_lanes(u32 x) {
 // of 8 bytes each.
 TILEWISE_DEVICE void hide(SharedAddress& at) { asm volatile("" : "+s"(at)); }
 
+typedef short Short4 __attribute__((ext_vector_type(4)));
+
 // Read in one piece: of 16 bytes whose halves are used apart the compiler reads some halves twice.
 TILEWISE_DEVICE Packet<16> load_whole(SharedAddress from) {
     Raw<16> words = __builtin_bit_cast(Raw<16>, load_shared<16>(from));
     asm("" : "+v"(words));
     return __builtin_bit_cast(Packet<16>, words);
+}
+
+// Elements of 16 bits that lie across the lanes. Sixteen lanes each give the address of four elements: lanes 4 i to 4 i + 3 of line i of
+// four lines. Lane l of the sixteen gets element l of each line.
+TILEWISE_DEVICE Packet<8> load_turned(SharedAddress from) {
+#if defined(__gfx950__)
+    return __builtin_bit_cast(Packet<8>, __builtin_amdgcn_ds_read_tr16_b64_v4i16(shared_at<Short4>(from)));
+#else
+    return zero_packet<8>();  // no other chip has the instruction, and no config asks for it there
+#endif
 }
 
 // The low halves of two words, or the high ones, as one word.
@@ -339,7 +351,6 @@ struct SumVector {
 template <class Sum, int m>
 using Sums = typename SumVector<Sum, m>::type;
 
-typedef short Short4 __attribute__((ext_vector_type(4)));
 typedef _Float16 Half4 __attribute__((ext_vector_type(4)));
 typedef _Float16 Half8 __attribute__((ext_vector_type(8)));
 typedef __bf16 Brain8 __attribute__((ext_vector_type(8)));

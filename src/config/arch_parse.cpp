@@ -202,6 +202,7 @@ void read_sizes(JsonObject& from, ArchSpec& arch) {
     arch.dies = static_cast<int>(from.integer_or("dies", 1, kMaxCount, 1));
     arch.direct_copy_bytes = static_cast<int>(from.integer_or("direct_copy_bytes", 4, kMostDirectCopyBytes, 0));
     arch.small_float_products = from.flag_or("small_float_products", false);
+    arch.turned_reads = from.flag_or("turned_reads", false);
     arch.flushes_subnormals = from.flag_or("flushes_subnormals", false);
     arch.fp8_sum_bits = static_cast<int>(from.integer_or("fp8_sum_bits", 1, kFloatBits, kFloatBits));
 }

@@ -99,6 +99,7 @@ struct ArchSpec {
     int dies = 1;                       // with a cache each, among which successive blocks are dealt out
     int direct_copy_bytes = 0;          // of a lane, at most, in a copy straight to shared memory; 0 = no such copies
     bool small_float_products = false;  // matrix units multiply fp8 and bf8 as they are here
+    bool turned_reads = false;          // shared memory gives 16-bit elements of neighbouring lines to one lane
     bool flushes_subnormals = false;    // matrix units take 16-bit subnormals for zero
     int fp8_sum_bits = kFloatBits;  // what products of 8-bit floats are added up with: fp32, or less in matrix units
 

@@ -47,7 +47,15 @@ def test_a_jump_back_that_is_no_loop_is_none(tool):
 def test_a_name_says_what_the_block_is(tool):
     shape = tool.Shape.of("gemm_fp8_rcr_comp_async_cshuffle_intrawave_128x256x64_2x2x1_16x16x64_b-bf8_va16_vb16_vc8_dsb@gfx942")
     assert (shape.dtype, shape.pipeline, shape.tile, shape.waves, shape.side) == ("fp8", "comp_async", (128, 256, 64), 4, 16)
-    assert shape.is_plain() and shape.squares() == [4, 8] and shape.chunks_of_thread() == 6
+    assert shape.is_plain("gfx942") and shape.squares() == [4, 8] and shape.chunks_of_thread() == 6
+
+
+def test_operands_across_k_are_plain_where_reads_turn_them_around(tool):
+    across = "{}_crr_comp_async_cshuffle_intrawave_128x128x32_2x2x1_32x32x16_va{}_vb{}_vc8_dsb"
+    bf16, narrow, int8 = (tool.Shape.of("gemm_" + across.format(*of)) for of in (("bf16", 8, 8), ("bf16", 8, 4), ("int8", 16, 16)))
+    assert bf16.is_plain("gfx950") and not bf16.is_plain("gfx942") and not narrow.is_plain("gfx950") and not int8.is_plain("gfx950")
+    most, exact = tool.limits(bf16, "gfx950")
+    assert most["valu_share"] == 0.2 and most["full_waits"] == 0 and exact["ds_read_b128"] == 8 and exact["direct_copies"] == 4
 
 
 def test_a_name_says_what_a_convolution_is(tool):

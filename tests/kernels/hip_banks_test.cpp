@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "kernels/golden_table.hpp"
 #include "kernels/gpu/tile_layout.hpp"
+#include "kernels/hip/crossed_layout.hpp"
 #include "kernels/hip/wave_region.hpp"
 
 namespace tilewise::hip {
@@ -95,6 +99,82 @@ TEST(HipBanks, RegionsHaveNoConflicts) {
     check_region<32, 16, 4>(), check_region<32, 32, 4>(), check_region<32, 64, 4>(), check_region<32, 128, 4>();
     check_region<16, 32, 8>(), check_region<16, 64, 8>(), check_region<16, 128, 8>();
     check_region<32, 32, 8>(), check_region<32, 64, 8>(), check_region<32, 128, 8>();
+}
+
+// Tiles that are turned around as they are read: of 32 lanes that read 8 bytes each no two want different words of one of 64 banks.
+template <int extent, int side>
+void check_crossed_reads() {
+    constexpr int kDepth = 64, kSteps = 8 * kLanes / side;
+    constexpr u32 kHalf = kLanes / 2, kBytes = 8, kBankRow = 256;
+    using Layout = CrossedLayout<kDepth, 2 * extent>;
+    for (int line = 0; line < kDepth; line += line % kSteps == 0 ? 4 : kSteps - 4) {
+        for (int element = 0; element < extent; element += side) {
+            const auto read = addresses([&](u32 lane) {
+                return Layout::at(Layout::template lane_place<side>(0, static_cast<int>(lane)), element, line);
+            });
+            for (u32 first : {0U, kHalf}) {
+                std::set<u32> banks;
+                for (u32 lane = first; lane < first + kHalf; ++lane) banks.insert(read[lane] % kBankRow / kBytes);
+                EXPECT_EQ(banks.size(), kHalf) << extent << " elements from " << element << ", line " << line;
+            }
+        }
+    }
+}
+template <int extent>
+void check_crossed_writes() {
+    constexpr u32 kLine = 2 * extent, kDepth = 64;
+    using Layout = CrossedLayout<kDepth, kLine>;
+    std::set<u32> places;
+    for (u32 first = 0; first < kDepth * kLine; first += kLanes * gpu::kChunkBytes) {
+        const auto write = addresses([&](u32 lane) {
+            const u32 byte = first + lane * gpu::kChunkBytes;
+            return Layout::byte_offset(byte / kLine, byte % kLine);
+        });
+        EXPECT_EQ(most_ways(write, write_lane), 1) << extent << " elements from byte " << first;
+        places.insert(write.begin(), write.end());
+    }
+    EXPECT_EQ(places.size(), kDepth * kLine / gpu::kChunkBytes);
+}
+
+TEST(HipBanks, CrossedTilesHaveNoConflicts) {
+    check_crossed_reads<32, 32>(), check_crossed_reads<64, 32>();
+    check_crossed_reads<128, 32>(), check_crossed_reads<256, 32>();
+    check_crossed_reads<32, 16>(), check_crossed_reads<64, 16>();
+    check_crossed_reads<128, 16>(), check_crossed_reads<256, 16>();
+    check_crossed_writes<16>(), check_crossed_writes<32>(), check_crossed_writes<64>();
+    check_crossed_writes<128>(), check_crossed_writes<256>();
+}
+
+// Where each lane's elements come from: of sixteen lanes number l gets element l % 4 of what the lanes l / 4, l / 4 + 4, l / 4 + 8 and
+// l / 4 + 12 asked for (tests/golden/hip/gfx950_ds_read_b64_tr_b16.txt).
+template <int extent, int side>
+void check_crossed_chunks() {
+    constexpr int kDepth = 64, kSteps = 8 * kLanes / side;
+    using Layout = CrossedLayout<kDepth, 2 * extent>;
+    std::vector<std::pair<int, int>> held(Layout::kBytes / 2);  // (k, element) of each place
+    for (int k = 0; k < kDepth; ++k) {
+        for (int e = 0; e < extent; ++e) held[Layout::byte_offset(u32(k), u32(2 * e)) / 2] = {k, e};
+    }
+    const auto table = read_golden(TILEWISE_SOURCE_DIR "/tests/golden/hip", "gfx950_ds_read_b64_tr_b16");
+    ASSERT_TRUE(table.ok()) << table.error().message;
+    for (int k = 0; k < kDepth; k += kSteps) {
+        for (int element = 0; element < extent; element += side) {
+            for (int lane = 0; lane < kLanes; ++lane) {
+                for (int i = 0; i < 8; ++i) {
+                    const u32 from = table->at(lane, i % 4),
+                              place = Layout::template lane_place<side>(0, int(from >> 8));
+                    const u32 at = Layout::at(place, element, k + i / 4 * 4) + 2 * (from & 0xff);
+                    const std::pair wanted(k + lane / side * 8 + i, element + lane % side);
+                    ASSERT_EQ(held.at(at / 2), wanted) << "lane " << lane << ", element " << i;
+                }
+            }
+        }
+    }
+}
+
+TEST(CrossedReads, GivesALaneItsChunkAlongK) {
+    check_crossed_chunks<16, 16>(), check_crossed_chunks<64, 16>(), check_crossed_chunks<256, 16>();
+    check_crossed_chunks<32, 32>(), check_crossed_chunks<64, 32>(), check_crossed_chunks<128, 32>();
 }
 
 }  // namespace

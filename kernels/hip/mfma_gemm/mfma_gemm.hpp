@@ -31,10 +31,12 @@ namespace tilewise::gpu {
 
 template <class Config>
 requires(Config::uses_mfma) struct OperandTiles<Config> {
-    using A = typename hip::GemmTileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row,
-                                           Config::vector_a, Config::threads, Config::piece_a>::type;
-    using ReadB = typename hip::GemmTileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row,
-                                               Config::vector_b, Config::threads, Config::piece_b>::type;
+    using A =
+        typename hip::GemmTileChoice<typename Config::A, Config::tile_m, Config::tile_k, Config::a_row,
+                                     Config::vector_a, Config::threads, Config::piece_a, Config::turned_reads>::type;
+    using ReadB =
+        typename hip::GemmTileChoice<typename Config::B, Config::tile_n, Config::tile_k, !Config::b_row,
+                                     Config::vector_b, Config::threads, Config::piece_b, Config::turned_reads>::type;
     using B = typename ChooseType<
         Config::packed_b,
         hip::PackedDirect<typename Config::B, Config::tile_n, Config::tile_k, Config::piece_b, Config::threads>,

@@ -132,10 +132,10 @@ std::optional<LaunchPlan> within_grid(std::optional<LaunchPlan> plan, Rejected* 
 
 std::string loop_lines(const KernelConfig& c, const ArchSpec& arch) {
     return fmt::format(
-        "    static constexpr bool interwave = {}, small_float_products = {};\n"
+        "    static constexpr bool interwave = {}, small_float_products = {}, turned_reads = {};\n"
         "    static constexpr int direct_bytes = {}, ring_buffers = {}, dies = {};\n",
-        c.scheduler == Scheduler::interwave, arch.small_float_products, arch.direct_copy_bytes, loop_buffers(c, arch),
-        arch.dies);
+        c.scheduler == Scheduler::interwave, arch.small_float_products, arch.turned_reads, arch.direct_copy_bytes,
+        loop_buffers(c, arch), arch.dies);
 }
 
 namespace {
