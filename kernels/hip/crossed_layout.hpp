@@ -22,8 +22,8 @@ struct CrossedLayout {
         const u32 exchange = (2 * (line % 4 / kLinesPerTurn) ^ (line / 8 & 1)) & (kExchanged - 1);
         return line * line_bytes + (byte ^ exchange * kPairBytes);
     }
-    // What a lane asks for of the first square of `side` from `first` on, so that it gets row (column) number lane % side, of the chunk
-    // along k number lane / side the first half.
+    // A lane asks here, in the first square of `side` from `first` on, so that it gets row (column) number lane % side: the first half of
+    // the chunk along k number lane / side.
     template <int side>
     static TILEWISE_DEVICE u32 lane_place(int first, int lane) {
         const u32 line = u32(lane / side * 8 + lane % 16 / 4);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of a wave with MFMA: sums of (tile_m / wave_m) x (tile_n / wave_n) in registers, products of tiles in shared memory in
 // steps of 16 x 16 or 32 x 32, 64 lanes' chunks of 16 bytes deep. Tiles lie along k (turned_tile.hpp), or are turned around as they are
-// read (crossed_tile.hpp). The columns are multiplied by the rows, so that four sums of a lane are neighbours along n. 8-bit floats are widened to fp16, which has them all, where the
-// config does not say that the chip multiplies them: gfx90a has no such products, and those of gfx942 are of another kind.
+// read (crossed_tile.hpp). The columns are multiplied by the rows, so that four sums of a lane are neighbours along n. 8-bit floats are
+// widened to fp16, which has them all, where the config does not say that the chip multiplies them: gfx90a has no such products, and
+// those of gfx942 are of another kind. Waves may share out the k of a tile too: each multiplies a part of its steps, and the first adds
+// up the sums of all.
 #pragma once
 #include "../gpu/drain.hpp"
 #include "../gpu/mainloop.hpp"
@@ -41,13 +43,14 @@ struct MfmaCore {
     static constexpr int kSide = Config::warp_m;  // of an instruction's square of sums
     static_assert(kSide == Config::warp_n && (kSide == 16 || kSide == 32), "MFMA is 16 x 16 or 32 x 32");
     static_assert(ElementA::bytes == ElementB::bytes, "operands of one size");
-    static_assert(Config::wave_k == 1, "waves do not share out k");
     static constexpr int kDepthLanes = kArchLanes / kSide;  // lanes side by side along k
     static constexpr int kStepK = kDepthLanes * kChunkBytes / ElementA::bytes;
     static constexpr int kWaveM = Config::tile_m / Config::wave_m, kWaveN = Config::tile_n / Config::wave_n;
-    static_assert(kWaveM % kSide == 0 && kWaveN % kSide == 0 && Config::tile_k % kStepK == 0,
+    static constexpr int kWaveK = Config::tile_k / Config::wave_k;
+    static_assert(kWaveM % kSide == 0 && kWaveN % kSide == 0 && kWaveK % kStepK == 0,
                   "a wave's share of the tile is whole steps");
-    static constexpr int kStepsM = kWaveM / kSide, kStepsN = kWaveN / kSide, kStepsK = Config::tile_k / kStepK;
+    static constexpr int kStepsM = kWaveM / kSide, kStepsN = kWaveN / kSide, kStepsK = kWaveK / kStepK;
+    static constexpr int kTileWaves = Config::wave_m * Config::wave_n;  // of one part of k
 
     // Runs of four sums of a lane are neighbours along n; all lanes together have kRunCols columns of each.
     static constexpr int kRun = 4, kSums = kSide * kSide / kArchLanes, kRuns = kSums / kRun;
@@ -55,18 +58,19 @@ struct MfmaCore {
     using Square = Sums<Sum, kSide>;
 
     Square sums[kStepsM][kStepsN] = {};
-    int warp = warp_index();
+    int warp = warp_index() % kTileWaves, part = warp_index() / kTileWaves;
     int first_row = warp / Config::wave_n * kWaveM;  // of the wave, in the tile
     int first_col = warp % Config::wave_n * kWaveN;
 
-    // In a tile the lane's first chunk. Those of the squares after it lie whole turns of the exchange further on, and those of a
-    // later step of k where the bits of their number are exchanged too: lines are powers of two of chunks.
+    // In a tile the lane's first chunk of the wave's part of k. Those of the squares after it lie whole turns of the exchange further on,
+    // and those of a later step of k where the bits of their number are exchanged too: lines are powers of two of chunks.
     template <class Tile>
-    static TILEWISE_DEVICE u32 chunk_place(int first) {
+    TILEWISE_DEVICE u32 chunk_place(int first) const {
+        const int step = Config::wave_k == 1 ? 0 : part * kStepsK;
         if constexpr (Tile::kAlongK) {
-            return Tile::Layout::offset(first + lane_index() % kSide, lane_index() / kSide);
+            return Tile::Layout::offset(first + lane_index() % kSide, step * kDepthLanes + lane_index() / kSide);
         } else {
-            return Tile::Layout::template lane_place<kSide>(first, lane_index());
+            return Tile::Layout::at(Tile::Layout::template lane_place<kSide>(first, lane_index()), 0, step * kStepK);
         }
     }
     u32 row_place = chunk_place<A>(first_row), column_place = chunk_place<B>(first_col);
@@ -160,6 +164,41 @@ struct MfmaCore {
             }
             keep_order();
         }
+    }
+
+    // Waves that share out k: the first adds up the sums of all, in order. True where they are this wave's.
+    static constexpr int kWaveSums = kStepsM * kStepsN * kSums;
+    static constexpr int kWaveSumBytes = kWaveSums * kArchLanes * int(sizeof(Sum));
+    TILEWISE_DEVICE bool add_waves(SharedAddress shared) {
+        static_assert((Config::wave_k - 1) * kTileWaves * kWaveSumBytes <= Config::shared_bytes,
+                      "sums of waves in the operands' buffers");
+        const SharedAddress own = shared + u32(warp * kWaveSumBytes + lane_index() * kChunkBytes);
+        const auto place = [&](int wave, int i) {
+            return own + u32((wave - 1) * kTileWaves * kWaveSumBytes + i / kRun * kArchLanes * kChunkBytes);
+        };
+        if (part > 0) {
+            TILEWISE_UNROLL
+            for (int i = 0; i < kWaveSums; i += kRun) {
+                Packet<16> four;
+                TILEWISE_UNROLL
+                for (int r = 0; r < kRun; ++r) four.words[r] = __builtin_bit_cast(u32, sum(i + r));
+                store_shared<16>(place(part, i), four);
+            }
+        }
+        sync_block();
+        if (part == 0) {
+            TILEWISE_ROLLED
+            for (int wave = 1; wave < Config::wave_k; ++wave) {
+                TILEWISE_UNROLL
+                for (int i = 0; i < kWaveSums; i += kRun) {
+                    const Packet<16> four = load_shared<16>(place(wave, i));
+                    TILEWISE_UNROLL
+                    for (int r = 0; r < kRun; ++r) sum(i + r) += __builtin_bit_cast(Sum, four.words[r]);
+                }
+            }
+        }
+        sync_block();  // results leave by the same shared memory
+        return part == 0;
     }
 
     // Belongs to run number r of a row of squares.

@@ -175,7 +175,7 @@ private:
     // it fetches: the first group's next phase but one reads it, and both groups have fetched from that buffer for the last time.
     TILEWISE_DEVICE void run_turns(Core& core) const {
         static_assert(BlockShape<Config>::kWarps % 2 == 0, "two groups of waves");
-        const bool second = core.warp >= BlockShape<Config>::kWarps / 2;
+        const bool second = warp_index() >= BlockShape<Config>::kWarps / 2;
         Registers registers;
         load_first(registers);
         put(registers, shared);

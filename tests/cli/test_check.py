@@ -22,7 +22,7 @@ def test_valid_name(run):
 
 
 def test_valid_without_code_says_why(run):
-    """Waves along k, which MFMA kernels do not have, and an option that the family does not have."""
+    """Waves along k whose sums find no room, and an option that the family does not have."""
     for name, rule in ((WAVES_ALONG_K, "code_wave_k"), (CUDA + "_swap@sm_90a", "code_option")):
         answer = run("check", name, "--fix", "--json")
         assert answer.code == 0 and answer.json["valid"] and answer.json["available"] is False, answer

@@ -78,6 +78,9 @@ struct Block : BlockGemm<Config, Core> {
             MfmaLoop<Config, Core>{a, b, steps, int(k_end - k_begin - Index(steps - 1) * Config::tile_k), shared}.run(
                 core);
         }
+        if constexpr (Config::wave_k > 1) {
+            if (!core.add_waves(shared)) return;
+        }
         // What follows reads the arguments anew: kept during the loop, they would take its registers.
         const KernelArgs& again = reread(args);
         if (!Base::combine(again, work, blocks, core)) return;

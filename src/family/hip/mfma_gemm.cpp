@@ -140,9 +140,20 @@ std::string loop_lines(const KernelConfig& c, const ArchSpec& arch) {
 
 namespace {
 
+// Waves that share out k take whole steps of it each, and leave their sums where the operands were.
+bool uneven_k(const KernelConfig& c, const ArchSpec& arch, Rejected* out) {
+    if (c.wave.k == 1) return false;
+    const std::int64_t step = std::int64_t{kWave} / c.warp_tile.m * kChunkBytes * c.wave.k;
+    const std::int64_t sums = std::int64_t{c.wave.k - 1} * c.tile.m * c.tile.n * kSumBytes;
+    const bool shares = c.stream_k == StreamK::off && c.tile.k * bytes_of(c.dtype) % step == 0 &&
+                        std::has_single_bit(static_cast<unsigned>(c.wave.k)) && sums <= loop_bytes(c, arch);
+    return !shares && refuse(out, TILEWISE_TEXT("{} waves along k of {}", c.wave.k, c.tile.k),
+                             TILEWISE_TEXT("whole steps for each, no stream_k, and room for their sums"));
+}
+
 constexpr ConfigRule kRules[] = {
     {"code_warp_tile", "one matrix instruction has this shape", other_square},
-    kOneWaveAlongK,
+    {"code_wave_k", "waves share out k evenly", uneven_k, [](KernelConfig& c, const ArchSpec&) { c.wave.k = 1; }},
     {"code_waves", "a wave has whole squares of sums", uneven_waves},
     {"code_depth", "a lane has 16 bytes along k", other_depth},
     {"code_buffers", "a pipeline has as many buffers as it fills", other_buffers},

@@ -61,7 +61,12 @@ N mfma_product_us(const GemmView& v, double tiles, const WorkProblem& problem, c
                                      : tiles_of_unit * std::ceil(blocks_of(v.k, c.tile.k) / c.split_k);
     const N steps = named("steps", (step_cycles<N>(c, arch, neighbours) / N(price.cycles_per_us)) *
                                        counted<N>("steps of a unit", steps_of_unit));
-    const N ends = named("ends", N(price.tile_us) * std::ceil(tiles_of_unit / neighbours));
+    N ends = named("ends", N(price.tile_us) * std::ceil(tiles_of_unit / neighbours));
+    if (c.wave.k > 1) {  // sums of waves are written and read
+        const double met = 8.0 * (c.wave.k - 1) * c.tile.m * c.tile.n * tiles_of_unit;
+        ends = ends + named("waves meet",
+                            counted<N>("met bytes", met) / (N(price.shared_bytes_per_cycle) * N(price.cycles_per_us)));
+    }
     const auto bytes = static_cast<double>(bytes_of(c.dtype));
     const double cached = all_steps * (c.tile.m + c.tile.n) * c.tile.k * bytes;
     const N cache = bytes_us<N>("cache", cached, rate<N>(arch.cache_gbps));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What kernels on MFMA refuse: offsets beyond 31 bits, launches beyond HIP's grid, lines longer than a block; and how many buffers
 // a ring of direct copies has.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "config/archs.hpp"
@@ -76,6 +77,19 @@ TEST(MfmaRules, ARingOfManyCopiesHasTwoBuffers) {
     };
     EXPECT_TRUE(has(*few, "ring_buffers = 3"));
     EXPECT_TRUE(has(*many, "ring_buffers = 2")) << "the counter of copies under way has six bits";
+}
+
+TEST(MfmaRules, WavesShareOutKWhereTheirSumsFindRoom) {
+    const auto broken = [](const char* shape) {
+        const auto config = parse_kernel_name(fmt::format("gemm_bf16_rcr_compv3_cshuffle_intrawave_{}@gfx942", shape));
+        EXPECT_TRUE(config.ok()) << shape;
+        Rejected why;
+        return config.ok() && has_code(*config, arch(), &why) ? std::string() : std::string(why.rule);
+    };
+    EXPECT_EQ(broken("64x64x128_2x1x2_32x32x16_va8_vb8_vc8"), "");
+    EXPECT_EQ(broken("128x128x32_2x1x2_32x32x16_va8_vb8_vc8"), "code_wave_k") << "64 KiB of sums in buffers of 16";
+    EXPECT_EQ(broken("64x64x128_2x1x2_32x32x16_va8_vb8_vc8_sk-tree"), "code_wave_k") << "blocks share the tile";
+    EXPECT_EQ(broken("32x32x32_2x1x2_16x16x32_va8_vb8_vc8"), "code_wave_k") << "half a step for each";
 }
 
 TEST(MfmaRules, ALineOfSingleElementsIsNoLongerThanTheBlock) {
