@@ -19,6 +19,9 @@ constexpr double kStrictSpread = 2;
 constexpr double kTf32Unit = 0x1p-10;
 constexpr double kTf32x3Unit = 0x1p-19;
 
+constexpr double kSmallestNormalHalf = 0x1p-14, kFlushedShare = 0x1p-12, kFewFlushed = 4;
+bool has_half_subnormals(DType dtype) { return dtype == DType::fp16 || dtype == DType::bf8; }
+
 double grown(double steps) { return std::min(steps, kGrowth * std::sqrt(steps)) + kExtraSteps; }
 
 }  // namespace
@@ -32,6 +35,9 @@ ErrorModel error_model(const Problem& p, const Summation& summation) {
     const double steps = (split_inputs ? 3 * depth : depth) + summation.split_k;
     model.relative = kFloatUnit * grown(steps);
     model.floor = depth * kSmallestNormal;
+    if (summation.flushes_subnormals && (has_half_subnormals(p.dtype_a) || has_half_subnormals(p.dtype_b))) {
+        model.floor += (kFewFlushed + depth * kFlushedShare) * kSmallestNormalHalf;
+    }
     if (p.math == Math::tf32) model.input_unit = kTf32Unit;
     if (split_inputs) model.input_unit = kTf32x3Unit;
     if (is_8bit_float(p.dtype_a) && summation.fp8_bits < kFloatBits) {

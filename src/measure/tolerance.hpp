@@ -16,6 +16,9 @@
 //                  were rounded to as many bits; to one fewer, since products are cut in relation to the largest of the 32
 //                  and the sum so far, not each to its own size (of some 10^7 results of an H200, three were up to 15 %
 //                  farther off than the bound without that).
+//   subnormals     A matrix unit that takes those of fp16 for zero (gfx90a; bf8 is widened to fp16) leaves out products of less than
+//                  2^-14. Of operands drawn from -1 to 1 one in 2^14 is that small: with two operands k/2^13 products on average. Twice as
+//                  many and 4 more are allowed for.
 //   integers       Exact, as long as what follows is.
 //   then           Each operation multiplies the error so far by its steepest slope and adds its own: u of a plain
 //                  operation's result, 16u of an activation's argument (or of 1, where that bounds it).
@@ -36,10 +39,11 @@ namespace tilewise {
 // How the kernel that is judged adds up products.
 struct Summation {
     int split_k = 1;
-    int fp8_bits = kFloatBits;  // ArchSpec::fp8_sum_bits
+    int fp8_bits = kFloatBits;        // ArchSpec::fp8_sum_bits
+    bool flushes_subnormals = false;  // ArchSpec::flushes_subnormals
 };
 inline Summation summation_of(const KernelConfig& config, const ArchSpec& arch) {
-    return {config.split_k, arch.fp8_sum_bits};
+    return {config.split_k, arch.fp8_sum_bits, arch.flushes_subnormals};
 }
 
 ErrorModel error_model(const Problem& problem, const Summation& summation);

@@ -142,6 +142,31 @@ TEST(Tolerance, CutSumsAreRightOnlyWhereTheArchCutsThem) {
     }
 }
 
+// Three of 64 factors of each row are subnormals, and the kernel takes them for zero.
+TEST(Tolerance, SubnormalsMayBeZeroOnlyWhereTheArchFlushesThem) {
+    const auto failed_on = [](const std::string& arch, const std::string& text, std::int64_t dropped) {
+        const Tensors t = tensors_for(text);
+        const auto set_factors = [&](double value) {
+            for (std::int64_t row = 0; row < 32; ++row)
+                for (std::int64_t k = 0; k < 3; ++k) set_element(t.a(), 0, row, k, value);
+        };
+        set_factors(0);
+        FloatGemm how;
+        how.dropped = dropped;
+        run_float_gemm(t, how);
+        set_factors(0x1.8p-15);
+        VerifyOptions options;
+        options.summation = summation_of({}, arch_named(arch));
+        return verify_result(t, 1, 0, options).failed;
+    };
+    for (const std::string dtype : {"fp16", "bf8"}) {
+        const std::string text = "gemm:m=32,n=32,k=64,out=fp32,dtype=" + dtype;
+        EXPECT_EQ(failed_on("gfx90a", text, 0), 0) << dtype;
+        EXPECT_GT(failed_on("gfx942", text, 0), 100) << dtype;
+        EXPECT_GT(failed_on("gfx90a", text, 1), 900) << dtype << ", but not anything goes";
+    }
+}
+
 TEST(Tolerance, BoundsGrowWithWhatTheyAreMadeOf) {
     const auto relative = [](const std::string& text, int split_k) {
         return error_model(problem_of(text), {split_k, kCutSumBits}).relative;
