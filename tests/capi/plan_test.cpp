@@ -216,7 +216,9 @@ std::int32_t take_second(void* user, const char* problem, const char* const*, co
 std::int32_t take_none(void*, const char*, const char* const*, const double*, std::int32_t, std::int32_t*) { return 0; }
 
 TEST_F(CapiPlan, RanksByTheCallersFunction) {
-    ASSERT_EQ(plan(nullptr), TILEWISE_OK);
+    auto rules = sized<tilewise_select_options>();
+    rules.strategy = "rules";  // the order that the function is given, whatever learned models there are
+    ASSERT_EQ(plan(&rules), TILEWISE_OK);
     const char* second = nullptr;
     ASSERT_EQ(tilewise_plan_candidate(plan_, 1, &second, nullptr), TILEWISE_OK);
     const std::string expected = second;

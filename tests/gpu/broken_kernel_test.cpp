@@ -127,7 +127,9 @@ const BrokenFamily kFamilies[] = {
      {{"the wait is short by one copy", "later = (ahead - 1) * kCopies;", "later = (ahead - 1) * kCopies + 1;", kLong},
       {"nobody waits for the copies of other waves", "sync_copies<later>();", "wait_copies<later>();", kLong},
       {"copies fill the buffer that is read next", "copy(filling, step + ahead);", "copy(next, step + ahead);", kLong},
-      {"chunks are not exchanged", "return int(Layout::byte_offset(line, place % kLineBytes) % kLineBytes);",
+      {"chunks are not exchanged",
+       "// The exchange is its own inverse.\n        return int(Layout::byte_offset(line, place % kLineBytes) % "
+       "kLineBytes);",
        "return int(place % kLineBytes);", kLong},
       {"one piece too many of k is read", "byte_of(i) < k_left * T::bytes ? offset",
        "byte_of(i) <= k_left * T::bytes ? offset", kLong}}},
