@@ -167,7 +167,7 @@ def test_an_interrupt_stops_the_compilers(tmp_path):
 SERVED = """
 import json, time, numpy as np, tilewise
 from tilewise import _entry, _library
-a, b = np.ones((300, 200), np.float32), np.ones((333, 200), np.float32)
+a, b = np.ones((300, 200), np.float16), np.ones((333, 200), np.float16)  # no learned model chooses for these
 results, origins = [tilewise.gemm(a, b)], []
 executable = next(iter(_entry.entries.values())).executable
 kinds = [note["kind"] for note in executable.plan.notes]
@@ -234,7 +234,7 @@ print(json.dumps([before, after, list(first.kernels), first.errors, first.left, 
 @pytest.mark.compiles
 def test_tuned_kernels_are_taken_from_then_on(tmp_path):
     before, after, tuned, errors, left, all_left = run(TUNED, TILEWISE_CACHE_DIR=str(tmp_path))
-    assert (before, after, tuned, errors, left) == ("rules", "tuned", [GEMM], {}, [])
+    assert before in ("rules", "model") and (after, tuned, errors, left) == ("tuned", [GEMM], {}, [])
     assert all_left == [GEMM], "no time, nothing begun"
 
 
