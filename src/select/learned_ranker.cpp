@@ -122,11 +122,11 @@ LearnedChoice choice_of(const RankContext& context, const Learned& learned, cons
     return choice;
 }
 
-std::string why_learned(const LearnedChoice& choice, const Selection& selection) {
+std::string why_learned(const LearnedChoice& choice, const std::string& threads, const Selection& selection) {
     std::string why = fmt::format(
-        "the learned model gives it {:.1f} us (the analytic one {:.1f}), the least {}; {:.0f} % sure that it is no "
+        "the learned model gives it {:.1f} us{} (the analytic one {:.1f}), the least {}; {:.0f} % sure that it is no "
         "slower than the next",
-        choice.estimate.us, choice.analytic_us, among(selection), kPercent * choice.confidence);
+        choice.estimate.us, threads, choice.analytic_us, among(selection), kPercent * choice.confidence);
     if (choice.weight < 1) {
         why += fmt::format("; {:.0f} % of the correction counts, since the problem lies beyond the model's data",
                            kPercent * choice.weight);
@@ -149,7 +149,8 @@ Result<Ranked> rank_by_learned_model(const RankContext& context, Selection& sele
         return ranked;
     }
     LearnedChoice choice = choice_of(context, learned, selection);
-    ranked.plan = Plan{first.kernel, PlanSource::model, why_learned(choice, selection)};
+    ranked.plan = Plan{first.kernel, PlanSource::model,
+                       why_learned(choice, on_threads(context, selection.candidates.front()), selection)};
     ranked.plan->learned = std::make_shared<const LearnedChoice>(std::move(choice));
     return ranked;
 }

@@ -34,7 +34,8 @@ constexpr StrategyRow kStrategies[] = {
 };
 static_assert(std::size(kStrategies) == EnumNames<Strategy>::names.size());
 
-// " on 2 threads", as many as the launch takes; nothing on a GPU. The plan that tells is kept for the launch.
+}  // namespace
+
 std::string on_threads(const RankContext& context, Candidate& candidate) {
     if (!context.arch || context.arch->is_gpu()) return "";
     if (!candidate.launch && candidate.is_as_given) {
@@ -45,8 +46,6 @@ std::string on_threads(const RankContext& context, Candidate& candidate) {
     const int threads = parts ? parts->threads : context.threads;
     return fmt::format(" on {} thread{}", threads, threads == 1 ? "" : "s");
 }
-
-}  // namespace
 
 std::string among(const Selection& selection) {
     if (selection.looked_through > 0) return fmt::format("of {} kernels", selection.looked_through);

@@ -49,6 +49,8 @@ Result<Ranked> rank_by_priority(const RankContext& context, Selection& selection
 
 // "of 12 kernels that may run the problem; 3 may not", or "of 15 kernels" where only the first was looked for.
 std::string among(const Selection& selection);
+// " on 2 threads", as many as the launch takes; nothing on a GPU. The plan that tells is kept for the launch.
+std::string on_threads(const RankContext& context, Candidate& candidate);
 
 // The rankers of the strategy, or the caller's own ranking where there is one.
 std::span<const Ranker> rankers_of(const SelectOptions& options);

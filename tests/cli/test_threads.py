@@ -11,7 +11,7 @@ POOL = ("--rule-set", "builtin")
 def test_the_environment_counts(ask_cached, env):
     answer = ask_cached("run", BIG, *POOL, "--strategy", "rules", env=env)
     assert answer["plan"]["threads"] == 1 and "on 1 thread," in answer["plan"]["why"]
-    assert "on 1 thread," in ask_cached("select", BIG, *POOL, env=env)["plan"]["why"]
+    assert "on 1 thread" in ask_cached("select", BIG, *POOL, env=env)["plan"]["why"]
 
 
 @pytest.mark.parametrize("env", [{"OMP_NUM_THREADS": "100000"}, {"OMP_NUM_THREADS": "many"}, {"OMP_NUM_THREADS": "0"}])
