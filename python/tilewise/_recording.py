@@ -105,7 +105,7 @@ def recording() -> Iterator[Recording]:
             step(model, batch)
         tilewise.build(recorded.problems())
     """
-    # They differ on a thread of torch's, which goes on with the gradients of the outer recording.
+    # A thread of torch's computes gradients for the outer recording, so the two may differ.
     before, of_gradients, recorded = _now.recording, _of_gradients(), Recording()
     _open.append(recorded)
     try:

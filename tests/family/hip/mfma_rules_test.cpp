@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What kernels on MFMA refuse: offsets beyond 31 bits, launches beyond HIP's grid, lines longer than a block; and how many buffers
+// Kernels on MFMA refuse offsets beyond 31 bits, launches beyond HIP's grid, lines longer than a block; and how many buffers
 // a ring of direct copies has.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
