@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels on MFMA refuse offsets beyond 31 bits, launches beyond HIP's grid, lines longer than a block; and how many buffers
-// a ring of direct copies has.
+// Kernels on MFMA refuse offsets beyond 31 bits, launches beyond HIP's grid, lines longer than a block. A ring of direct copies has
+// as many buffers as its waits can count.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
